@@ -2,19 +2,26 @@
 
 import json
 import os
+import re
+from collections.abc import Sequence
 
 import pytest
+from aiohttp import web
 
 from llm_provider import RequestError
 from llm_provider._check.check import Check, choose_models
+from llm_provider._check.replies import WRONG
 from llm_provider._check.report import BAD, Row, write_markdown
 from llm_provider._check.scrubbing import Scrubber
+from llm_provider._check.traffic import RecordingProxy, keep_headers
+from llm_provider._requests.routing import ROUTES, find_route
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._behaviour.deviations import DEVIATIONS
 from llm_provider.simulator._behaviour.score_shapes import SCORE_CHANGES
 
 PROVIDERS = ("openai", "anthropic", "gemini", "groq")
 KEY = "sk-canary-0123456789abcdef"
+OWN_KEY = "0123456789abcdef01"
 
 NAMED = {
     "no_finish_reason": ("groq", "fields and events", "finish_reason: null"),
@@ -47,6 +54,52 @@ NAMED = {
     "byte_vectors": ("openai", "embedding", "an entry that is not finite"),
 }
 """Deviation → a provider that shows it, the row that names it, and a part of what the row says."""
+
+CHANGED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "groq/openai/gpt-oss-120b": (
+        ("chat", r'"(prompt|total)_tokens":\d+', r'"\1_tokens":0', "usage", "call: 0 + 1 tokens"),
+        ("chat", r"gpt-oss-120b", "gpt-oss-120b-mini", "served by", "gpt-oss-120b-mini answered"),
+        ("chat", r'"arguments":"\{', r'"arguments":"{{', "tool call", "arguments: '{{"),
+        ("chat.*stream", r'"id":"call_\w+', '"id":"', "streamed tool call", "calls: [[''"),
+        ("chat", '"finish_reason":"tool_calls"', '"finish_reason":"stop"', WRONG, "calls ends with stop"),
+        ("chat", r"data: \[DONE\]\n", "", WRONG, "the stream ends without [DONE]"),
+        ("chat.*stream", '"content":"', '"content":"\u2028', "call", ""),
+        ("chat", '"content":"42"', '"content":"4\\\\u001b[2J\\\\n2"', "call", r"4\x1b[2J 2"),
+        ("chat", r"^404\n.*", '404\n{"error":"no"}', WRONG, "status 404 has no error.message"),
+        ("chat.*hello", '"usage":', '"usage":"?","used":', WRONG, "cannot be compared"),
+        ("GET .*/batches/", "^200", "404", "batch", "batch_0000"),
+    ),
+    "gpt-6.1-sol": (
+        ("embed", r'(ing":)(["[][^]"]+)(.*ing":)["[][^]"]+', r"\1\2\3\2", "embedding", "lengths [1.0],"),
+        ("embed", "-3-small", "-4", "embedding", "by text-embedding-4"),
+        ("responses", r'"usage":\{', '"usages":{', "usage", "; tool call: 0 + 0 tokens"),
+        ("chat.*Say [1-9]", "^200", "503", "limits", "others failed: OverloadedError"),
+    ),
+    "claude-haiku-5-5": (
+        ("models", "^200", "403", "key", "PermissionDeniedError"),
+        ("messages", r'"output_tokens":\d+', '"output_tokens":9000', "usage", "stream: 4 + 9000"),
+        ("messages", 'cache_read_input_tokens":79', r"\g<0>9", "prompt cache", "read"),
+    ),
+}
+"""Model → requests, what is changed in status and body, and the row and a part of what it says."""
+
+
+class ChangingServer(RecordingProxy):
+    """Passes requests on to the simulator, and changes the replies."""
+
+    changes: Sequence[tuple[str, ...]]
+
+    async def _pass_on(self, request: web.BaseRequest) -> web.Response:
+        sent, url = await request.read(), self._origin + request.raw_path
+        headers = keep_headers(request.headers)
+        async with self._session.request(request.method, url, headers=headers, data=sent or None) as reply:
+            text = f"{reply.status}\n{await reply.text()}"
+        for where, old, new, *_ in self.changes:
+            if re.search(where, f"{request.method} {request.path} {sent.decode()}"):
+                text = re.sub(old, new, text)
+        status, _, body = text.partition("\n")
+        headers = {**keep_headers(reply.headers), "x-model": OWN_KEY, "x-organization": "acme-corp"}
+        return web.Response(status=int(status), body=body.encode(), headers=headers)
 
 
 @pytest.fixture
@@ -95,6 +148,26 @@ def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     assert len(named) <= 8
 
 
+@pytest.mark.parametrize("model", CHANGED)
+@pytest.mark.sampled(3)
+def test_changed_replies_are_named(account: Simulator, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check, variables = Check(lambda _: None), ROUTES[find_route(model).provider]
+    account.configure(require_key=OWN_KEY)
+    monkeypatch.delenv(variables.key_variables[0])
+    monkeypatch.setenv(f"{variables.key_variables[0]}S", f"{OWN_KEY},")
+    server = ChangingServer(os.environ[variables.base_url_variable], set())
+    server.changes = CHANGED[model]
+    with server:
+        monkeypatch.setenv(variables.base_url_variable, server.url)
+        check.run(choose_models((), (model,)), 100.0)
+    observed = {row.name: row.observed for row in check.rows if row.verdict != "ok" or row.name == "call"}
+    for *_, name, text in server.changes:
+        assert text in observed.get(name, ""), observed
+    assert ": ' {" not in observed.get(WRONG, "")
+    assert any("cancel" in request.path for request in account.requests())
+    assert not re.search(rf"{OWN_KEY}|acme-corp|127\.0\.0\.1", json.dumps([check.report(), check.record()]))
+
+
 def test_batches_that_cannot_be_submitted_do_not_hold_it(account: Simulator) -> None:
     account.inject(Fault(status=500), match="files", times=None)
     rows, _ = run("openai")
@@ -124,20 +197,12 @@ def test_a_budget_bounds_all_of_it(account: Simulator) -> None:
     assert "skipped" in {row.verdict for row in rows}
 
 
-def test_without_a_key_it_says_what_to_set(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
-        monkeypatch.delenv(name)
-    with pytest.raises(RequestError, match="set OPENAI_API_KEY"):
-        choose_models((), ())
-    with pytest.raises(RequestError, match="did you mean openai"):
-        choose_models(("opnai",), ())
+def test_what_cannot_be_checked_is_refused(simulator: Simulator) -> None:
+    with pytest.raises(RequestError, match="made for one address only"):
+        run("bedrock")
+    with pytest.raises(RequestError, match="two models have one provider"):
+        choose_models((), ("gpt-4.1", "gpt-6.1-sol"))
     assert choose_models(("groq",), ("gpt-4.1",)) == {"openai": "gpt-4.1", "groq": ""}
-
-
-def test_a_cloud_is_not_checked_and_says_so(simulator: Simulator) -> None:
-    rows, _ = run("bedrock")
-    assert [(row.verdict, row.name) for row in rows] == [("failed", "check")]
-    assert "made for one address only" in rows[0].observed
 
 
 @pytest.mark.parametrize(

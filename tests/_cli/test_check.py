@@ -40,7 +40,11 @@ def test_without_keys_it_is_wrong_usage(
     ended = run("check")
     assert (ended.code, ended.out) == (2, "")
     assert "set OPENAI_API_KEY" in ended.err
-    assert run("check", "nowhere").code == 2
+    assert "did you mean openai" in run("check", "opnai").err
+    for paths in (("--report", "same", "--record", "same"), ("--record", "nowhere/record")):
+        assert run("check", "groq", *paths).code == 2
+    monkeypatch.delenv("GROQ_BASE_URL")
+    assert run("check", "groq").code == 2
 
 
 def test_ctrl_c_prints_what_is_known_and_cancels_the_batch(

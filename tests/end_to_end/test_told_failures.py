@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS
-from llm_provider import Client, InternalServerError, RateLimitError
+from llm_provider import Client, InternalServerError, LLMError, RateLimitError, Usage
 from raw_server import RawServer, answering, streaming
 
 pytestmark = IGNORED_WARNINGS
@@ -86,3 +86,43 @@ def test_a_header_that_is_not_ascii_hides_no_refusal(model: str, transport: Any)
             client.call(model, "Hi", **where)
         with pytest.raises(RateLimitError, match="slow"):
             list(client.stream(model, "Hi", **where))
+
+
+COUNTS = {"input_tokens": 10, "output_tokens": 5}
+FAILURE = {"error": {"message": "Sorry", "code": "server_error"}}
+CALL = {"functionCall": {"name": "f", "args": "no object"}}
+INPUT = {"type": "tool_use", "id": "t1", "name": "f", "input": None}
+FAILED: dict[str, list[Any]] = {
+    "gpt-5.5-pro": [
+        {
+            "type": "response.failed",
+            "response": {"object": "response", **FAILURE, "usage": COUNTS, "status": "failed"},
+        }
+    ],
+    "openrouter/m": [{**FAILURE, "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}],
+    "gemini-3.8-flash": [
+        {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]},
+        {
+            "candidates": [{"content": {"parts": [CALL]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5},
+        },
+    ],
+    "claude-sonnet-5-5": [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 10, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": INPUT},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ],
+}
+
+
+@pytest.mark.parametrize("model", FAILED)
+def test_a_stream_that_ends_with_a_failure_has_the_usage_that_it_told(model: str) -> None:
+    with (
+        RawServer(streaming(FAILED[model])) as server,
+        Client(cache=False, max_retries=0) as client,
+        pytest.raises(LLMError) as caught,
+    ):
+        list(client.stream(model, "Hi", base_url=address(server, model), api_key="k"))
+    assert caught.value.usage == Usage(input_tokens=10, output_tokens=5)

@@ -326,8 +326,10 @@ class BatchDelivery:
 
     async def cancel(self, record: Record) -> bool:
         """End a batch early, unless it has ended: rows that are done are kept, and billed."""
-        header = record.header
-        if not await self.refresh(record) or header is None or record.remote is None:
+        header, is_under_way = record.header, True
+        with contextlib.suppress(PendingBatchError):  # a provider that does not find it may cancel it
+            is_under_way = await self.refresh(record)
+        if not is_under_way or header is None or record.remote is None:
             return False
         try:
             await self._remote_of(header).cancel(record.remote)

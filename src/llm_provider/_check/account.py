@@ -1,10 +1,12 @@
 """The account at one provider that is checked, and the cases of a recording: what it is asked."""
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .._batches.handle import Batch
 from .._client.client import Client
 from .._errors import BudgetExceededError, LLMError, UnsupportedParameterError
 from .._json_values import JSONObject
@@ -128,6 +130,10 @@ class Account:
             why = f"{type(case.error).__name__}: {case.error.message[:200]}"
             self.tell("skipped" if skipped else "failed", case.name, why, "calls like it fail")
         return case.error is None
+
+    def cancel(self, batch: Batch) -> bool:
+        """`Batch.cancel` within 20 seconds, for which a Ctrl-C waits too; else a `TimeoutError`."""
+        return asyncio.run(asyncio.wait_for(batch.acancel(), 20.0))
 
     def list_models(self) -> Sequence[Model]:
         """Those that the key reaches, or those of the tables where the provider gives no list."""

@@ -11,11 +11,12 @@ from .._errors import LLMError, RequestError
 from .._evidence.manifest import describe_versions
 from .._json_values import JSONObject
 from .._money.budget import Budget
-from .._requests.api_keys import find_accounts, find_written_key
+from .._requests.api_keys import Credential, find_accounts, find_key, find_written_key
 from .._requests.route import Route
 from .._requests.routing import ROUTES, find_route, resolve
 from .._runtime import clock
-from .._settings import parse_settings
+from .._settings import Settings, parse_settings
+from .._terminal_text import escape_controls
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies
 from .report import Row, make_row
@@ -36,6 +37,8 @@ class Check:
         self._scrubber, self._show, self._cost = Scrubber(), show, 0.0
         self._accounts: list[Account] = []
         self.rows: list[Row] = []
+        self.batch_end = ""
+        """What became of a batch that was under way at an interruption; empty if there was none."""
 
     def run(self, models: Mapping[str, str], limit: float) -> None:
         """Check providers, each with its model or "" for the cheapest, for at most `limit` USD."""
@@ -51,12 +54,11 @@ class Check:
     def _check_provider(self, route: Route, model: str, budget: Budget) -> None:
         from .._client.client import Client
 
-        if route.cloud is not None or route.adapter == "litellm":
-            raise RequestError(f"{route.provider} is not checked: its requests are made for one address only")
-        target = resolve(f"{route.provider}/any", hosts=parse_settings({}).hosts).servers[0]
+        url, keys = _find_access(route, parse_settings({}))
+        self._scrubber.keys += keys
         with (
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
-            RecordingProxy(target.base_url or "") as proxy,
+            RecordingProxy(url, self._scrubber.names) as proxy,
             # The patience is that of requests about batches, to which a gateway may answer 500 for ever.
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
@@ -75,15 +77,21 @@ class Check:
 
     def _end(self, account: Account) -> None:
         """Cancel a batch that is under way, and look at all replies."""
-        try:
-            for batch in account.client.batches() if account.has_batch else ():
-                batch.cancel()
-        except LLMError as error:
-            account.tell("failed", "batch", str(error), "cancel it at the provider")
+        if account.has_batch:
+            batches = account.client.batches()
+            names = ", ".join(name for batch in batches for name in batch.batch_ids)
+            self.batch_end = f"; a batch under way was not cancelled: {names or 'its name is lost'}"
+            try:
+                if names and all(map(account.cancel, batches)):
+                    self.batch_end = "; a batch under way was cancelled"
+            except (LLMError, TimeoutError) as error:
+                account.tell("failed", "batch", f"{names}: {type(error).__name__}")
         check_replies(account)
 
     def _tell(self, row: Row) -> None:
-        self.rows.append(Row._make(map(self._scrubber.scrub, row)))
+        # A model's text may have line breaks, and commands to a terminal.
+        cells = (escape_controls(" ".join(self._scrubber.scrub(cell).split())) for cell in row)
+        self.rows.append(Row._make(cells))
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
@@ -117,19 +125,37 @@ class Check:
 def choose_models(providers: Sequence[str], models: Sequence[str]) -> dict[str, str]:
     """Provider → the model to ask, "" for the cheapest; by default all providers with a key.
 
-    Raises `RequestError` for unknown names, and if there is nothing to check.
+    Raises `RequestError` for unknown names, for a provider without a key, and if there is nothing to check.
     """
     from .._tokens.models import check_provider
 
-    hosts = parse_settings({}).hosts
-    selected = {find_route(model, hosts).provider: model for model in models}
+    settings = parse_settings({})
+    routes = {**ROUTES, **settings.hosts}
+    selected = {find_route(model, settings.hosts).provider: model for model in models}
+    if len(selected) < len(models):
+        raise RequestError("two models have one provider: check them one after the other")
     for provider in providers:
-        check_provider(provider, hosts)
+        check_provider(provider, settings.hosts)
         selected.setdefault(provider, "")
-    for name, route in ({} if selected else {**ROUTES, **hosts}).items():
-        variables = route.key_variables
-        if route.cloud is None and (find_written_key(name, variables) or find_accounts(name, variables, {})):
-            selected[name] = ""
+    for provider in selected:
+        _find_access(routes[provider], settings)
+    if not selected:
+        own = [name for name, route in routes.items() if not route.cloud and _find_keys(route, settings)]
+        selected = dict.fromkeys(own, "")
     if not selected:
         raise RequestError(_SET_A_KEY)
     return selected
+
+
+def _find_access(route: Route, settings: Settings) -> tuple[str, list[Credential]]:
+    """The URL of a server and the keys that calls send; an error if it cannot be checked with those."""
+    if route.cloud is not None or route.adapter == "litellm":
+        raise RequestError(f"{route.provider} is not checked: its requests are made for one address only")
+    target = resolve(f"{route.provider}/any", None, settings.env_file, settings.hosts).servers[0]
+    return target.base_url or "", _find_keys(route, settings) or [find_key(target, settings.env_file)]
+
+
+def _find_keys(route: Route, settings: Settings) -> list[Credential]:
+    where = (route.provider, route.key_variables)
+    listed = [key for account in find_accounts(*where, {}, settings.env_file) or () for key in account]
+    return [*listed, *filter(None, [find_written_key(*where, settings.env_file)])]

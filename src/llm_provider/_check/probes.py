@@ -1,21 +1,17 @@
 """What an account is asked, and what is made of the answers: one function for each group of rows."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
-from .._errors import (
-    AuthenticationError,
-    ContextWindowExceededError,
-    NotFoundError,
-    OutputError,
-    PermissionDeniedError,
-    RateLimitError,
-)
+from .. import _errors as errors
+from .._batches.handle import Batch
 from .._limits.headers import headroom
+from .._runtime import clock
 from .._types.usage import Usage
 from .account import Account, Case
-from .replies import UNKNOWN, WRONG, inspect
+from .replies import UNKNOWN, WRONG, find_types, inspect, read_json
 from .report import MODEL
 
 _SUM = "What is 12 + 30? Answer with the number."
@@ -34,12 +30,6 @@ _LOOK = [{"type": "text", "text": "Which colour?"}, {"type": "image_url", "image
 _PREFIX = "The tenant pays the rent on the first day of each month, as the contract says. " * 400
 """About 7,000 tokens: more than any provider requires of a prompt that it keeps."""
 
-_BURST = 8
-"""Calls at once, to see whether limits are as headers tell them."""
-
-_LONGEST_PROMPT = 6_000_000
-"""Words of the prompt that is too long. Each is a token of two characters."""
-
 
 def _judge_text(case: Case) -> str:
     """What is wrong with an answer; empty if nothing is."""
@@ -47,18 +37,23 @@ def _judge_text(case: Case) -> str:
         return f"its end is {case.answer.finish_reason}"
     if case.result.get("streamed", case.answer.text) != case.answer.text:
         return "its deltas are not its text"
-    return "" if case.answer.usage.output_tokens and case.answer.text else "no text, or no tokens of output"
+    return "" if case.answer.text else "no text"
 
 
 def _judge_tool(case: Case) -> str:
     calls = case.result["tool_calls"]
-    return "" if [name for _, name, _ in calls] == ["weather"] else f"calls: {calls}"
+    if [name for _, name, _ in calls] != ["weather"] or not calls[0][0]:
+        return f"calls: {calls}"
+    arguments = read_json(calls[0][2])
+    if not isinstance(arguments, dict) or "city" not in arguments:
+        return f"arguments: {arguments!r:.60}"
+    return "" if case.answer.finish_reason == "tool_calls" else f"its end is {case.answer.finish_reason}"
 
 
 def _judge_json(case: Case) -> str:
     try:
         return "" if isinstance(case.answer.parsed, dict) else f"parsed is {case.answer.parsed!r:.60}"
-    except OutputError as error:
+    except errors.OutputError as error:
         return error.message
 
 
@@ -77,8 +72,10 @@ def check_key(account: Account) -> bool:
     case = account.play("key", "models", None, model=f"{account.route.provider}/any")
     account.listed = case.answer or ()
     names = ", ".join(name for name in case.list_headers() if "organization" in name)
-    account.judge(case, f"{len(account.listed)} models; organisation: {names or 'not told'}")
-    return not isinstance(case.error, AuthenticationError | PermissionDeniedError)
+    observed = f"{len(account.listed)} models; organisation: {names or 'not told'}"
+    account.judge(case, observed, fits=bool(account.listed))
+    # A restricted key may call models, and not list them.
+    return not isinstance(case.error, errors.AuthenticationError)
 
 
 def check_models(account: Account) -> None:
@@ -89,33 +86,37 @@ def check_models(account: Account) -> None:
         case = account.play(f"{MODEL}{name}", "call", "Say hello.", model=name)
         if account.judge(case, "answers") and not account.model:
             account.model = name
-    if not names:
-        account.tell("failed", "models", "no listed model has a known price")
+    if not account.model:
+        account.tell("failed", "models", "none answers" if names else "no listed model has a known price")
 
 
 def check_call(account: Account) -> None:
-    """A call: its text, usage and cost, and who answered."""
+    """A call: its text and cost, and who answered."""
     case = account.play("call", "call", _SUM)
     problem = _judge_text(case) if case.answer else ""
     if not account.judge(case, problem or case.result.get("text", "")[:40], fits=not problem):
         return
-    usage, counted = case.answer.usage, int(account.client.count_tokens(account.model, _SUM, exact=False))
-    fits = usage.output_tokens > 0 and counted / 3 - 10 < usage.input_tokens < 3 * counted + 500
-    observed = f"{usage.input_tokens} + {usage.output_tokens} tokens; the estimate is {counted} + a few"
-    account.tell(fits, "usage", observed)
-    price, cost = account.client.price(account.model, usage), case.answer.cost
-    fits = price is None or cost is None or abs(float(price) - cost) <= 0.01 * cost
+    price, cost = account.client.price(account.model, case.answer.usage), case.answer.cost
+    has_price = account.client.price(account.model, Usage(input_tokens=20, output_tokens=2)) is not None
+    fits = not has_price if cost is None else price is None or abs(float(price) - cost) <= 0.01 * cost
     observed = f"${cost} by {case.answer.cost_source}, ${price} by the table"
-    account.tell("note" if cost is None else fits, "cost", observed)
-    served, answered = case.result["served_by"], (case.answer.model or "").lower().rpartition("/")[2]
-    requested, problems = account.model.rpartition("/")[2].lower(), []
-    if requested not in answered and answered not in requested:
-        problems.append(f"{requested} was asked, and {case.answer.model} answered")
+    account.tell("note" if cost is None and fits else fits, "cost", observed)
+    served, problems = case.result["served_by"], []
+    if not _is_snapshot(account.model, served.get("model")):
+        problems.append(f"{account.model} was asked, and {served.get('model', 'no name')} answered")
     names = [name for name in case.list_headers() if name.endswith("-id")]
     if "request_id" not in served and (names or account.route.provider in ("openai", "anthropic")):
         problems.append(f"no request id is read; headers with ids: {names}")
     who = ", ".join(f"{name} {value}" for name, value in served.items())
     account.tell(not problems, "served by", "; ".join(problems) or who)
+
+
+def _is_snapshot(requested: str, answered: str | None) -> bool:
+    """Whether two names mean one model: one may have a date or a version more."""
+    names = [name.rpartition("/")[2].lower().removesuffix("-latest") for name in (requested, answered or "")]
+    short, long = sorted(names, key=len)
+    more = r"([-@:](latest|preview|exp|free|v?\d{2}[\d-]+))*(\.gguf)?"
+    return bool(short and re.fullmatch(re.escape(short) + more, long))
 
 
 def check_questions(account: Account) -> None:
@@ -131,13 +132,39 @@ def check_questions(account: Account) -> None:
         account.judge(account.play("tool result", "call", messages, tools=_TOOLS), "taken")
 
 
+def check_usage(account: Account) -> None:
+    """The counts of all answers so far, beside estimates."""
+    seen, problems = list[str](), list[str]()
+    for case in account.cases:
+        if case.answer and case.operation in ("call", "stream"):
+            usage, counted, most = case.answer.usage, 0, 20_000
+            if isinstance(case.inputs, str) and not case.parameters:  # tools and images are not estimated
+                counted = int(account.client.count_tokens(case.model, case.inputs, exact=False))
+                most = 3 * counted + 500
+            fits = max(1, counted / 3 - 10, usage.cache_read_input_tokens) <= usage.input_tokens <= most
+            fits = fits and 0 < usage.output_tokens < 1000  # `max_tokens` is 400
+            text = f"{case.name}: {usage.input_tokens} + {usage.output_tokens} tokens"
+            (seen if fits else problems).append(f"{text}, the estimate is {counted or '?'} + a few")
+    if seen or problems:
+        account.tell(not problems, "usage", "; ".join(problems or seen[:1]))
+
+
 def check_embedding(account: Account) -> None:
-    for name in account.rank_models("embedding")[:1]:
+    names = account.rank_models("embedding")[:1]
+    kinds = {model.kind for model in account.client.models(account.route.provider)}
+    if "embedding" in kinds and not names:
+        account.tell("skipped", "embedding", "no embedding model with a known price is listed")
+    for name in names:
         case = account.play("embedding", "embed", ["a bird", "a fish"], model=name)
-        lengths = [round(math.hypot(*vector), 3) for vector in case.answer or ()]
-        size = case.result.get("dimensions", 0)
+        different = dict.fromkeys(map(tuple, case.answer or ()))
+        lengths = [round(math.hypot(*vector), 3) for vector in different]
+        size, served = case.result.get("dimensions", 0), getattr(case.answer, "model", "")
+        tokens = case.result.get("usage", {}).get("input_tokens", 0)
         fits = len(lengths) == 2 and size > 31 and all(0.01 < length < 1000 for length in lengths)
-        account.judge(case, f"{size} numbers each, lengths {lengths}", fits=fits)
+        fits = fits and tokens > 0 and _is_snapshot(name, served)
+        account.judge(
+            case, f"{size} numbers each, lengths {lengths}, {tokens} tokens, by {served}", fits=fits
+        )
 
 
 def check_prompt_cache(account: Account) -> None:
@@ -148,8 +175,11 @@ def check_prompt_cache(account: Account) -> None:
     usage = case.answer.usage if case.answer else Usage()
     read = usage.cache_read_input_tokens
     observed = f"{read} of {usage.input_tokens} tokens read"
-    if case.error or read or account.route.provider in ("openai", "anthropic", "gemini"):
-        account.judge(case, observed, fits=read > 0)
+    if case.answer and not usage.input_tokens:
+        account.tell("skipped", case.name, "the answer has no counts")
+    elif case.error or read or account.route.provider in ("openai", "anthropic", "gemini"):
+        # A count with the cached tokens twice is above the last bound.
+        account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500)
     else:
         account.tell("skipped", case.name, f"{observed}; the host promises nothing")
 
@@ -157,21 +187,29 @@ def check_prompt_cache(account: Account) -> None:
 def check_limits(account: Account) -> None:
     """Limits as headers tell them, and whether a few calls at once meet others."""
     first = len(account.proxy.exchanges)
-    prompts = [f"Say {number}." for number in range(_BURST)]
-    account.client.call_many(account.model, prompts, max_concurrent=_BURST, deadline=30)
+    prompts = [f"Say {number}." for number in range(8)]
+    results = account.client.call_many(account.model, prompts, max_concurrent=len(prompts), deadline=30)
     exchanges = account.proxy.exchanges[first:]
+    expected = (errors.RateLimitError, errors.BudgetExceededError)
+    failures = {type(error).__name__ for error in results.errors if not isinstance(error, expected)}
     rooms = [(exchange.status, headroom(exchange.headers)) for exchange in exchanges]
     refused, known = [room for status, room in rooms if status == 429], [room for _, room in rooms if room]
     names = sorted({name for exchange in exchanges for name in exchange.headers if "limit" in name})
     parts = (("requests", known[-1].requests), ("tokens", known[-1].tokens)) if known else ()
     limits = ", ".join(f"{60 * part.rate:.0f} {name} a minute" for name, part in parts if part is not None)
-    verdict: str | bool = "note" if refused else True
+    needs = [((room.requests, 1), (room.tokens, 1000)) for room in refused if room]
+    lefts = [[part is None or part.remaining >= need for part, need in pairs] for pairs in needs]
+    verdict: str | bool = "note" if refused else True if exchanges else "skipped"
     meaning = ""
     if names and not known:
         verdict, meaning = False, f"headers that are not read: {', '.join(names[:4])}"
-    elif any(room and room.requests and room.requests.remaining >= 1 and not room.tokens for room in refused):
+    elif any(all(left) for left in lefts):
         verdict, meaning = False, "another limit than that of the headers is in force"
+    elif exchanges and not known and account.route.provider in ("openai", "anthropic", "groq"):
+        verdict, meaning = "note", "this provider has sent them so far"
     observed = f"headers tell {limits or 'none'}; {len(refused)} of {len(exchanges)} calls at once refused"
+    if failures:
+        verdict, observed = False, f"{observed}; others failed: {', '.join(sorted(failures))}"
     account.tell(verdict, "limits", observed, meaning)
 
 
@@ -180,52 +218,76 @@ def check_errors(account: Account) -> None:
     for name, operation in (("wrong model", "call"), ("wrong model, stream", "stream")):
         case = account.play(name, operation, _SUM, model=f"{account.route.provider}/check-no-such-model")
         observed = f"{case.result.get('error', 'answered')}, HTTP {case.result.get('status', 200)}"
-        account.tell(isinstance(case.error, NotFoundError) and case.error.status == 404, name, observed)
+        fits = isinstance(case.error, errors.NotFoundError) and case.error.status == 404
+        account.tell(fits, name, observed)
     # The model whose window is the cheapest, because a server that cuts a prompt sends a bill.
     models = {model.name: model for model in account.list_models()}
     windows = {name: model.context_window or 200_000 for name, model in models.items()}
     costs = {name: windows[name] * (models[name].input_price or 0) for name in account.rank_models("chat")}
     cheapest = account.model if account.is_named else min(costs, key=costs.__getitem__, default=account.model)
-    words = min(int(windows.get(cheapest, 200_000) * 1.3), _LONGEST_PROMPT)
+    words = min(int(windows.get(cheapest, 200_000) * 1.3), 6_000_000)  # each is a token of two characters
     case = account.play("over-long prompt", "call", " x" * words, model=cheapest)
     case.inputs, fits = case.inputs[:100], case.error is not None
     observed = str(case.result.get("error", f"answered; {words:,} tokens sent"))
-    if isinstance(case.error, ContextWindowExceededError | RateLimitError):
+    if isinstance(case.error, errors.ContextWindowExceededError | errors.RateLimitError):
         # A small account meets its limit of tokens a minute before.
         case.error = None
     account.judge(case, observed, fits=fits)
 
 
 def check_batch(account: Account) -> None:
-    """A batch of one row: submitted, listed, cancelled."""
+    """A batch of one row: submitted, looked up, cancelled."""
     if account.route.adapter not in ("anthropic", "gemini") and account.route.batches is None:
         account.tell("skipped", "batch", "the provider has no batches that are served")
         return
     account.has_batch = True
     case, first = account.play("batch", "batch", [_SUM]), len(account.proxy.exchanges)
     observed, fits = "", True
-    if case.answer is not None:
-        listed, before = {batch.id for batch in account.client.batches()}, case.answer.status
-        case.answer.cancel()
-        fits = case.answer.id in listed and before in ("in_progress", "ended")
-        observed = f"{before}, then {', '.join(case.answer.states.values())}"
+    if case.answer:
+        try:
+            observed, fits = _end_batch(account, case.answer)
+        except (errors.LLMError, TimeoutError) as error:
+            observed, fits = f"{type(error).__name__}, HTTP {getattr(error, 'status', None)}", False
+        if not fits:
+            observed = f"{', '.join(case.answer.batch_ids)}: {observed}"
         case.exchanges += account.proxy.exchanges[first:]
     account.has_batch = False
     account.judge(case, observed, fits=fits)
 
 
+def _end_batch(account: Account, batch: Batch) -> tuple[str, bool]:
+    """Cancel a batch. Returns the provider's word for its state then, and whether it fits."""
+    if not account.cancel(batch):
+        batch.wait(30.0)  # it was worked off before: its cost is counted when it is read
+    for _ in range(5):
+        status, state = batch.status, ", ".join(batch.states.values())
+        if status != "in_progress" or "cancel" in state.lower():
+            break
+        clock.sleep(2.0)
+    has_ended = status != "in_progress" and not re.search("fail|expire", state, re.IGNORECASE)
+    return state, has_ended or "cancel" in state.lower()
+
+
 def check_replies(account: Account) -> None:
     """Unknown fields and events, and what contradicts the SDK's types, in all replies so far."""
     cases = [(case.name, exchange) for case in account.cases for exchange in case.exchanges]
-    findings = {finding: name for name, exchange in reversed(cases) for finding in inspect(exchange)}
+    findings: dict[tuple[str, str], str] = {}
+    for name, exchange in cases:
+        try:
+            for finding in inspect(exchange):
+                findings.setdefault(finding, name)
+        except Exception as error:  # a strange reply is a finding, and must not hide others
+            findings.setdefault((WRONG, f"a reply cannot be compared: {type(error).__name__}"), name)
+    usual = "as expected" if any(find_types(exchange) for _, exchange in cases) else ""
     verdicts: dict[str, str | bool] = {UNKNOWN: "note", WRONG: False}
     for row, verdict in verdicts.items():
         texts = [f"{text} ({case})" for (name, text), case in sorted(findings.items()) if name == row]
-        more = f"; {len(texts) - 6} more" if len(texts) > 6 else ""
-        account.tell(verdict if texts else True, row, "; ".join(texts[:6]) + more or "as expected")
+        word = verdict if texts else bool(usual) or "skipped"
+        account.tell(word, row, "; ".join(texts) or usual or "no reply to compare")
 
 
 PROBES: tuple[Callable[[Account], None], ...] = (
-    check_call, check_questions, check_embedding, check_prompt_cache, check_limits, check_errors, check_batch,
+    check_call, check_questions, check_usage, check_embedding, check_prompt_cache, check_limits, check_errors,
+    check_batch,
 )  # fmt: skip
 """Those that need a model, in their order."""

@@ -25,6 +25,8 @@ _TYPES = (
     (r"/embeddings$", "openai.types", "CreateEmbeddingResponse"),
     (r"/v1/messages$", "anthropic.types", "Message", "RawMessageStreamEvent"),
     (r":(g|streamG)enerateContent$", "google.genai.types", *["GenerateContentResponse"] * 2),
+    (r":batchEmbedContents$", "google.genai.types", "EmbedContentResponse"),
+    (r"/v1/files$", "openai.types", "FileObject"),
     (r"/messages/batches(/\w+(/cancel)?)?$", "anthropic.types.messages", "MessageBatch"),
     (r"/v1/batches(/\w+(/cancel)?)?$", "openai.types", "Batch"),
 )
@@ -32,17 +34,15 @@ _TYPES = (
 
 _KNOWN = re.compile(
     r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_\w+: no"
-    r"|.*type 'ping'|.*service_tier: |.*\.embedding: "
+    r"|.*type 'ping'|.*service_tier: |.*\.embedding: |usageMetadata\.promptTokenDetails: no"
 )
 """What providers have long sent, and the types lack: vectors in base64, tiers, events without news."""
 
 _USUAL_ENDS = "stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use"
 _SIGNS = (
     (r'"function_call":\s*\{"', "function_call: the form before tool_calls"),
-    (
-        r'"custom":\s*\{|"type":\s*"custom(_tool_call)?"',
-        "a custom call answers the declaration of a function",
-    ),
+    (r'"custom":\s*\{|"type":\s*"custom(_tool_call)?"', "a custom call answers a function"),
+    (r'"tool_calls":\s*\[\s*\{[\s\S]*"finish_reason":\s*"stop"', "an answer with calls ends with stop"),
     (r'"function":\s*\{"name":\s*"\w+"\}', "a call without arguments"),
     (r"data: \[DONE\][ \t]+\n|data:\[DONE\]", "the end of the stream is not written 'data: [DONE]'"),
     (r'"type":\s*"message_start".*"content":\s*\[\s*\{', "message_start has content already"),
@@ -64,22 +64,26 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 
 def inspect(exchange: Exchange) -> Iterator[Finding]:
     """What is unknown or wrong about one answer."""
-    path, _, query = exchange.path.partition("?")
-    row = next((row for row in _TYPES if re.search(row[0], path)), None)
-    if row is None or not exchange.status:
+    row = find_types(exchange)
+    if row is None:
         return
     failed = exchange.status >= 400
-    streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in query
-    kind = exchange.headers.get("content-type", "").partition(";")[0]
+    streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in exchange.path
+    kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ("text/event-stream" if streamed and not failed else "application/json"):
         yield WRONG, f"the content-type is {kind} with status {exchange.status}"
-    if failed:
-        return
     body = exchange.body.decode(errors="replace")
+    if failed:
+        if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
+            yield WRONG, f"status {exchange.status} has no error.message: {body!r:.60}"
+        return
     yield from ((WRONG, text) for pattern, text in _SIGNS if re.search(pattern, body))
     kind_of_event = getattr(importlib.import_module(row[1]), row[2 + streamed])
-    data = [line[5:] for line in body.splitlines() if line.startswith("data:")] if streamed else [body]
-    events = [_read_json(text) for text in data if text.strip() != "[DONE]"]
+    lines = re.split(r"\r\n?|\n", body)  # Other separators of lines may stand within a text.
+    data = [line[5:].strip() for line in lines if line.startswith("data:")] if streamed else [body]
+    if streamed and row[2] == "ChatCompletion" and "[DONE]" not in data:
+        yield WRONG, "the stream ends without [DONE]"
+    events = [read_json(text) for text in data if text != "[DONE]"]
     for event in events:
         yield from (finding for finding in _compare(event, kind_of_event) if not _KNOWN.match(finding[1]))
     objects = [event for event in events if isinstance(event, dict)]
@@ -87,7 +91,14 @@ def inspect(exchange: Exchange) -> Iterator[Finding]:
     yield from ((WRONG, text) for texts in problems for text in texts)
 
 
-def _read_json(text: str) -> Any:
+def find_types(exchange: Exchange) -> tuple[str, ...] | None:
+    """The row of `_TYPES` that an answer is compared with; None if it is not compared."""
+    path = exchange.path.partition("?")[0]
+    return next((row for row in _TYPES if exchange.status and re.search(row[0], path)), None)
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text; the text itself if it is none."""
     try:
         return json.loads(text)
     except ValueError:

@@ -13,24 +13,24 @@ MODEL = "model "
 EXPECTED = {
     "key": ("the key is accepted", ""),
     MODEL: ("an answer", ""),
-    "models": ("a model", "name one with --model"),
+    "models": ("a model that answers", "name one with --model"),
     "call": ("a text", "answers are cut or lost"),
     "usage": ("about the estimate", "costs and limits go by it"),
     "cost": ("as the table says", "budgets go by the table"),
     "served by": ("the model that was asked, and a request id", "it is not known who answered"),
-    "stream": ("a text and a usage", "streams lose something"),
+    "stream": ("a text", "streams lose something"),
     "streamed tool call": ("one call", "calls are lost"),
     "structured answer": ("JSON", "answers are repaired, or fail"),
     "image input": ("a text", "no images"),
     "tool call": ("one call", "tools do not work"),
     "tool result": ("it is taken", ""),
-    "embedding": ("two vectors", "numbers have another form than is read"),
+    "embedding": ("two vectors, and their tokens", "numbers have another form than is read"),
     "prompt cache": ("the prefix is read", "calls pay the full price"),
     "limits": ("as headers tell them", "the rate control finds the limit by itself"),
     "wrong model": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
     "wrong model, stream": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
     "over-long prompt": ("ContextWindowExceededError", "the server cuts prompts, or has a larger window"),
-    "batch": ("submitted, listed, cancelled", "batches cannot be followed"),
+    "batch": ("submitted, looked up, cancelled", "it may go on, and be billed: cancel it at the provider"),
     "new fields": ("those of the SDK's types", "Response.raw keeps them"),
     "fields and events": ("those of the SDK's types", "other rows say whether it matters"),
     "check": ("all rows", "the rest was not tried"),
@@ -49,7 +49,8 @@ class Row(NamedTuple):
     meaning: str
 
     def __str__(self) -> str:
-        line = f"{self.verdict:8} {self.provider:10} {self.name:20} {self.observed}"
+        observed = self.observed[:600] + " … (--report has the rest)" * (len(self.observed) > 600)
+        line = f"{self.verdict:8} {self.provider:10} {self.name:20} {observed}"
         more = f"\n{'':40} expected: {self.expected}; {self.meaning}"
         return line if self.verdict in ("ok", "skipped") else line + more
 

@@ -60,9 +60,12 @@ class Exchange:
 class RecordingProxy:
     """Stands for one provider's server until the block ends. `url` takes the place of its base URL."""
 
-    def __init__(self, upstream: str) -> None:
+    def __init__(self, upstream: str, private: set[str]) -> None:
+        """Names of the user's own servers, accounts and organisations are added to `private`."""
         parts = urlsplit(upstream)
-        self._origin, self.base = f"{parts.scheme}://{parts.netloc}", parts.path
+        self._origin, self.base, self._private = f"{parts.scheme}://{parts.netloc}", parts.path, private
+        private.update(name for name in (parts.netloc, parts.hostname or "") if re.search("[.:]", name))
+        private.update(name for name in parts.path.split("/") if len(name) > 15)
         self.exchanges: list[Exchange] = []
 
     def __enter__(self) -> Self:
@@ -77,8 +80,7 @@ class RecordingProxy:
         from aiohttp import web
 
         self._session = aiohttp.ClientSession(
-            auto_decompress=False, trust_env=True, cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None),
+            trust_env=True, cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
         )  # fmt: skip
         server = web.Server(self._pass_on, access_log=None, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
@@ -98,26 +100,33 @@ class RecordingProxy:
 
         exchange = Exchange(request.method, request.raw_path, await request.content.read())
         self.exchanges.append(exchange)
-        headers = {**_keep_headers(request.headers), "Accept-Encoding": "identity"}
+        headers = {**keep_headers(request.headers), "Accept-Encoding": "identity"}
         try:
             async with self._session.request(
                 request.method, URL(self._origin + request.raw_path, encoded=True), headers=headers,
                 data=body_of(exchange.request) if exchange.request else None, allow_redirects=False,
             ) as reply:  # fmt: skip
                 exchange.status, answer = reply.status, web.StreamResponse(status=reply.status)
-                for name, value in _keep_headers(reply.headers).items():
+                for name, value in keep_headers(reply.headers).items():
                     exchange.headers[name.lower()] = value.replace(self._origin, SERVER)
                     answer.headers[name] = value.replace(self._origin, self._own)
+                    if "organization" in name.lower():
+                        self._private.add(value)
                 await answer.prepare(request)
                 async for piece in reply.content.iter_any():
                     exchange.body, exchange.pieces = exchange.body + piece, exchange.pieces + 1
                     await answer.write(piece)
                 await answer.write_eof()
                 return answer
-        except (aiohttp.ClientError, OSError) as error:
-            message = f"the provider's server was not reached, or broke off: {error}"
-            return web.json_response({"error": {"message": message}}, status=502)
+        except aiohttp.ClientConnectorError as error:
+            # Nothing was sent, so the status is one that is not billed.
+            message = f"the provider's server is not reached: {type(error).__name__}: {error.strerror}"
+            return web.json_response({"error": {"message": message}}, status=503)
+        except (aiohttp.ClientError, OSError):
+            # The SDK meets what the provider's server did: a connection that breaks.
+            request.transport.abort()
+            return web.Response()
 
 
-def _keep_headers(headers: Any) -> dict[str, str]:
+def keep_headers(headers: Any) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_CONNECTION}

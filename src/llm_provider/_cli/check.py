@@ -1,11 +1,14 @@
 """The command `llm-provider check`: what an account really does, beside what the library expects."""
 
 import json
+import os
 from pathlib import Path
 
 import click
 
-from .output import FAILED, OK, PROGRAM, logs_in_one_line, when_interrupted
+from .._errors import RequestError
+from .._json_values import JSONObject
+from .output import FAILED, OK, PROGRAM, logs_in_one_line
 from .parsing import Command, complete_model
 
 _EPILOG = f"""\
@@ -40,26 +43,36 @@ def run_check(
     """Say whether your accounts do what the library expects of them."""
     from .._check.check import Check, choose_models
     from .._check.report import BAD, write_markdown
-    from .._runtime.files import replace_file
 
     check, selected = Check(lambda row: print(row, flush=True)), choose_models(providers, models)
+    if report and record and report.resolve() == record.resolve():
+        raise RequestError(f"--report and --record are one file: {report}")
+    for path in filter(None, (report, record)):
+        if not os.access(path.parent, os.W_OK):
+            raise RequestError(f"{path} cannot be written: its folder is missing, or is not yours")
     try:
-        with (
-            logs_in_one_line(),
-            when_interrupted("the rows so far are those above; a batch under way was cancelled"),
-        ):
+        with logs_in_one_line():
             check.run(selected, budget)
+    except KeyboardInterrupt as interrupt:
+        # The notes of a call speak of a cache that is deleted.
+        interrupt.__notes__ = [f"the rows so far are those above{check.batch_end}"]
+        raise
     finally:
         described = check.report()
         counts = ", ".join(f"{number} {verdict}" for verdict, number in described["counts"].items())
         print(f"{counts or 'no rows'}; ${described['cost']:.6f} spent")
-        texts = {report: described, record: check.record() if record else {}}
-        for path, value in texts.items():
-            if path is not None:
-                with replace_file(path, 0o644) as file:
-                    is_page = path is report and path.suffix == ".md"
-                    text = (
-                        write_markdown(value) if is_page else json.dumps(value, indent=1, ensure_ascii=False)
-                    )
-                    file.write(f"{text.rstrip()}\n".encode())
+        try:
+            if report:
+                _write(report, write_markdown(described) if report.suffix == ".md" else described)
+        finally:
+            if record:
+                _write(record, check.record())
     return FAILED if any(row.verdict in BAD for row in check.rows) else OK
+
+
+def _write(path: Path, value: str | JSONObject) -> None:
+    from .._runtime.files import replace_file
+
+    text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
+    with replace_file(path, 0o644) as file:
+        file.write(f"{text.rstrip()}\n".encode())

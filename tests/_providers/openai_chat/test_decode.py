@@ -1,6 +1,7 @@
 """Calls in messages of hosts that fill every field, whole and in every division into chunks."""
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from openai_support import completion
 
 JSON = dict[str, Any]
 CITY = '{"city": "Bern"}'
+OBJECT = {"city": "Bern"}
 EMPTY: tuple[Any, ...] = ("", None, ...)
 
 
@@ -31,6 +33,11 @@ def shuffled(fields: JSON, order: Sequence[int]) -> JSON:
     return {name: fields[name] for name in names}
 
 
+def as_text(arguments: Any) -> str:
+    """Arguments as text; some hosts send the object itself."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, separators=(",", ":"))
+
+
 blanks = st.sampled_from([pair for pair in itertools.product(EMPTY, EMPTY) if pair != (..., ...)])
 orders = st.permutations(range(5))
 
@@ -45,13 +52,13 @@ def entries(draw: st.DrawFn) -> tuple[JSON, ToolCall | None]:
     entry: JSON = {"id": draw(st.sampled_from(["c1", "c2"]))}
     if typed:
         entry["type"] = kind
-    arguments = draw(st.sampled_from([CITY, "text"] if kind == "custom" else [CITY]))
+    arguments: Any = draw(st.sampled_from([CITY, "text"] if kind == "custom" else [CITY, OBJECT]))
     entry[kind] = bodies(kind, "weather", arguments) if real else bodies(kind, *draw(blanks))
     if draw(st.booleans()):
         # Without a type, the other member must be empty, so that it is known which one counts.
         full = typed and draw(st.booleans())
         entry[other] = bodies(other, "other", "{}") if full else bodies(other, *draw(blanks))
-    call = ToolCall(id=entry["id"], name="weather", arguments=arguments, type=kind)
+    call = ToolCall(id=entry["id"], name="weather", arguments=as_text(arguments), type=kind)
     return shuffled(entry, draw(orders)), call if real else None
 
 
@@ -68,7 +75,8 @@ def fragments(entry: JSON, index: int, cuts: int) -> Iterator[JSON]:
         pieces = {}
         for kind in kinds:
             pieces[kind] = {
-                name: text and (text[:cuts] if half == 0 else text[cuts:]) if name != "name" else
+                name: text and (text[:cuts] if half == 0 else text[cuts:])
+                if name != "name" and not isinstance(text, dict) else
                 (text if half == 0 else "")
                 for name, text in entry[kind].items()
             }  # fmt: skip
@@ -127,3 +135,20 @@ def test_a_legacy_call_without_name_and_arguments_is_none(legacy: Any) -> None:
     assert (choice.tool_calls, choice.finish_reason) == ((), "stop")
     assert choice.message == {"role": "assistant", "content": "4"}
     assert folded([{"content": "4", "function_call": body}])[0] == choice
+
+
+calls_alone = st.tuples(st.sampled_from("fg"), st.sampled_from([CITY, OBJECT, "{}"]))
+
+
+@given(st.lists(calls_alone, min_size=1, max_size=4), st.booleans(), st.booleans())
+def test_streamed_calls_need_neither_ids_nor_indexes(
+    drawn: list[tuple[str, Any]], apart: bool, indexed: bool
+) -> None:
+    """In one chunk or in a chunk each, then also with the same index."""
+    entries: list[JSON] = [{"function": bodies("function", *call)} for call in drawn]
+    choice = read({"tool_calls": entries})
+    index = {"index": 0} if apart and indexed else {}
+    groups = [[{**entry, **index}] for entry in entries] if apart else [entries]
+    streamed, shown = folded([{"tool_calls": group} for group in groups])
+    assert streamed.tool_calls == choice.tool_calls
+    assert shown == [("", name, as_text(arguments)) for name, arguments in drawn]

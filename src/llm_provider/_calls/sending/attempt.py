@@ -131,6 +131,7 @@ class Attempt:
                     if type(batch) is tuple and type(batch[0]) is WholeReply:
                         return self._show_whole(batch[0], emit)
                     steps: list[Step] = []
+                    event: Any = None
                     try:
                         for event in batch:
                             if several:
@@ -141,6 +142,9 @@ class Attempt:
                                 steps.append(step)
                             elif assembler.is_complete():
                                 break
+                    except LLMError:
+                        self._body = _last_reply(event)
+                        raise
                     finally:
                         # These steps also count if the stream failed directly after them.
                         if steps:
@@ -208,6 +212,18 @@ class Attempt:
             first_token=self.first_token,
         )
 
+
+def _last_reply(event: Any) -> bytes:
+    """The reply in an event that ended a stream with a failure: it may tell the usage. b"" for any other."""
+    reply = event.get("response", event) if isinstance(event, dict) else None
+    with contextlib.suppress(LLMError):
+        body = reply_body(reply)
+        return body if any(mark in body for mark in _ENDS) else b""
+    return b""
+
+
+_ENDS = (b'"error":', b'"finishReason":"')
+"""What only such an event has. Before it, the counts of tokens are not final."""
 
 _MANY_STEPS = 20_000
 """Steps of a stream from which they are joined in a thread, which takes some milliseconds."""

@@ -146,6 +146,9 @@ class Assembler:
     def _input(self, position: int) -> Step:
         """The input of a tool call that came with its block, and not in pieces."""
         self._without_pieces.remove(position)
+        if not isinstance(self._blocks[position].get("input"), (dict, str)):
+            # `decode` refuses it, when the usage is known.
+            return ""
         arguments = arguments_of(self._blocks[position])
         return Delta(tool_calls=(ToolCallDelta(index=self._call(position), arguments=arguments),))
 

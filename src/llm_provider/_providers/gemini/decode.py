@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError, LLMError
 from ..._json_values import JSONMapping, JSONObject
 from ..._limits.retry import retry_delay
@@ -16,13 +14,12 @@ from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
-from ..shared.error_bodies import error_fields
+from ..shared.error_bodies import body_in_text, error_fields
 from ..shared.errors import from_answer, from_exception, headers_of, reports_error
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, split_reply, text_of
 from ..shared.request_facts import variant_of
 from ..shared.tool_charges import gemini_tools, with_tools
-from ..transport.sse import EventSplitter
 
 PROVIDER = "gemini"
 
@@ -265,7 +262,8 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
         # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than
         # JSON's. Its "status" is only the reason phrase of HTTP.
         text = body.get("message")
-        error = _error_in_text(text) if isinstance(text, str) else body
+        inner = body_in_text(text) if isinstance(text, str) else body
+        error = _error_in(inner) or inner
     if not isinstance(error, dict):
         return from_answer(status, message=error_fields(error)[1], headers=headers)
     details = error.get("details")
@@ -286,23 +284,6 @@ def _error_in(body: Any) -> Any:
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
     return body.get("error") if isinstance(body, dict) else body
-
-
-def _error_in_text(text: str) -> Any:
-    """The error in a body of any type: as JSON, as an event of a stream, or the text itself."""
-    splitter = EventSplitter()
-    encoded = text.encode("utf-8", "replace")
-    for data in (encoded, *splitter.feed(encoded), *splitter.end()):
-        try:
-            body = orjson.loads(data)
-        except ValueError:
-            continue
-        error = _error_in(body)
-        if isinstance(error, dict):
-            return error
-        if message := error_fields(body)[1]:
-            return message
-    return text
 
 
 def _daily_quotas(details: list[JSONObject]) -> Iterator[str]:

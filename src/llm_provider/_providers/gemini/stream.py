@@ -115,6 +115,8 @@ class Assembler:
 
     def _add(self, index: int, piece: JSONObject) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
+        # First, because a candidate whose last parts cannot be read is not whole.
+        step = self._add_content(index, candidate, piece)
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
                 _extend_lists(candidate.setdefault(name, {}), value)
@@ -124,6 +126,11 @@ class Assembler:
                 candidate[name] = {**part(candidate, name), **filled}
             elif name != "content" and value is not None:
                 candidate[name] = value
+        if piece.get("finishReason"):
+            self._running = None
+        return step
+
+    def _add_content(self, index: int, candidate: JSONObject, piece: JSONObject) -> Step:
         content = piece.get("content")
         added = expect_dict(content, "content").get("parts") if content is not None else None
         # A finish reason does not end the answer: with code execution, the model goes on after one.

@@ -12,7 +12,7 @@ from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, find_counts, part, split_reply, text_of
+from ..shared.replies import expect_dict, find_counts, part, reply_body, split_reply, text_of
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
 from .request_facts import tier_variant
 from .usage import read_usage
@@ -160,13 +160,14 @@ def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
         raise APIResponseValidationError(f"the answer's tool_calls is {type(value).__name__}, not a list")
     fields: JSONObject = {}
     objects = [expect_dict(entry, "entry of tool_calls") for entry in value or ()]
-    entries = [entry for call in objects if (entry := _without_blanks(call)) is not None]
+    entries = [_with_text(entry) for call in objects if (entry := _without_blanks(call)) is not None]
     if entries:
         fields["tool_calls"] = entries
     if isinstance(legacy, dict) and not _is_blank(legacy):
-        fields["function_call"] = legacy
         # The form before `tool_calls`, in which calls had no ids.
-        entries = entries or [{"function": legacy}]
+        call = _with_text({"function": legacy})
+        fields["function_call"] = call["function"]
+        entries = entries or [call]
     return tuple(map(_call, entries)), fields
 
 
@@ -181,13 +182,28 @@ def _without_blanks(entry: JSONObject) -> JSONObject | None:
     return {name: value for name, value in entry.items() if name not in others} if others else entry
 
 
+def arguments_of(body: JSONMapping, field: str) -> str:
+    """The arguments of a call as text: some hosts send the object itself."""
+    arguments = body.get(field) or ""
+    if isinstance(arguments, dict):
+        return reply_body(arguments).decode()
+    if not isinstance(arguments, str):
+        raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
+    return arguments
+
+
+def _with_text(entry: JSONObject) -> JSONObject:
+    """A call with its arguments as text, as the next request must have them."""
+    body = entry.get("function")
+    if not isinstance(body, dict) or not isinstance(body.get("arguments"), dict):
+        return entry
+    return {**entry, "function": {**body, "arguments": arguments_of(body, "arguments")}}
+
+
 def _call(entry: JSONObject) -> ToolCall:
     kind = kind_of(entry) or "function"
     body = expect_dict(entry.get(kind), f"tool call's {kind}")
-    name, identifier = body.get("name"), entry.get("id")
-    arguments = body.get("input") or "" if kind == "custom" else body.get("arguments") or "{}"
-    if not isinstance(name, str) or not isinstance(arguments, str):
+    arguments = arguments_of(body, "input") if kind == "custom" else arguments_of(body, "arguments") or "{}"
+    if not isinstance(body.get("name"), str):
         raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
-    return ToolCall(
-        id=identifier if isinstance(identifier, str) else "", name=name, arguments=arguments, type=kind
-    )
+    return ToolCall(id=text_of(entry.get("id")) or "", name=body["name"], arguments=arguments, type=kind)

@@ -6,13 +6,15 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
 from ..shared.replies import expect_dict, join_steps, number_step, text_of
 from ..transport.sse import END
-from .decode import KINDS, REASONING_FIELDS, dicts, kind_of, text_and_reasoning
+from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, text_and_reasoning
 from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
@@ -81,7 +83,8 @@ class Assembler:
             raise failure
         for name in _HEAD:
             value = event.get(name)
-            if value is not None:
+            # The chunks of Azure's content filter have the id "" and the model "".
+            if value or (value is not None and name not in self._head):
                 # Groq's first chunk has other fields than its last one, also within `debug`.
                 if name == "x_groq":
                     _replace(self._head, {name: value})
@@ -113,6 +116,10 @@ class Assembler:
     def is_complete(self) -> bool:
         """False: `[DONE]` ends the stream."""
         return False
+
+    def is_whole(self) -> bool:
+        """Whether each sample has ended and the usage has come: only `[DONE]` is missing."""
+        return self._is_answered() and bool(self._usage)
 
     def reply(self) -> Any:
         if not self._samples:
@@ -160,7 +167,7 @@ class _Sample:
         self.finish_reason = piece.get("finish_reason") or self.finish_reason
         self.error = piece.get("error") or self.error
         # Some hosts send a sample that they did not stream as a whole message.
-        delta = expect_dict(piece.get("delta") or piece.get("message") or {}, "delta")
+        delta = expect_dict(piece.get("delta") or piece.get("message") or piece.get("text") or {}, "delta")
         if piece.get("logprobs") is not None:
             self._logprobs = _with_logprobs(self._logprobs, piece["logprobs"], delta)
         if isinstance(piece.get("token_ids"), list):
@@ -181,7 +188,7 @@ class _Sample:
             self._spoke = self._spoke or bool(spoken)
             text = spoken or (self.show_refusal() if self.finish_reason else "")
         fragments = dicts(delta.get("tool_calls"), "tool_calls")
-        calls = [call for fragment in fragments if (call := self._add_call(fragment)) is not None]
+        calls = [*filter(None, map(self._add_call, fragments, range(len(fragments))))]
         if isinstance(delta.get("function_call"), dict):
             begun = self._legacy_call or _Call()
             call = begun.add({"function": delta["function_call"]}, 0)
@@ -223,10 +230,10 @@ class _Sample:
                 self._audio[name] = value
         return text_of(piece.get("transcript")) or ""
 
-    def _add_call(self, fragment: JSONObject) -> ToolCallDelta | None:
+    def _add_call(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
         index = _index(fragment)
         call = self._call_at.get(index)
-        if call is None or call.is_another(fragment):
+        if call is None or call.is_another(fragment, listed=position > 0 and fragment.get("index") is None):
             call = self._call_at[index] = _Call()
         added = call.add(fragment, len(self._calls))
         if added is not None and added.index == len(self._calls):
@@ -294,11 +301,19 @@ class _Call:
         self._inner: JSONObject = {}
         self._extra: JSONObject = {}
 
-    def is_another(self, fragment: JSONObject) -> bool:
-        """Whether a fragment begins another call: some hosts give all calls the same index."""
+    def is_another(self, fragment: JSONObject, *, listed: bool) -> bool:
+        """Whether a fragment begins another call: some hosts give all calls the same index, or none.
+
+        `listed` says that it has no index and follows another one in the same list.
+        """
         identifier, body = fragment.get("id"), fragment.get(self._kind or "")
-        named = isinstance(body, dict) and bool(body.get("name"))
-        return bool(identifier and self._id and identifier != self._id and named and self._name)
+        if not (self._name and isinstance(body, dict) and body.get("name")):
+            return False
+        if identifier and self._id:
+            return bool(identifier != self._id)
+        # Some hosts repeat the name in every fragment.
+        begins = body["name"] != self._name or str(body.get("arguments", "")).lstrip().startswith("{")
+        return listed or (begins and _is_object("".join(self._pieces)))
 
     def add(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
         """What one entry of `tool_calls` adds; None before there is a call, which begins at `position`."""
@@ -307,7 +322,7 @@ class _Call:
         body = expect_dict(fragment.get(kind) or {}, f"tool call's {kind}")
         identifier, name = text_of(fragment.get("id")) or "", text_of(body.get("name")) or ""
         field = "input" if kind == "custom" else "arguments"
-        arguments = text_of(body.get(field)) or ""
+        arguments = arguments_of(body, field)
         self._id = identifier or self._id
         if name == self._name:
             # Some hosts repeat the name in every fragment.
@@ -338,6 +353,12 @@ class _Call:
         """The call as one delta."""
         arguments = "".join(self._pieces)
         return ToolCallDelta(index=self._position or 0, id=self._id, name=self._name, arguments=arguments)
+
+
+def _is_object(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(orjson.loads(text), dict)
+    return False
 
 
 def _index(container: JSONMapping) -> int:

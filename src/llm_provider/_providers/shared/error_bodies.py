@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ..._errors import AuthenticationError, LLMError, NotFoundError
+from ..transport.sse import EventSplitter
 
 _CODE_FIELDS = ("code", "type", "status")
 
@@ -73,6 +74,18 @@ def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
     values += map(body.get, _CODE_FIELDS)
     codes = tuple(str(code) if code and isinstance(code, (str, int)) else None for code in values)
     return codes, _with_cause(_message_in(body), body.get("metadata"))
+
+
+def body_in_text(text: str) -> Any:
+    """The body of a failure in a text of any type: as JSON, as an event of a stream, or the text itself."""
+    splitter, encoded = EventSplitter(), text.encode("utf-8", "replace")
+    for data in (encoded, *splitter.feed(encoded), *splitter.end()):
+        with contextlib.suppress(ValueError):
+            body = orjson.loads(data)
+            codes, message = error_fields(body)
+            if message or any(codes):
+                return body
+    return text
 
 
 def _message_in(value: Any, depth: int = 0) -> str:

@@ -28,7 +28,7 @@ from ..._errors import (
 from ..._json_values import JSONMapping
 from ..._limits.retry import ORDERLY_END, retry_after
 from ..transport.certificates import trust_remedy
-from .error_bodies import error_fields, meaning_of
+from .error_bodies import body_in_text, error_fields, meaning_of
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -383,7 +383,8 @@ def from_sdk(error: BaseException) -> LLMError:
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
         return from_exception(error)
-    codes, message = error_fields(getattr(error, "body", None))
+    body = getattr(error, "body", None)
+    codes, message = error_fields(body_in_text(body) if isinstance(body, str) else body)
     return from_answer(
         getattr(error, "status_code", None),
         codes=codes,
