@@ -48,7 +48,7 @@ def test_the_cache_mode_from_the_environment(
     with Client(cache_dir=tmp_path, cache="use") as client:
         assert not client.call(MODEL, "Something else").cached
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "sometimes")
-    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off"):
+    with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off, not "):
         Client()
 
 

@@ -42,7 +42,8 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
         try:
             return _read_cache(text if "://" in text else text.lower() or "use")
         except RequestError as error:
-            message = str(error).removeprefix("cache").removeprefix(": ").removeprefix(" ")
+            message = str(error).replace(", True or False", "").removeprefix("cache")
+            message = message.removeprefix(": ").removeprefix(" ")
             kind = type(error)
             raise kind(
                 f"LLM_PROVIDER_CACHE {message}"
@@ -135,6 +136,8 @@ def _budget_of_environment() -> Budget | None:
     path = os.environ.get("LLM_PROVIDER_BUDGET_FILE", "").strip()
     if not text and not path:
         return None
+    if not text:
+        raise RequestError("LLM_PROVIDER_BUDGET_FILE needs an amount: set LLM_PROVIDER_BUDGET, in USD")
     from decimal import Decimal, InvalidOperation
 
     from ._money.budget import Budget, amount_of

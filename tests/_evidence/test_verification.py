@@ -226,6 +226,7 @@ def test_secrets_and_paths_of_the_machine_are_never_inside(
         results.export(path, client=client)
     assert isinstance(results[-3], Response)
     assert "answers" not in read_rows(path)[-2]["not_computed"]
+    assert "was taken out of it" in read_rows(path)[-3]["not_computed"]["keys"]
     verify(path)
     for file in (path, path.with_name("a.zip.intoto.json")):
         assert b"canary" not in file.read_bytes(), file

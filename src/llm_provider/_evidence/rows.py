@@ -31,6 +31,7 @@ from .redaction import Redaction
 _Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
 _NOT_STORED = "nothing was stored for it: an answer that the cache does not keep, or cache='off'"
+_REDACTED = "a secret or a path of the machine was taken out of it"
 _NOT_HERE = "its question is not in this cache"
 _ELIDED = "a long text or a file of it is stored as a digest"
 _HEADERS = "the values of its headers are left out"
@@ -182,7 +183,8 @@ class RowMaker:
         return {
             "price": "the prices of this export give another one",
             "cost": "a part of the answer was stored or shared",
-            "keys": _NOT_STORED,
+            # All other reasons for another key are with its request.
+            "keys": _REDACTED if row["requests"] else _NOT_STORED,
         }.get(name, reason)
 
 

@@ -367,7 +367,8 @@ def amount_of(value: object, name: str = "budget") -> Decimal:
     """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount."""
     plain = value if isinstance(value, Decimal) else plain_number(value)
     if plain is None or not math.isfinite(plain) or plain < 0:
-        raise RequestError(f"{name} must be a finite number of USD of at least 0, not {value!r}")
+        cite = str(value) if isinstance(value, Decimal) else repr(value)
+        raise RequestError(f"{name} must be a finite number of USD of at least 0, not {cite}")
     return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
 
 

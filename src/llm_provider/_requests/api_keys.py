@@ -173,10 +173,10 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
 def _accounts(provider: str, entries: KeyList) -> Accounts:
     where = f"keys[{provider!r}]"
     listed = [entries] if isinstance(entries, str) or callable(entries) else entries
-    if not isinstance(listed, (list, tuple)) or not listed:
+    if not isinstance(listed, (list, tuple)) or not listed or entries == "":
         raise RequestError(
             f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
-            f"{'an empty list' if listed in ([], ()) else type(entries).__name__}; leave {provider!r} out to "
+            f"{'an empty ' * (entries in ('', [], ()))}{type(entries).__name__}; leave {provider!r} out to "
             "use the key of the environment"
         )
     accounts = []

@@ -350,16 +350,16 @@ def test_readable_rows_of_a_damaged_database_are_rescued(
     store.write(big)
     damaged = database_of(tmp_path / "cache", "key-0")
     store.close()
-    size = damaged.stat().st_size
-    with damaged.open("r+b") as file:
-        # One page in the middle.
-        file.seek(size // 2 // 4096 * 4096)
-        file.write(b"\xff" * 4096)
+    content = bytearray(damaged.read_bytes())
+    leaves = [start for start in range(4096, len(content), 4096) if content[start] == 13]
+    for start in (leaves[3], leaves[len(leaves) // 2], leaves[-3]):
+        content[start : start + 4096] = b"\xff" * 4096
+    damaged.write_bytes(content)
     for key, _, _ in big:
         store.read(key)
     list(store.items())
     unread = [key for key, value, _ in big if store.read(key) != value]
-    assert len(unread) < 20
+    assert 0 < len(unread) <= 3 * 2, "two rows lie in a page"
     assert store.check() == []
     assert len(messages) == 1
     assert "0 of its answers were rescued" not in messages[0]

@@ -38,8 +38,14 @@ _NEWEST = (
     " ORDER BY rowid DESC LIMIT ?"
 )
 _COUNT = "SELECT value FROM Settings WHERE key = 'count'"
-_RESCUE = f"SELECT key, value, tag FROM Cache WHERE {_PLAIN} ORDER BY rowid"  # noqa: S608 -- see above
+_RESCUE = (
+    f"SELECT rowid, key, value, tag FROM Cache WHERE rowid >= ? AND {_PLAIN}"  # noqa: S608 -- see above
+    " ORDER BY rowid LIMIT ?"
+)
 _RESCUED_AT_ONCE = 200
+_UNREADABLE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
+_MOST_UNREADABLE = 20_000
+"""Rows without one between them that can be read. A damaged page of SQLite's tree may hide thousands."""
 _CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH})
 """The last is the code of a statement that would run what somebody put into the database."""
 _COUNTERS = (
@@ -239,26 +245,40 @@ class Writer(_File):
 
 
 def rescue(folder: Path) -> Iterator[list[Row]]:
-    """The rows of a damaged database, 200 at a time: from its beginning up to the damage, and from its end.
+    """The rows of a damaged database that can be read, 200 at a time.
 
     The values may be damaged: their own checksums detect that.
     """
-    for direction in ("ASC", "DESC"):
-        batch: list[Row] = []
-        complete = False
-        with (
-            contextlib.suppress(sqlite3.Error),
-            contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
-        ):
-            for row in damaged.execute(f"{_RESCUE} {direction}"):
-                batch.append(row)
-                if len(batch) == _RESCUED_AT_ONCE:
-                    yield batch
-                    batch = []
-            complete = True
+    batch: list[Row] = []
+    with (
+        contextlib.suppress(sqlite3.Error, OverflowError),
+        contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
+    ):
+        first, count, unreadable = 0, _RESCUED_AT_ONCE, 0
+        while unreadable < _MOST_UNREADABLE:
+            try:
+                rows = damaged.execute(_RESCUE, (first, count)).fetchall()
+            except sqlite3.Error as error:
+                # A key that is no UTF-8 has no code.
+                if getattr(error, "sqlite_errorcode", _UNREADABLE[0]) & 0xFF not in _UNREADABLE:
+                    break
+                # One by one up to the damage, and past it.
+                first, unreadable, count = first + (count == 1), unreadable + (count == 1), 1
+                continue
+            if not rows:
+                break
+            batch += [(key, value, tag) for _, key, value, tag in rows]
+            # The number of a damaged row may be any.
+            first, count, unreadable = (
+                max(first, rows[-1][0]) + 1,
+                _RESCUED_AT_ONCE if unreadable else count,
+                0,
+            )
+            if len(batch) >= _RESCUED_AT_ONCE:
+                yield batch
+                batch = []
+    if batch:
         yield batch
-        if complete:
-            return
 
 
 def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:

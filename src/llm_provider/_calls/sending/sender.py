@@ -139,7 +139,7 @@ class Sender:
             for target in call.target.servers:
                 # litellm has clients of its own.
                 check_proxy(target.base_url, "litellm" if name[0] == "litellm" else transport)
-                check_certificates(target.base_url)
+            check_certificates()
             self._servers.add(server)
         connection = self._connections.get(name)
         if connection is None:

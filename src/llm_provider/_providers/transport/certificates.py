@@ -20,14 +20,12 @@ _OF_OTHERS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables of other HTTP clients, which those here do not read."""
 
 
-def check_certificates(base_url: str | None) -> None:
+def check_certificates() -> None:
     """Refuse certificate authorities that cannot be read.
 
-    The message of the `RequestError` names the variable, the path and the remedy. `base_url` is None for a
-    provider's own server, which has https.
+    The message of the `RequestError` names the variable, the path and the remedy. The clients read them for
+    plain HTTP too.
     """
-    if base_url is not None and not base_url.startswith("https:"):
-        return
     file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if file:
         # Few environments have the variable, and the module takes 6 ms to import.
