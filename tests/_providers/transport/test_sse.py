@@ -41,5 +41,5 @@ def test_a_body_that_is_no_stream_is_named(body: bytes) -> None:
     if body.startswith(b":"):
         assert asyncio.run(main()) == []
     else:
-        with pytest.raises(APIResponseValidationError, match="the answer is not JSON: '(<!D|nul)"):
+        with pytest.raises(APIResponseValidationError, match=r"the answer is not JSON: '(<!D|nul)"):
             asyncio.run(main())

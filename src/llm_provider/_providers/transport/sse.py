@@ -108,9 +108,10 @@ async def events(
         if plain is not None:
             plain += chunk
             if received or not _may_be_json(bytes(plain[:100])):
-                beginning = b"" if received else bytes(plain[:60])
+                beginning = bytes(plain[:60])
                 plain = None
         if received:
+            beginning = b""
             end = _end_of(received)
             yield _decode(received[:end])
             if end is not None:
