@@ -205,7 +205,7 @@ def check_limits(account: Account) -> None:
         verdict, meaning = False, f"headers that are not read: {', '.join(names[:4])}"
     elif any(all(left) for left in lefts):
         verdict, meaning = False, "another limit than that of the headers is in force"
-    elif exchanges and not known and account.route.provider in ("openai", "anthropic", "groq"):
+    elif exchanges and not known and account.route.provider in ("openai", "anthropic"):
         verdict, meaning = "note", "this provider has sent them so far"
     observed = f"headers tell {limits or 'none'}; {len(refused)} of {len(exchanges)} calls at once refused"
     if failures:
