@@ -46,31 +46,17 @@ class Way:
         return "litellm" if self.model.startswith("litellm/") else self.server
 
 
-def compatible(provider: str, model: str, **fields: Any) -> Way:
-    return Way(model=f"{provider}/{model}", server=provider, wire_model=model, **fields)
-
-
-def gemini(name: str, effort: str, **fields: Any) -> Way:
-    return Way(
-        model=name,
-        server="gemini",
-        wire_model=name.removeprefix("gemini/"),
-        operation="Content",
-        cache_write=False,
-        effort=effort,
-        key_header="x-goog-api-key",
-        **fields,
-    )
-
-
 ALIKE = HOSTS.keys() - {"deepinfra", "scaleway"}
 """Hosts whose rows differ from those of these two in their names and addresses alone."""
 
 ANTHROPIC: Mapping[str, Any] = {"server": "anthropic", "operation": "/v1/messages"}
+GEMINI: Mapping[str, Any] = {
+    "server": "gemini", "operation": "Content", "cache_write": False, "key_header": "x-goog-api-key"
+}  # fmt: skip
 
 WAYS: Mapping[str, Way] = {
     **{
-        provider: compatible(provider, "org/my-model")
+        provider: Way(model=f"{provider}/org/my-model", server=provider, wire_model="org/my-model")
         for provider in COMPATIBLE_HOSTS
         if provider not in ALIKE
     },
@@ -83,8 +69,8 @@ WAYS: Mapping[str, Way] = {
     "anthropic-budget": Way(
         model="anthropic/claude-haiku-4-5", wire_model="claude-haiku-4-5", **{**ANTHROPIC, "effort": "low"}
     ),
-    "gemini": gemini("gemini/gemini-4-argon", "high"),
-    "gemini-budget": gemini("gemini-2.5-flash", "low"),
+    "gemini": Way(model="gemini/gemini-4-argon", wire_model="gemini-4-argon", **GEMINI),
+    "gemini-budget": Way(model="gemini-2.5-flash", wire_model="gemini-2.5-flash", effort="low", **GEMINI),
     "litellm-anthropic": Way(
         model="litellm/anthropic/claude-sonnet-5-5",
         wire_model="claude-sonnet-5-5",

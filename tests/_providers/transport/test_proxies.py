@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIConnectionError, Client, RequestError
 from llm_provider._providers.transport import proxies
 from llm_provider._requests.attachments import Attachment
@@ -23,19 +24,11 @@ from raw_server import RawServer
 PASSWORD = "s3cret-of-the-proxy"
 PROXY_HOST = "127.0.0.1"
 
-THROUGH_LITELLM = (
-    pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
-    # Its use of pydantic, not ours of litellm.
-    pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"),
-)
+DIRECT = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-4-argon"]
 MODELS = [
-    "gpt-6.1-sol",
-    "gpt-5.5-pro",
-    "claude-sonnet-5-5",
-    "gemini/gemini-4-argon",
-    pytest.param("litellm/anthropic/claude-sonnet-5-5", marks=THROUGH_LITELLM),
+    *DIRECT,
+    pytest.param("litellm/anthropic/claude-sonnet-5-5", marks=(needs_litellm, *IGNORED_WARNINGS)),
 ]
-SERVED = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-4-argon"]
 SERVERS = {
     "gpt": "openai", "claude": "anthropic", "gemini/gemini": "gemini", "litellm/anthropic/claude": "anthropic"
 }  # fmt: skip
@@ -195,7 +188,7 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         *itertools.product([count, list_models, send_batch, upload], ["aiohttp"]),
     ],
 )
-@pytest.mark.parametrize("model", SERVED)
+@pytest.mark.parametrize("model", DIRECT)
 @pytest.mark.sampled(7)
 def test_every_request_goes_through_the_proxy(
     monkeypatch: pytest.MonkeyPatch, simulator: Simulator, own_cache: Path, model: str, use: Any,
