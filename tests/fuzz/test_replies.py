@@ -42,7 +42,7 @@ from llm_provider._providers.protocol import Answer, EncodedRequest
 from llm_provider._providers.shared import rich_content
 from llm_provider._providers.transport.sse import events
 from llm_provider._types.messages import delta_of
-from wire_shapes import SHAPES
+from wire_shapes import SHAPES, read_arguments
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {
     "openai": (openai, "chat/completions"),
@@ -145,17 +145,9 @@ def check(name: str, outcome: Outcome, reply: Any, *, streamed: bool) -> None:
         assert ENDS[JSON_OF[name]](reply), "the stream was cut"
         if not is_known(name, reply):
             assert outcome.streamed == choice.text
-            calls = [[call.id, call.name, comparable(call.arguments)] for call in choice.tool_calls]
-            parts = [[*parts[:2], comparable(parts[2])] for _, parts in sorted(outcome.calls.items())]
+            calls = [[call.id, call.name, read_arguments(call.arguments)] for call in choice.tool_calls]
+            parts = [[*parts[:2], read_arguments(parts[2])] for _, parts in sorted(outcome.calls.items())]
             assert parts == calls
-
-
-def comparable(arguments: str) -> Any:
-    """The arguments of a call apart from their white space, which some providers do not preserve."""
-    try:
-        return orjson.loads(arguments or "{}")
-    except ValueError:
-        return arguments
 
 
 def is_known(name: str, events: Sequence[Any]) -> bool:

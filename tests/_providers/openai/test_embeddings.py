@@ -28,13 +28,11 @@ def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
     return {"object": "list", "data": list(entries), "model": MODEL, "usage": usage, **fields}
 
 
-class TestLimits:
-    def test_those_of_openai_are_in_its_sdk(self) -> None:
-        limits = embeddings.limits(resolve(MODEL))
-        assert limits == (2048, 300_000, 8192)
-        documented = inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
-        for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
-            assert number in " ".join(documented.split())
+def test_the_limits_of_openai_are_in_its_sdk() -> None:
+    assert embeddings.limits(resolve(MODEL)) == (2048, 300_000, 8192)
+    documented = " ".join(inspect.getsource(sys.modules[EmbeddingCreateParams.__module__]).split())
+    for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
+        assert number in documented
 
 
 # Through the SDK
