@@ -23,7 +23,7 @@ def test_an_answer_whose_headers_litellm_cannot_read() -> None:
 
 AT_HOME = """
 import asyncio, socket, sys
-from llm_provider import Client, errors.LLMError
+from llm_provider import Client, LLMError
 
 def guard(event, arguments):
     if event == "socket.connect" and arguments[0].family != socket.AF_UNIX:
@@ -41,7 +41,7 @@ with Client(cache="off", base_url={address!r}, api_key="sk-secret", max_retries=
     asyncio.run(client.acall(model, "What is 2 + 2?"))
     try:
         client.call(model, "What is 2 + 2?", seed=1)
-    except errors.LLMError:
+    except LLMError:
         pass
     else:
         raise AssertionError("answered")
@@ -59,7 +59,7 @@ os.environ["HOME"] = tempfile.mkdtemp()
 def refuse(*arguments, **more):
     raise OSError("no network")
 
-from llm_provider import Client, errors.LLMError
+from llm_provider import Client, LLMError
 
 socket.socket.connect = socket.socket.connect_ex = refuse
 socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
@@ -75,7 +75,7 @@ def results(client, way, model):
         if way == "embed":
             return [client.embed(model, ["Hi"])]
         return client.call_many(model, ["Hi", "Ho"])
-    except errors.LLMError as error:
+    except LLMError as error:
         return [error]
 
 def report(way, provider, model):
