@@ -199,16 +199,9 @@ def test_results_that_are_gone_may_have_been_billed(
         simulator.configure(batch_results_seconds=0.0)
     else:
         (record,) = Journal(tmp_path / "cache" / "batches").records()
-        old = re.sub(
-            rb'"created":[0-9.]+',
-            b'"created":%d' % (time.time() - KEPT_SECONDS - 9),
-            record.path.read_bytes(),
-        )
-        record.path.write_bytes(old)
-        fault_at = (
-            DOWNLOAD.get(provider, "files.download") if state == "old in the journal" else "batches.retrieve"
-        )
-        simulator.inject(Fault(status=404), match=fault_at, times=None)
+        old = b'"created":%d' % (time.time() - KEPT_SECONDS - 9)
+        record.path.write_bytes(re.sub(rb'"created":[0-9.]+', old, record.path.read_bytes()))
+        not_found(None, "" if state == "old in the journal" else "batches.retrieve")(simulator, provider)
     with Client(cache_dir=tmp_path / "cache", ledger=path, budget=budget) as client:
         if found_again:
             results = client.batches()[0].results()

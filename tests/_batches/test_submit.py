@@ -72,19 +72,24 @@ def test_a_refusal_is_tried_again_and_a_mistake_is_not(client: Client, simulator
         client.call_many("gpt-5.5", ["c"], delivery="batch")
 
 
+def cut_journal(client: Client, rows: float) -> str:
+    """Cut off the events of the only batch, and all rows but this share; returns the name of the batch."""
+    (record,) = Journal(client.cache.directory / "batches").records()
+    whole = record.path.read_bytes()
+    length = int(rows * whole.index(b'{"sealed"')) if rows < 1 else whole.index(b'{"event"')
+    record.path.write_bytes(whole[:length])
+    return record.id
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.8, 1.0])
 @pytest.mark.sampled(5)
 def test_a_journal_that_was_cut_pays_nothing_twice(
     client: Client, simulator: Simulator, model: str, keep: float
 ) -> None:
-    """The events are cut off, or rows too, or everything."""
     simulator.configure(batch_seconds=1.0)  # a batch of Anthropic is known by its rows, once it has ended
     client.submit_many(model, INPUTS)
-    (record,) = Journal(client.cache.directory / "batches").records()
-    whole = record.path.read_bytes()
-    length = int(keep * (whole.index(b'{"sealed"'))) if keep < 1 else whole.index(b'{"event"')
-    record.path.write_bytes(whole[:length])
+    cut_journal(client, keep)
     with Client(cache_dir=client.cache.directory) as another:
         results = another.call_many(model, INPUTS, delivery="batch")
         assert results.texts == ["2", "4"]
@@ -95,13 +100,11 @@ def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simul
     """Anthropic keeps no label, the number of rows is lost, and there are no results yet to recognise it."""
     simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
     client.submit_many("claude-haiku-5-5", INPUTS)
-    (record,) = Journal(client.cache.directory / "batches").records()
-    whole = record.path.read_bytes()
-    record.path.write_bytes(whole[: int(0.3 * whole.index(b'{"sealed"'))])
+    name = cut_journal(client, 0.3)
     with Client(cache_dir=client.cache.directory) as another:
         with pytest.raises(UncertainBatchError) as caught:
             another.call_many("claude-haiku-5-5", INPUTS, delivery="batch")
-        assert caught.value.batch == record.id
+        assert caught.value.batch == name
         assert len(caught.value.candidates) == 1
         (batch,) = another.batches()
         batch.forget()
@@ -197,9 +200,7 @@ def test_a_batch_that_was_planned_and_never_submitted_is_removed(
     client: Client, simulator: Simulator
 ) -> None:
     client.submit_many("gpt-5.5", INPUTS)
-    (record,) = Journal(client.cache.directory / "batches").records()
-    whole = record.path.read_bytes()
-    record.path.write_bytes(whole[: whole.index(b'{"event"')])
+    cut_journal(client, 1.0)
     simulator.clear()  # as if its process had died before it submitted anything
     with Client(cache_dir=client.cache.directory) as another:
         assert another.call_many("gpt-5.5", INPUTS, delivery="batch").texts == ["2", "4"]

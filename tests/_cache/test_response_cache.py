@@ -35,10 +35,9 @@ def test_one_changed_parameter_is_another_call(client: Client, simulator: Simula
     ]  # fmt: skip
     for parameters in variants:
         assert not client.call(model, "Hi", **parameters).cached, parameters
+    no_change = {"timeout": 9, "max_retries": 1, "api_key": "other-key"}
     for parameters in variants:
-        assert client.call(model, "Hi", **parameters, timeout=9, max_retries=1, api_key="other-key").cached, (
-            parameters
-        )
+        assert client.call(model, "Hi", **parameters, **no_change).cached, parameters
     assert simulator.ledger().requests == len(variants)
 
 
@@ -137,11 +136,8 @@ def test_calls_go_on_without_a_cache_and_its_maintenance_raises(simulator: Simul
     ):
         assert [client.call(MODEL, "1+1?").text for _ in range(3)] == ["2", "2", "2"]
         assert client.cache.read_ahead(["k"]) == {}
-        for ask in (
-            client.cache.verify,
-            lambda: client.cache.export(tmp_path / "out"),
-            lambda: client.cache.prune(older_than=0),
-        ):
+        cache = client.cache
+        for ask in (cache.verify, lambda: cache.export(tmp_path / "out"), lambda: cache.prune(older_than=0)):
             with pytest.raises(OSError, match=r"cannot be opened|not a directory"):
                 ask()
     (warning,) = seen

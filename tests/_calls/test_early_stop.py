@@ -98,15 +98,9 @@ def test_raising_says_how_many_were_not_sent(client: Client, simulator: Simulato
 
 def test_failures_between_answers_stop_nothing(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=401), times=None, match="number 1")
-    results = client.call_many(
-        MODEL, [f"number {number}" for number in (0, 1, 2, 10, 11, 3)], max_concurrent=1
-    )
-    assert [index for index, error in enumerate(results) if isinstance(error, AuthenticationError)] == [
-        1,
-        3,
-        4,
-    ]
-    assert len(results.ok) == 3
+    results = client.call_many(MODEL, [INPUTS[number] for number in (0, 1, 2, 10, 11, 3)], max_concurrent=1)
+    assert list(results.errors_by_index) == [1, 3, 4]
+    assert {type(error) for error in results.errors} == {AuthenticationError}
 
 
 def test_the_last_key_of_a_pool_has_to_fail(simulator: Simulator, own_cache: Path) -> None:

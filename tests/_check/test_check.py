@@ -125,17 +125,14 @@ def test_an_account_as_expected_has_no_row_that_says_otherwise(account: Simulato
     assert {row.provider for row in rows} == set(PROVIDERS)
     assert [row for row in rows if row.verdict not in ("ok", "skipped")] == []
     for provider in ("openai", "anthropic", "gemini"):
-        skipped = [row.name for row in rows if (row.provider, row.verdict) == (provider, "skipped")]
-        assert skipped == []
-        assert sum(row.provider == provider for row in rows) >= 20
+        verdicts = [row.verdict for row in rows if row.provider == provider]
+        assert (set(verdicts), len(verdicts) >= 20) == ({"ok"}, True)
     texts = json.dumps(check.report()) + json.dumps(check.record()) + write_markdown(check.report())
     assert KEY not in texts
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.long] * (place % 4 > 0)) for place, name in enumerate(NAMED)],
-)
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.sampled(5)
 def test_every_deviation_is_named(account: Simulator, name: str) -> None:
     provider, row_name, text = NAMED[name]
     account.configure(deviations=name)

@@ -61,21 +61,14 @@ def test_an_id_may_be_shortened(
     client.submit_many("claude-haiku-5-5", ["1+1?"]).results()
     batch = client.submit_many("gpt-5.5", ["1+1?"])
     others = [other for other in client.batches() if other.id != batch.id]
+    known = [name for other in others for name in (other.id, *other.record_ids, *other.batch_ids)]
     for name in (batch.id, *batch.record_ids, *batch.batch_ids):
-        length = next(
-            size
-            for size in range(1, len(name) + 1)
-            if not any(
-                known.startswith(name[:size])
-                for other in others
-                for known in (other.id, *other.record_ids, *other.batch_ids)
-            )
-        )
-        ended = run("batches", action, name[:length])
+        beginnings = (name[:size] for size in range(1, len(name) + 1))
+        shortest = next(text for text in beginnings if not any(other.startswith(text) for other in known))
+        ended = run("batches", action, shortest)
         assert (ended.code, batch.id in ended.out) == (0, True), ended
         assert others[0].id not in ended.out
-    unclear = run("batches", action, "")
-    assert unclear.code == 2
+    assert run("batches", action, "").code == 2
 
 
 def test_an_unclear_beginning_names_the_batches(

@@ -21,7 +21,7 @@ from support import RunCommand, RunScript, response
 SDKS = {"openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic", "asyncio"}
 
 
-def test_help_imports_no_command_and_no_sdk(run_script: RunScript) -> None:
+def test_help_imports_no_command_and_neither_it_nor_a_look_up_an_sdk(run_script: RunScript) -> None:
     ended = run_script(
         f"""
         import sys
@@ -36,6 +36,9 @@ def test_help_imports_no_command_and_no_sdk(run_script: RunScript) -> None:
         own = {{name for name in loaded if name.startswith("llm_provider.")}}
         commands = {{name.rpartition(".")[2] for name in own if "._cli." in name}}
         print(sorted(commands & {set(_COMMANDS)!r}), len(own), file=sys.stderr)
+        main(["prices", "gpt-6.1-sol"])
+        main(["cache", "path"])
+        assert not {SDKS - {"asyncio"}!r} & set(sys.modules)
         """
     )
     commands, _, count = ended.stderr.rpartition(" ")

@@ -42,11 +42,3 @@ def test_lines_of_json_are_prompts_of_any_kind(run: RunCommand, tmp_path: Path) 
     estimate = json.loads(run("gemini-3.8-flash", str(path), "--json").out)
     assert (estimate["inputs"], estimate["duplicates"], estimate["requests"]) == (5, 2, 2)
     assert [wrong["input"] for wrong in estimate["invalid"]] == [4]
-
-
-def test_a_line_that_is_no_text_is_wrong_usage(run: RunCommand, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"Hi\n\xff")
-    code, out, err = run("gpt-6.1-sol", str(path))
-    assert (code, out) == (2, "")
-    assert "a.txt line 2 is not UTF-8 text" in err

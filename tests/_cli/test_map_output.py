@@ -63,11 +63,7 @@ def test_lines_get_the_order_of_the_input(tmp_path: Path) -> None:
     lines = [json.loads(text) for text in path.read_text().splitlines()]
     assert [row["index"] for row in lines] == [0, 1, 2, 3]
     assert lines[0]["error"] is None
-    assert (tally.rows, dict(tally.errors), dict(tally.incomplete)) == (
-        4,
-        {"RateLimitError": 1},
-        {"length": 1},
-    )
+    assert (tally.rows, tally.errors, tally.incomplete) == (4, {"RateLimitError": 1}, {"length": 1})
     assert tally.first_error == "row 4: slow down"
     assert path.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()

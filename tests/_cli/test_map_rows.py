@@ -54,7 +54,9 @@ def test_each_format_has_rows(tmp_path: Path) -> None:
     assert values(tmp_path / "b.csv", f"text\n{long}\n".encode()) == [{"text": long}]
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'\n"\xff"\n'), ("a.csv", b"a\n1\n\xff\n")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.jsonl", b'\n"\xff"\n'), ("a.csv", b"a\n1\n\xff\n"), ("a.txt", b"Hi\n\xff")]
+)
 def test_a_line_that_is_no_text_is_named(tmp_path: Path, name: str, content: bytes) -> None:
     with pytest.raises(RequestError, match="is not UTF-8 text"):
         values(tmp_path / name, content)

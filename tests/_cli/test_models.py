@@ -6,7 +6,7 @@ from llm_provider.simulator import Simulator
 from support import RunCommand
 
 
-def test_models_are_a_table(run: RunCommand) -> None:
+def test_models_are_a_table_or_json(run: RunCommand) -> None:
     ended = run("models", "haiku", "--provider", "anthropic")
     header, *rows, blank, note = ended.out.splitlines()
     assert (ended.code, blank) == (0, "")
@@ -14,9 +14,6 @@ def test_models_are_a_table(run: RunCommand) -> None:
     (row,) = (row.split() for row in rows if row.startswith("claude-haiku-4-5 "))
     assert row[1:4] == ["chat", "200,000", "64,000"]
     assert "USD per million tokens" in note
-
-
-def test_models_in_json_by_a_pattern(run: RunCommand) -> None:
     models = json.loads(run("models", "--json", "GROQ/*120B").out)
     assert {model["provider"] for model in models} == {"groq"}
     assert all(model["name"].endswith("120b") and model["input_price"] > 0 for model in models)

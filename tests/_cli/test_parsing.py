@@ -1,4 +1,4 @@
-"""Arguments in every order, and the values of options; `test_main.py` has the messages for mistakes."""
+"""Arguments in every order, and the values of options; golden pairs have the messages for mistakes."""
 
 import itertools
 import json

@@ -35,21 +35,18 @@ def test_prices_of_the_users_own(tmp_path: Path) -> None:
     assert price("local/mine", usage) is None
 
 
-def test_a_loop_that_ended_within_an_iteration_does_not_block_another(
-    simulator: Simulator, own_cache: Path
-) -> None:
-    with Client(cache_dir=own_cache) as client:
-        client.call(MODEL, "Hi")
-        for _ in range(40):
-            loop = asyncio.new_event_loop()
-            looking = client.acall(MODEL, "Hi")
-            # Its first step reads, and nothing of the loop runs after it.
-            loop.call_soon(looking.send, None)
-            loop.call_soon(loop.stop)
-            loop.run_forever()
-            looking.close()
-            loop.close()
-        assert asyncio.run(asyncio.wait_for(client.acall(MODEL, "Hi"), 10)).cached
+def test_a_loop_that_ended_within_an_iteration_does_not_block_another(client: Client) -> None:
+    client.call(MODEL, "Hi")
+    for _ in range(40):
+        loop = asyncio.new_event_loop()
+        looking = client.acall(MODEL, "Hi")
+        # Its first step reads, and nothing of the loop runs after it.
+        loop.call_soon(looking.send, None)
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        looking.close()
+        loop.close()
+    assert asyncio.run(asyncio.wait_for(client.acall(MODEL, "Hi"), 10)).cached
 
 
 class TestDefaults:
@@ -86,11 +83,8 @@ class TestDefaults:
             assert not variant.call(MODEL, "1+1?").cached
             assert client.call(MODEL, "1+1?", max_tokens=60).cached
             assert not client.call(MODEL, "1+1?").cached
-            assert (variant.usage, variant.budget, variant.cache) == (
-                client.usage,
-                client.budget,
-                client.cache,
-            )
+            for shared in ("usage", "budget", "cache"):
+                assert getattr(variant, shared) == getattr(client, shared)
             assert len(variant.statistics()) == len(client.statistics()) == 1
             with variant:
                 pass
@@ -105,26 +99,22 @@ class TestDefaults:
         assert variant.call(MODEL, "1+1?").text == "2"
         assert variant.call(MODEL, "1+1?").cached
 
-    def test_a_budget_of_a_variant_is_one_for_all_of_its_calls(
-        self, simulator: Simulator, own_cache: Path
-    ) -> None:
-        with Client(cache_dir=own_cache) as client:
-            variant = client.with_options(budget=0.006, max_tokens=50)
-            variant.call(MODEL, "1+1?")
-            with pytest.raises(BudgetExceededError):
-                for number in range(100):
-                    variant.call(MODEL, f"{number}+1?")
+    def test_a_budget_of_a_variant_is_one_for_all_of_its_calls(self, client: Client) -> None:
+        variant = client.with_options(budget=0.006, max_tokens=50)
+        variant.call(MODEL, "1+1?")
+        with pytest.raises(BudgetExceededError):
+            for number in range(100):
+                variant.call(MODEL, f"{number}+1?")
 
 
-def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, own_cache: Path) -> None:
-    with Client(cache_dir=own_cache) as client:
-        first = client.call(MODEL, "1+1?", user="one", metadata={"run": "1"}, prompt_cache_key="a")
-        assert not first.cached
-        assert client.call(MODEL, "1+1?", user="two").cached
-        assert client.call(MODEL, "1+1?").cached
-        assert not client.call(MODEL, "1+1?", service_tier="flex").cached
-        with client.stream(MODEL, "1+3?", user="three") as deltas:
-            list(deltas)
+def test_calls_that_differ_in_the_user_share_an_answer(simulator: Simulator, client: Client) -> None:
+    first = client.call(MODEL, "1+1?", user="one", metadata={"run": "1"}, prompt_cache_key="a")
+    assert not first.cached
+    assert client.call(MODEL, "1+1?", user="two").cached
+    assert client.call(MODEL, "1+1?").cached
+    assert not client.call(MODEL, "1+1?", service_tier="flex").cached
+    with client.stream(MODEL, "1+3?", user="three") as deltas:
+        list(deltas)
     whole, _, streamed = [request.body for request in simulator.requests()]
     assert (whole["user"], whole["metadata"], whole["prompt_cache_key"]) == ("one", {"run": "1"}, "a")
     assert streamed["user"] == "three"

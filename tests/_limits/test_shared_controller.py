@@ -243,10 +243,8 @@ async def test_a_damaged_ticket_of_a_dead_process_is_given_back(files: list[Shar
     admitted(first, 1.0, max_in_flight=5)
     assert isinstance(other.admit(1.0, 1.0, MANY, MANY), Ticket)
     assert other.in_flight == 6
-    damage = (
-        "UPDATE ticket_v2 SET state = iif(number % 3, '{}', 'nonsense') WHERE number % 2 OR number % 3 = 0"
-    )
-    files[1].run(lambda connection: connection.execute(damage))
+    damage = "state = iif(number % 3, '{}', 'nonsense') WHERE number % 2 OR number % 3 = 0"
+    files[1].run(lambda connection: connection.execute(f"UPDATE ticket_v2 SET {damage}"))
     files[0].close()
     assert isinstance(other.admit(3.0, 1.0, MANY, MANY), Ticket)
     assert other.in_flight == 2

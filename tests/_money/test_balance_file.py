@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -216,6 +217,24 @@ def test_a_file_that_is_gone_is_an_error(path: Path, damage: str) -> None:
     with pytest.raises(RequestError, match=r"run\.budget"):
         _ = budget.spent
     assert "run.budget" in repr(budget)
+
+
+def test_a_file_that_another_makes_meanwhile_is_taken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, statements = balance_file.open_database, []
+
+    def note(statement: str) -> None:
+        statements.append(statement)
+        if len(statements) == 2:
+            monkeypatch.undo()
+            balance_file.BalanceFile(str(path)).close(1)
+
+    def open_watched(*arguments: Any, **settings: Any) -> sqlite3.Connection:
+        connection = opened(*arguments, **settings)
+        connection.set_trace_callback(note)
+        return connection
+
+    monkeypatch.setattr(balance_file, "open_database", open_watched)
+    assert Budget(1, path=path).spent == 0
 
 
 def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:

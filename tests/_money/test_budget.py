@@ -51,6 +51,8 @@ async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
         for _ in range(3):
             (await budget.reserve(Decimal(101))).settle(cost)
     assert budget.spent == Decimal("300.000000000000000000000003")
+    # A float means the digits that it prints.
+    assert amount_of(0.1) == Decimal("0.1")
 
 
 async def test_several_budgets_get_the_money_all_or_none() -> None:
@@ -108,10 +110,6 @@ async def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (again.budget, again.spent, again.needed) == (1, Decimal("0.5"), Decimal("0.75"))
     assert not error.retryable
-
-
-def test_a_float_means_the_digits_it_prints() -> None:
-    assert amount_of(0.1) == Decimal("0.1")
 
 
 def test_a_budget_in_memory_stays_in_its_process() -> None:

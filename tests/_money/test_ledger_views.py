@@ -1,6 +1,5 @@
 """A ledger's rows as text, HTML, data frames and JSON lines."""
 
-import importlib.util
 import json
 import pickle
 import sys
@@ -31,18 +30,14 @@ def test_text_is_a_table(ledger: Ledger) -> None:
     assert [line.index("0.016200") + 8 for line in (sol, total)] == [head.index("spent $") + 7] * 2
 
 
-def test_html_and_terminals_get_no_commands() -> None:
+def test_html_has_the_first_rows_and_the_total_and_like_terminals_no_commands() -> None:
     totals = Totals()
     totals.post(Posting(0.0, "answered", Key("local", "m", "<script>\x1b[31m", "a&b"), Decimal(1)))
     page, printed = Ledger(totals)._repr_html_(), str(Ledger(totals))
     assert "&lt;script&gt;?[31m" in page
     assert "a&amp;b" in page
     assert "<script>?[31m" in printed
-
-
-def test_html_has_the_first_rows_and_the_total() -> None:
-    totals = Totals()
-    for number in range(300):
+    for number in range(299):
         totals.post(Posting(0.0, "answered", Key("local", f"m{number}", f"m{number}", ""), Decimal(1)))
     page = Ledger(totals)._repr_html_()
     assert "… 280 more are not shown" in page
@@ -95,12 +90,7 @@ def test_polars_gets_a_column_for_each_figure(ledger: Ledger) -> None:
     assert Ledger(Totals()).to_polars().columns == frame.columns
 
 
-needs_matplotlib = pytest.mark.skipif(
-    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed in this environment"
-)
-
-
-@needs_matplotlib
+@needs("matplotlib")
 # Of matplotlib's counters, since Python 3.12.
 @pytest.mark.filterwarnings("ignore:Pickle, copy, and deepcopy")
 def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp_path: Path) -> None:
@@ -120,7 +110,7 @@ def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp
     assert len(pickle.loads(pickle.dumps(figure)).axes) == 2
 
 
-@needs_matplotlib
+@needs("matplotlib")
 def test_a_figure_needs_no_display(run_warm_script: RunScript) -> None:
     run_warm_script(
         """

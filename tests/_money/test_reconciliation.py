@@ -162,9 +162,8 @@ def test_unknown_costs_explain_no_more_than_the_requests_that_lack(tmp_path: Pat
     [name] = world.usd
     world.usd[name] += 1
     [row] = world.rows("cost")
-    assert (row.unexplained, list(row.explained)) == (0, ["unknown cost"]), (
-        "without requests nothing else is known"
-    )
+    # Without requests nothing else is known.
+    assert (row.unexplained, list(row.explained)) == (0, ["unknown cost"])
     row, usage = world.rows("cost", "usage")
     assert (round(row.unexplained, 5), usage.unexplained, set(row.explained)) == (1, 0, {"rounding"})
     assert "the tokens agree, and the price is" in row.reason
@@ -214,15 +213,9 @@ def test_a_model_without_a_price_is_compared_by_its_tokens(tmp_path: Path) -> No
     file.append(Posting(DAY + 1.0, "answered", Key("anthropic", model, model, ""), Decimal("0.008"), usage))
     names = "cost", "anthropic", "2026-11-20"
     both = [Entry(*names, model, usd=Decimal("0.003")), Entry(*names, WEB_SEARCH, usd=Decimal("0.005"))]
-    days, requested = ("2026-11-20", "2026-11-20"), {("usage", "anthropic")}
+    entries, days, requested = [entry, cost, *both], ("2026-11-20", "2026-11-20"), {("usage", "anthropic")}
     rows = reconcile(
-        list_lines([path]),
-        [entry, cost, *both],
-        PRICES,
-        days=days,
-        border=0,
-        by_key=False,
-        requested=requested,
+        list_lines([path]), entries, PRICES, days=days, border=0, by_key=False, requested=requested
     )
     assert [row.unexplained for row in rows] == [0, 0, 0, -rows[3].usd[0], Decimal("0.000002")]
     words = [set(row.explained) for row in rows]

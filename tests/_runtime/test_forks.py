@@ -36,17 +36,9 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        "gpt-6.1-sol",
-        pytest.param("claude-sonnet-5-5", marks=pytest.mark.long),
-        pytest.param("gemini/gemini-4-argon", marks=pytest.mark.long),
-    ],
-)
-@pytest.mark.parametrize(
-    "pause", [0.02, *(pytest.param(each, marks=pytest.mark.long) for each in (0.0, 0.15))]
-)
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
+@pytest.mark.parametrize("pause", [0.02, 0.0, 0.15])
+@pytest.mark.sampled(10)
 def test_a_child_forked_during_the_first_call_answers(
     simulator: Simulator, run_script: RunScript, model: str, pause: float
 ) -> None:

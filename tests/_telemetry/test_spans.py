@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanKind, StatusCode
 
-from llm_provider import BadRequestError, CacheMissError, Client, Telemetry, track
+from llm_provider import APITimeoutError, BadRequestError, CacheMissError, Client, Telemetry, track
 from llm_provider._telemetry.spans import describe_target
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, RunScript, ask
@@ -128,6 +128,33 @@ async def test_a_cancelled_call_ends_its_span(traced: Traced, simulator: Simulat
     await asyncio.gather(task, return_exceptions=True)
     traced.client.close()
     assert traced.span()[1]["error.type"] == "CancelledError"
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+async def test_requests_that_another_call_takes_over_count_once(
+    traced: Traced, simulator: Simulator, samples: int
+) -> None:
+    simulator.configure(latency=0.5)
+    calls = [asyncio.create_task(traced.client.acall(CLAUDE, "Hi", n=samples)) for _ in range(2)]
+    while simulator.ledger().in_flight < samples:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    calls[0].cancel()
+    answer = await calls[1]
+    traced.client.close()
+    costs = [dict(span.attributes or {})["llm_provider.cost"] for span in traced.spans()]
+    assert sorted(costs) == [0.0, answer.cost] == [0.0, float(traced.client.usage.cost)]
+
+
+def test_a_span_says_of_a_deadline_what_its_error_says(traced: Traced, simulator: Simulator) -> None:
+    traced.client.call(MODEL, "first")
+    traced.spans()
+    simulator.configure(latency=30)
+    with pytest.raises(APITimeoutError) as raised:
+        traced.client.call(MODEL, "Hi", deadline=1)
+    attributes, error = traced.span()[1], raised.value
+    told = attributes.get("llm_provider.cost"), attributes["llm_provider.attempts"]
+    assert told == (error.cost, error.attempts)
 
 
 def test_content_only_with_its_switch(simulator: Simulator, own_cache: Path) -> None:

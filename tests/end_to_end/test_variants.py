@@ -13,6 +13,8 @@ from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._requests.request import Request
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
+from wire_shapes import SHAPES
 
 LONGEST = 1000
 """Tokens that an answer may have here, each of which costs USD 7 a million at the level asked for, else 1."""
@@ -65,3 +67,13 @@ def test_every_price_of_a_call_is_that_of_one_level(
         assert client.usage.spent - before == Decimal(7 * answer.usage.output_tokens) / 1_000_000
         assert client.call(model, "Hi", **parameters).cached
         assert client.usage.saved == client.usage.spent - before
+
+
+@pytest.mark.parametrize("asked", ["priority", "flex"])
+def test_a_level_that_a_header_names_is_billed(asked: str) -> None:
+    reply = json.dumps(SHAPES["gemini"][0].whole).encode()
+    server = RawServer(answering(reply, headers={"x-gemini-service-tier": "standard"}))
+    with server, Client(cache="off", base_url=server.root, api_key="k") as client:
+        answer = client.call("gemini/gemini-2.5-flash", "Hi", service_tier=asked)
+        assert getattr(answer.served_by, "service_tier", None) == "standard"
+        assert answer.cost == float(client.price("gemini-2.5-flash", answer.usage))

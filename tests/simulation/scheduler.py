@@ -292,7 +292,8 @@ def _install_threads() -> None:
             scheduler.wait(lambda: simulated.has_ended, deadline)
 
     def is_alive(thread: Any) -> bool:
-        return hasattr(thread, "simulated") and not thread.simulated.has_ended
+        simulated = getattr(thread, "simulated", None)
+        return thread is threading.main_thread() if simulated is None else not simulated.has_ended
 
     threading._start_new_thread = start  # Python 3.11 and 3.12
     threading._start_joinable_thread = start  # Python 3.13

@@ -327,8 +327,8 @@ async def finish_by(
             error = call.sent.deadline_error(deadline)
             call.sent.tell()
         finally:
-            if not task.done():
-                cancel(task)
+            # Where it is done, this retrieves its exception: a call that is cancelled does not.
+            cancel(task)
     else:
         error = call.sent.deadline_error(deadline)
     error.provider, error.model = call.target.provider, call.request.model

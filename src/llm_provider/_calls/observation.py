@@ -59,7 +59,8 @@ async def observe_call(call: Call[Any], work: Callable[[], Coroutine[Any, Any, T
 
 
 def _end(call: Call[Any], watch: Watch, outcome: Any) -> None:
-    sent = call.sent.whole()
+    # After its deadline, a call counts what its error tells.
+    sent = (call.sent.before_telling or call.sent).whole()
     watch.observer.note_end(watch, outcome, sent.attempts, sent.usage, sent.cost)
 
 

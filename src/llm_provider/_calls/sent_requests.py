@@ -39,8 +39,8 @@ class SentRequests:
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     __slots__ = (
-        "attempts", "before_telling", "charges", "failures", "is_told", "is_too_late", "outage", "parts",
-        "problem", "under_way",
+        "attempts", "before_telling", "charges", "failures", "heir", "is_told", "is_too_late", "outage",
+        "parts", "problem", "under_way",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +50,8 @@ class SentRequests:
         self.charges: tuple[Charge, ...] = ()
         self.parts: tuple[SentRequests, ...] = ()
         """Requests that count here too, such as those for each of several samples."""
+        self.heir: SentRequests | None = None
+        """The requests of the call that has taken these over. They count there alone."""
         self.problem = ""
         """The message of the last failure."""
         self.outage: Outage | None = None
@@ -87,6 +89,8 @@ class SentRequests:
 
     def whole(self) -> SentRequests:
         """These requests and those of all parts as one count."""
+        if self.heir is not None:
+            return NOTHING_SENT
         if not self.parts:
             return self
         every = SentRequests()
@@ -198,7 +202,8 @@ def sum_of_prices(prices: Collection[float | None]) -> float | None:
 def _flat(sent: SentRequests) -> Iterator[SentRequests]:
     yield sent
     for part in sent.parts:
-        yield from _flat(part)
+        if part.heir in (None, sent):
+            yield from _flat(part)
 
 
 def least_certain(sources: Collection[CostSource | None]) -> CostSource | None:

@@ -18,7 +18,7 @@ from .._json_values import JSONObject, json_value
 from .._money.pricing import PriceTable
 from .._providers import registry
 from .._providers.protocol import Answer
-from .._providers.shared.served_by import read_served_by
+from .._providers.shared.served_by import find_tier, read_served_by
 from .._requests.routing import ROUTES
 from .._runtime.canonical_json import canonical
 from .._runtime.exact_decimal import total
@@ -133,7 +133,10 @@ def decode_pieces(row: JSONObject) -> list[Reply]:
             raise ValueError(f"{_cite(row['format'])} is no format of replies")
         raw, size = _read_reply(piece["body"]), len(piece["choices"])
         alike = size > 1 and isinstance(raw, list) and len(raw) == size
-        replies.append(Reply(raw, decode_replies(row["format"], raw if alike else [raw])))
+        reply = Reply(raw, decode_replies(row["format"], raw if alike else [raw]))
+        for answer, origin in zip(reply.answers, piece["origins"], strict=False):
+            answer.origin = origin
+        replies.append(reply)
     return replies
 
 
@@ -208,7 +211,7 @@ def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -
     for number, answer in enumerate(answers):
         usd = answer.cost
         if usd is None and answer.usage is not None and priced is not None:
-            usd = _price_usage(answer.usage, priced, prices, answer.service_tier)
+            usd = _price_usage(answer.usage, priced, prices, find_tier(answer.origin, answer.service_tier))
         if usd is not None:
             amounts.append(usd)
         elif answer.usage is not None or not number:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from .._errors import RequestError
 from .._runtime import clock, randomness
@@ -37,6 +38,8 @@ from .._runtime.files import file_remedy
 from .._runtime.forks import run_for_each_around_forks
 from .._runtime.leases import Lease, hold
 from .balance import Balance, BusyError
+
+T = TypeVar("T")
 
 _APPLICATION = 1819107940
 """Marks the file as a budget in its SQLite header; `_SCHEMA` writes the same number."""
@@ -182,25 +185,38 @@ class BalanceFile:
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
         try:
-            self._make_tables()
+            # SQLite does not wait for other processes before it changes the mode of the journal.
+            self._try_for(_OPENING_PATIENCE, self._make_tables)
             with self.open_with_patience() as transaction:
                 transaction.settle_dead_claims()
         except BusyError:
             raise self._explain_lock() from None
 
-    def _make_tables(self) -> None:
-        with self._lock, self._translate_errors():
-            connection = open_database(self._path, timeout=_OPENING_PATIENCE)
+    def _try_for(self, seconds: float, work: Callable[[], T]) -> T:
+        """The result of some work, which is tried again while another process has locked the file."""
+        deadline = clock.monotonic() + seconds
+        while True:
             try:
-                (application,) = connection.execute("PRAGMA application_id").fetchone()
-                tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-                if application != _APPLICATION and (application or tables):
-                    raise RequestError(f"{self._path} is a database, but not a budget: choose another name")
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.executescript(_SCHEMA)
-                _balance(connection)
-            finally:
-                connection.close()
+                with self._lock, self._translate_errors():
+                    return work()
+            except BusyError:
+                if clock.monotonic() > deadline:
+                    raise
+            clock.sleep(0.002)
+
+    def _make_tables(self) -> None:
+        connection = open_database(self._path, timeout=0)
+        try:
+            # In this order, as another process may make the tables between the two statements.
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if application != _APPLICATION and (application or tables):
+                raise RequestError(f"{self._path} is a database, but not a budget: choose another name")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_SCHEMA)
+            _balance(connection)
+        finally:
+            connection.close()
 
     def _explain_lock(self) -> RequestError:
         return RequestError(f"the budget's file {self._path} is locked: another process has not left it")
@@ -262,16 +278,11 @@ class BalanceFile:
         self._changes.append(partial(FileTransaction.end, number=claim, cost=cost, batch=batch))
 
     def read(self) -> Balance:
-        deadline = clock.monotonic() + _CLOSING_PATIENCE
-        while True:
-            try:
-                with self._lock, self._translate_errors():
-                    return _balance(self._connect())
-            except BusyError:
-                # Another process is the first to open the file after a crash, and recovers it.
-                if clock.monotonic() > deadline:
-                    raise self._explain_lock() from None
-            clock.sleep(0.002)
+        try:
+            return self._try_for(_CLOSING_PATIENCE, lambda: _balance(self._connect()))
+        except BusyError:
+            # Another process is the first to open the file after a crash, and recovers it.
+            raise self._explain_lock() from None
 
     def close(self, patience: float = 0.0) -> None:
         # Without patience the caller is the garbage collector, which may run anywhere. It may run inside the

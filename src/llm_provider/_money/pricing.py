@@ -335,7 +335,7 @@ class PriceTable:
                 return _explain(names, "provisioned throughput is billed by the hour")
             return _explain(names, NO_PRICE)
         if usage.unpriced_tools:
-            return _explain(names, "no price for tools that the provider bills by itself")
+            return _explain(names, "no price for tools or other parts that are billed by themselves")
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)

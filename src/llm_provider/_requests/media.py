@@ -186,11 +186,14 @@ def _check_part(part: Part, where: str) -> Part:
     if kind == "image_url":
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, Mapping) else image
-        if not isinstance(url, str) or (":" not in url and not isinstance(url, Attachment)):
+        scheme = url.partition(":")[0] if isinstance(url, str) else url
+        if not isinstance(url, Attachment) and scheme in (url, "file"):
             raise RequestError(
                 f"{where}.image_url must have an https or data:image URL, not {cite(url)}: write "
                 "{'url': 'https://...'}, or Path('cat.png') in place of the part for a file"
             )
+        if image is url:  # litellm's form, which Chat Completions refuses
+            return {**part, "image_url": {"url": url}}
     return part
 
 

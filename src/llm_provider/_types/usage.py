@@ -46,8 +46,8 @@ class Usage(NoMapping):
     web_searches: int = 0
     """Searches that the provider made for the model. They are billed by number."""
     unpriced_tools: int = 0
-    """Uses of the provider's tools that it bills by prices that are not known, such as a container or a file
-    search. The cost is then not known either, unless the reply tells it."""
+    """Uses of the provider's tools that it bills by prices that are not known, such as a container, a file
+    search or another model. The cost is then not known either, unless the reply tells it."""
 
     @property
     def total_tokens(self) -> int:

@@ -65,7 +65,9 @@ def as_tasks(client: Client) -> list[Any]:
 
 
 def as_a_stream(client: Client) -> list[Any]:
-    return as_a_stream_of(client, PROMPTS[0])
+    with client.stream(MODEL, PROMPTS[0]) as stream:
+        assert "".join(delta.text for delta in stream) == stream.response.text
+        return [stream.response]
 
 
 def as_samples(client: Client) -> list[Any]:
@@ -141,12 +143,6 @@ def test_only_modes_that_read_and_write_use_the_second_level(store: SqliteStore,
     refreshing.call(MODEL, "Hi", cache="refresh")
     refreshing.close()
     assert (store.gets, store.puts) == ([], [1])
-
-
-def as_a_stream_of(client: Client, prompt: str) -> list[Any]:
-    with client.stream(MODEL, prompt) as stream:
-        assert "".join(delta.text for delta in stream) == stream.response.text
-        return [stream.response]
 
 
 def test_a_miss_in_both_levels_is_final_for_only(

@@ -24,20 +24,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def fill(store: Store, count: int, *, age: float = 0.0, model: str = "gpt-6.1-sol") -> list[str]:
     keys = []
     for number in range(count):
-        question = Question(
-            "openai", None, "chat", b'{"model":"%s","seed":%d}' % (model.encode(), number), {}, 0, model
-        )
+        body = b'{"model":"%s","seed":%d}' % (model.encode(), number)
+        question = Question("openai", None, "chat", body, {}, 0, model)
         keys.append(f"{model}-{age:.0f}-{number}")
         value = encode_entry(keys[-1], Entry(b"{}", 1.0, NOW - age, f"{model}-2026", question))
         store.write([(keys[-1], value, "openai chat")])
     return keys
 
 
-def test_a_damaged_answer_is_named(store: Store) -> None:
+def test_a_damaged_answer_is_named_and_removed_by_its_age(store: Store) -> None:
     fill(store, 5)
     store.write([("flipped", b"x" * 40, None)])
     verification = verify(store)
     assert (bool(verification), verification.entries, verification.damaged) == (False, 5, ("flipped",))
+    assert prune(store, model="gpt-6.1-sol") == 5
+    assert prune(store, older_than=0.0) == 1
 
 
 def test_a_damaged_database_is_named_also_after_it_was_replaced(store: Store, tmp_path: Path) -> None:
@@ -63,9 +64,3 @@ def test_pruning_by_age_and_model(store: Store) -> None:
     assert sorted(key for key, _ in store.items()) == sorted(kept)
     assert prune(store, model="claude-sonnet-5-5-2026") == 2
     assert prune(store, model="") == 0
-
-
-def test_pruning_by_age_removes_damaged_answers(store: Store) -> None:
-    store.write([("flipped", b"x" * 40, None)])
-    assert prune(store, model="gpt-6.1-sol") == 0
-    assert prune(store, older_than=0.0) == 1

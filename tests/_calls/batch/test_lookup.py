@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider import CacheMissError, Client, LLMError, ModelDriftError, ModelDriftWarning, Response, track
+from llm_provider import Client, LLMError, ModelDriftError, ModelDriftWarning, Response, track
 from llm_provider._calls.batch.lookup import _GROUP
 from llm_provider._types.messages import Prompt
 from llm_provider.simulator import Simulator
@@ -41,12 +41,7 @@ def outcome_of(result: Response | LLMError) -> object:
     if isinstance(result, Response):
         return result.text, result.usage, result.id, result.cost, result.cached, result.body
     # Why it is a miss is only told for the first few.
-    return (
-        type(result),
-        result.provider,
-        result.model,
-        result.key if isinstance(result, CacheMissError) else "",
-    )
+    return type(result), result.provider, result.model, getattr(result, "key", "")
 
 
 def counted(client: Client) -> tuple[int, int, float]:

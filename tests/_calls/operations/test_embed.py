@@ -52,25 +52,18 @@ class TestVectors:
         assert (embeddings.cached, embeddings.timing.attempts, embeddings.failures) == (False, 1, ())
         assert simulator.ledger().requests == 1
 
-    def test_a_duplicate_is_sent_once_and_returned_at_each_place(
-        self, client: Client, simulator: Simulator
-    ) -> None:
-        embeddings = client.embed(MODEL, ["a", "b", "a", "a"])
-        assert texts_sent(simulator) == [["a", "b"]]
-        assert len(embeddings) == 4
-        assert embeddings[0] == embeddings[2] == embeddings[3] != embeddings[1]
-        assert embeddings.usage.input_tokens == simulator.ledger().input_tokens
-
     @pytest.mark.parametrize("model", MODELS)
-    def test_a_list_with_one_new_text_sends_that_text(
+    def test_a_text_is_sent_once_and_is_at_each_of_its_places(
         self, client: Client, simulator: Simulator, model: str
     ) -> None:
-        first = client.embed(model, ["a", "b"])
+        first = client.embed(model, ["a", "b", "a", "a"])
+        assert first[0] == first[2] == first[3] != first[1]
+        assert (len(first), first.usage.input_tokens) == (4, simulator.ledger().input_tokens)
         second = client.embed(model, ["b", "new", "a"])
         assert texts_sent(simulator) == [["a", "b"], ["new"]]
         assert (second[0], second[2]) == (first[1], first[0])
         assert not second.cached
-        stored = client.embed(model, ["a", "b"])
+        stored = client.embed(model, ["a", "b", "a", "a"])
         assert (stored.vectors, stored.usage) == (first.vectors, first.usage)
         assert (stored.cached, stored.cost, stored.timing.attempts) == (True, 0.0, 0)
         assert simulator.ledger().requests == 2
@@ -84,49 +77,37 @@ class TestVectors:
         assert not simulator.requests()
 
 
-def key_of(client: Client, model: str, text: str, **parameters: Any) -> str:
-    request = EmbedRequest.build(model, ["another text", text], parameters)  # type: ignore[arg-type]  # by name
-    call = client._engine.prepare(EMBED, request, UNBOUNDED)
-    return call.key(1)
-
-
 class TestKeys:
     """Keys that are in users' caches: a change would pay for every stored text again."""
 
-    def test_golden_keys(self, own_cache: Path) -> None:
+    @pytest.mark.parametrize(
+        ("model", "parameters", "key"),
+        [
+            (MODEL, {}, "27ba9658ef3ee86512571808bdbe1a5d5882de56a50bb0b386e6a45b4e7c4393"),
+            (MODEL, {"dimensions": 256}, "2d9a4f0be37e67f871b3c06db1906d36e963ce9466921521c0c19ca3a454f754"),
+            (GEMINI, {}, "577e6a7aaa1f435473f972508d4ca96b652edda59f9564028b672808ffca4d8f"),
+            (GEMINI, {"extra_body": {"taskType": "CLUSTERING"}},
+             "28a800c6aec964e28b94ecb4e578023002891813d4df3bd3f70552156b5adc6e"),
+        ],
+    )  # fmt: skip
+    def test_golden_keys(self, own_cache: Path, model: str, parameters: Any, key: str) -> None:
+        request = EmbedRequest.build(model, ["another text", "a bird"], parameters)
         with Client(cache_dir=own_cache) as client:
-            keys = {
-                "openai": key_of(client, MODEL, "a bird"),
-                "dimensions": key_of(client, MODEL, "a bird", dimensions=256),
-                "gemini": key_of(client, GEMINI, "a bird"),
-                "task": key_of(client, GEMINI, "a bird", extra_body={"taskType": "CLUSTERING"}),
-            }
-        assert keys == {
-            "openai": "27ba9658ef3ee86512571808bdbe1a5d5882de56a50bb0b386e6a45b4e7c4393",
-            "dimensions": "2d9a4f0be37e67f871b3c06db1906d36e963ce9466921521c0c19ca3a454f754",
-            "gemini": "577e6a7aaa1f435473f972508d4ca96b652edda59f9564028b672808ffca4d8f",
-            "task": "28a800c6aec964e28b94ecb4e578023002891813d4df3bd3f70552156b5adc6e",
-        }
+            assert client._engine.prepare(EMBED, request, UNBOUNDED).key(1) == key
 
 
 class TestGroups:
-    def test_openai_takes_2048_texts(self, client: Client, simulator: Simulator) -> None:
+    def test_openai_takes_2048_texts_of_300_000_tokens(self, client: Client, simulator: Simulator) -> None:
         embeddings = client.embed(MODEL, numbered(2_050), dimensions=2)
         assert sorted(map(len, texts_sent(simulator))) == [2, 2_048]
         assert (len(embeddings), embeddings.timing.attempts) == (2_050, 2)
         alone = client.embed(MODEL, ["text 2049"], dimensions=2, cache="off")
         assert embeddings[2_049] == alone[0]
-
-    def test_openai_takes_300_000_tokens(self, client: Client, simulator: Simulator) -> None:
+        simulator.clear()
         # 32,000 bytes are at most 16,001 tokens, and 18 such texts are at most 288,018.
         texts = [f"{number:02}" * 16_000 for number in range(20)]
         assert len(client.embed(MODEL, texts, dimensions=2)) == 20
         assert sorted(map(len, texts_sent(simulator))) == [2, 18]
-
-    def test_gemini_takes_100_texts(self, client: Client, simulator: Simulator) -> None:
-        embeddings = client.embed(GEMINI, numbered(250), dimensions=2)
-        assert sorted(map(len, texts_sent(simulator))) == [50, 100, 100]
-        assert embeddings.usage.input_tokens == simulator.ledger().input_tokens
 
     def test_a_request_with_too_many_tokens_is_divided(self, client: Client, simulator: Simulator) -> None:
         simulator.inject(Fault(status=400, code="max_tokens_per_request", message="Too many tokens"), times=1)
@@ -145,16 +126,18 @@ class TestGroups:
         assert client.embed(MODEL, texts, cache="only").cached
         assert simulator.ledger().requests == before
 
-    def test_the_texts_of_a_failed_group_are_the_only_ones_sent_again(
+    def test_gemini_takes_100_texts_and_those_of_a_failed_group_alone_are_sent_again(
         self, client: Client, simulator: Simulator
     ) -> None:
         simulator.inject(Fault(status=400), match="text 150", times=1)
         with pytest.raises(BadRequestError):
             client.embed(GEMINI, numbered(250), dimensions=2)
-        assert simulator.ledger().requests == 3
+        assert sorted(map(len, texts_sent(simulator))) == [50, 100, 100]
+        tokens = simulator.ledger().input_tokens
         simulator.clear()
-        client.embed(GEMINI, numbered(250), dimensions=2)
+        embeddings = client.embed(GEMINI, numbered(250), dimensions=2)
         assert texts_sent(simulator) == [numbered(250)[100:200]]
+        assert embeddings.usage.input_tokens == tokens + simulator.ledger().input_tokens
 
 
 class TestMoney:

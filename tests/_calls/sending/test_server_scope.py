@@ -94,12 +94,9 @@ async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
                 requests.pop().withdraw()
         if sent and draw.random() < 0.6:
             scope, ticket = sent.pop(draw.randrange(len(sent)))
+            broken, busy = InternalServerError("HTTP 500"), RateLimitError("HTTP 429")
             errors: list[LLMError | None] = [None] * 8
-            errors += [
-                APIConnectionError("refused"),
-                InternalServerError("HTTP 500"),
-                RateLimitError("HTTP 429"),
-            ]
+            errors += [APIConnectionError("refused"), broken, busy]
             ticket.at = loop.time() - draw.choice((0.1, 0.5, 5.0))
             scope.record_end(ticket, draw.choice(errors), caller=step)
         sent += [

@@ -1,6 +1,8 @@
-"""Signed thinking in the replies of litellm."""
+"""What replies of litellm have of other formats: signed thinking, service levels and counts."""
 
 from typing import Any
+
+import pytest
 
 from llm_provider._providers.litellm import adapter
 from llm_provider._providers.protocol import EncodedRequest
@@ -31,3 +33,21 @@ def test_thinking_is_put_together_from_its_pieces() -> None:
         {"type": "redacted_thinking", "data": "eA=="},
         {"type": "thinking", "thinking": "Three", "signature": "dHdv"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "counts", "tier", "unpriced"),
+    [
+        ("claude-opus-5-5", {"speed": "fast", "service_tier": "standard"}, "fast", 0),
+        ("claude-opus-5-5", {"iterations": [{"type": "compaction"}, {"type": "advisor_message"}]}, None, 1),
+        ("gemini-2.5-flash", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": 1}}, None, 1),
+        ("gemini-2.5-flash", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": None}}, None, 0),
+        ("gpt-6.1-sol", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": 0}}, None, 0),
+    ],
+)
+def test_what_a_usage_tells_of_its_price(model: str, counts: Any, tier: str | None, unpriced: int) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11, **counts}
+    message = {"role": "assistant", "content": "Hi"}
+    answer = adapter.decode({"model": model, "choices": [{"message": message}], "usage": usage})
+    assert answer.usage is not None
+    assert (answer.service_tier, answer.usage.unpriced_tools) == (tier, unpriced)

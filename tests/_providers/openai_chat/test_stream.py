@@ -32,3 +32,16 @@ def test_a_thought_in_pieces_is_one_part(turns: list[tuple[list[str], list[str],
     assert reply["choices"][0]["message"]["content"] == parts
     whole = completion({"content": parts})["choices"][0]["message"]
     assert decode(reply).choices[0].message == whole
+
+
+def test_a_field_that_only_one_text_chunk_has_is_kept() -> None:
+    chunks: list[Any] = [
+        {"choices": [{"index": 0, "delta": {"content": str(number)}, "finish_reason": None}]}
+        for number in range(5)
+    ]
+    chunks[3]["citations"] = ["http://x"]
+    assembler = chat_stream.Assembler()
+    for chunk in [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, END]:
+        assembler.feed(chunk)
+    reply = assembler.reply()
+    assert (reply["citations"], decode(reply).choices[0].text) == (["http://x"], "01234")

@@ -31,3 +31,15 @@ def test_what_arrives_together_is_handed_on_together() -> None:
         return [list(batch) async for batch in events(arriving([b"data: 1\n\ndata: 2\n\nda", b"ta: 3\n\n"]))]
 
     assert asyncio.run(main()) == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><p>Sign in", b"null", b": waiting\n\n"])
+def test_a_body_that_is_no_stream_is_named(body: bytes) -> None:
+    async def main() -> list[list[Any]]:
+        return [list(batch) async for batch in events(arriving([body[:3], body[3:]]))]
+
+    if body.startswith(b":"):
+        assert asyncio.run(main()) == []
+    else:
+        with pytest.raises(APIResponseValidationError, match=r"the answer is not JSON: '(<!D|nul)"):
+            asyncio.run(main())

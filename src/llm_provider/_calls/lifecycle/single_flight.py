@@ -175,7 +175,7 @@ class Flight(Generic[T]):
                 self._heir.parts = tuple(part for part in self._heir.parts if part is not self._sent)
             if heir is not None:
                 heir.parts += (self._sent,)
-            self._heir = heir
+            self._heir = self._sent.heir = heir
 
 
 class Flights(Generic[T]):

@@ -20,7 +20,7 @@ from ..._money.price_rows import PriceWarning
 from ..._money.pricing import PriceTable, warn_of_unknown_cost
 from ..._money.totals import HitGroup, Key, Posting, Totals
 from ..._providers.protocol import AnyAnswer
-from ..._providers.shared.served_by import read_fields
+from ..._providers.shared.served_by import find_tier, read_fields
 from ..._runtime import clock
 from ..._runtime.exact_decimal import total
 from ..._types.usage import CostSource, Usage
@@ -319,4 +319,4 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
-    return answer.service_tier or call.operation.variant(call)
+    return find_tier(answer.origin, answer.service_tier) or call.operation.variant(call)

@@ -13,7 +13,7 @@ from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.errors import raise_error_in
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
-from ..shared.tool_charges import anthropic_tools, with_tools
+from ..shared.tool_charges import anthropic_tools, list_iterations, with_tools
 from .request_facts import tier_variant
 
 OPERATION = "messages"
@@ -83,9 +83,12 @@ def explain_refusal(message: JSONMapping) -> str:
 
 def usage(reply: Any) -> Usage | None:
     reported = find_counts(reply, "usage")
-    return (
-        None if reported is None else with_tools(decode_usage(reported), 0, anthropic_tools(reply, reported))
-    )
+    if reported is None:
+        return None
+    # The counts of the message do not have the tokens of summaries.
+    summaries = (entry for entry in list_iterations(reported) if entry.get("type") == "compaction")
+    counts = sum(map(decode_usage, summaries), decode_usage(reported))
+    return with_tools(counts, 0, anthropic_tools(reply, reported))
 
 
 def decode_usage(usage: JSONMapping) -> Usage:

@@ -17,8 +17,13 @@ from ..shared.request_facts import (
 
 _LABELS = frozenset({"role", "type", "id", "tool_use_id"})
 
-ADDS_INPUT = frozenset({"container", "mcp_servers"})
-"""Fields that let Anthropic read files and the results of tools on other servers."""
+ADDS_INPUT = frozenset({"container", "mcp_servers", "fallbacks"})
+"""Fields that let Anthropic read files and the results of tools on other servers, and ask other models."""
+
+
+def compacts(payload: JSONMapping) -> bool:
+    """Whether the model may read the prompt once more, for a summary."""
+    return "compact" in str(payload.get("context_management"))
 
 
 def facts(encoded: EncodedRequest) -> RequestFacts:
@@ -35,7 +40,9 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         turns=conversation.turns,
         tools=tools,
         schemas=(output,) if output else (),
-        adds_input=not ADDS_INPUT.isdisjoint(payload) or any(map(_runs_at_anthropic, tools)),
+        adds_input=not ADDS_INPUT.isdisjoint(payload)
+        or compacts(payload)
+        or any(map(_runs_at_anthropic, tools)),
         special_prices=functools.partial(_special_prices, payload),
     )
 

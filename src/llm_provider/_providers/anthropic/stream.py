@@ -162,8 +162,12 @@ class Assembler:
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
         self._message |= late
         self._message |= expect_dict(event.get("delta"), "message_delta")
-        totals = {name: value for name, value in part(event, "usage").items() if value is not None}
-        self._message["usage"] = {**part(self._message, "usage"), **totals}
+        usage = dict(part(self._message, "usage"))
+        for name, value in part(event, "usage").items():
+            # Counts grow: some servers repeat the input's as 0.
+            if value or (value is not None and (name not in usage or name == "output_tokens")):
+                usage[name] = value
+        self._message["usage"] = usage
         if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
             self._explained = True
             return join_steps([self._inputs(), explain_refusal(self._message)])

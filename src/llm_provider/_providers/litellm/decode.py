@@ -2,14 +2,24 @@
 
 from typing import Any
 
+from ..anthropic.request_facts import tier_variant
 from ..openai_chat import decode as chat
 from ..protocol import Answer
-from ..shared.replies import part
+from ..shared.replies import count, part
+from ..shared.tool_charges import with_tools
 from .encode import PROVIDER
 
 
 def decode(reply: Any) -> Answer:
-    answer = chat.decode(reply)
+    answer, usage = chat.decode(reply), part(reply, "usage")
+    if answer.service_tier is None:
+        # Of Anthropic's models, whose usage names it.
+        answer.service_tier = tier_variant(usage)
+    details = part(usage, "prompt_tokens_details")
+    has_audio = "gemini" in str(answer.model) and details.get("audio_tokens") is not None
+    if answer.usage is not None and has_audio and count(details, "cached_tokens"):
+        # litellm leaves the audio that was read from the cache out of its count of audio.
+        answer.usage = with_tools(answer.usage, 0, 1)
     for choice, entry in zip(answer.choices, reply["choices"], strict=True):
         thinking = part(entry, "message").get("thinking_blocks")
         if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):

@@ -54,7 +54,9 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         tools=tools,
         schemas=[schema for schema in formats if schema],
         prediction=payload.get("prediction"),
-        adds_input=not _ADDS_INPUT.isdisjoint(payload) or any(map(_runs_at_provider, tools)),
+        adds_input=not _ADDS_INPUT.isdisjoint(payload)
+        or anthropic.compacts(payload)
+        or any(map(_runs_at_provider, tools)),
         special_prices=functools.partial(_special_prices, payload),
     )
 

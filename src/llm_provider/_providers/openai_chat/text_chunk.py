@@ -28,7 +28,7 @@ class TextChunks:
     def read(self, event: Any) -> str | None:
         """The text of a chunk that only adds text; None for any other event.
 
-        Its other fields are either not read by `chat_stream` or repeated in the last chunk.
+        Its other fields are those of a chunk before it, which was read in full.
         """
         try:
             (piece,) = event["choices"]
@@ -48,8 +48,9 @@ class TextChunks:
                 or "token_ids" in piece
                 or not READ_IN_FULL.isdisjoint(event)
             ):
-                self._fields, self._piece = event.keys(), dict(piece)
-                return text
+                known, self._fields, self._piece = self._fields, event.keys(), dict(piece)
+                # A field that comes for the first time may never be repeated.
+                return text if self._fields <= known else None
         except (TypeError, KeyError, ValueError, AttributeError):
             pass
         return None

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..._requests.clouds import find_priced_region
 from ..._requests.routing import Target
 from ..._types.served_by import FIELDS, ServedBy
+from .request_facts import variant_of
 
 Origin: TypeAlias = Mapping[str, str]
 """What headers and the route say of who answered: fields of `ServedBy` by name."""
@@ -110,6 +111,12 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
     ):
         origin["region"] = region
     return origin or None
+
+
+def find_tier(origin: Origin | None, in_reply: str | None) -> str | None:
+    """The service level that served, by its name in `prices.csv`. As in `read_fields`, headers come first."""
+    in_headers = origin and origin.get("service_tier")
+    return variant_of(in_headers.lower()) if in_headers else in_reply
 
 
 def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:

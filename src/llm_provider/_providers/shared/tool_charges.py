@@ -38,7 +38,7 @@ _COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
 _UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
 
 # The fields of a chat completion's usage, and of its message, that tell of tools.
-_TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries"})
+_TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries", "iterations"})
 _TOOL_FIELDS = frozenset({"executed_tools", "provider_specific_fields"})
 
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
@@ -76,7 +76,7 @@ def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
     except (AttributeError, KeyError, IndexError, TypeError):
         pass
     message = _message(reply)
-    unpriced = count(usage, "num_sources_used") if "num_sources_used" in usage else 0
+    unpriced = count(usage, "num_sources_used") + _count_other_models(usage)
     if "executed_tools" in message:
         unpriced += sum(not _is_search(tool) for tool in _dicts(message["executed_tools"]))
     if "provider_specific_fields" in message:
@@ -131,13 +131,34 @@ def response_tools(items: Any) -> int:
 
 
 def anthropic_tools(reply: JSONMapping, usage: JSONMapping) -> int:
-    """The runs of code of an Anthropic message, which are billed by the time of their container.
+    """What an Anthropic message has used without a known price: runs of code, and other models.
 
-    They are free beside searches that the code makes itself.
+    Code is billed by the time of its container, and is free beside searches that it makes itself.
 
     >>> anthropic_tools({"content": [{"type": "server_tool_use", "name": "bash_code_execution"}]}, {})
     1
     """
+    return _count_runs(reply, usage) + _count_other_models(usage)
+
+
+def list_iterations(usage: JSONMapping) -> Iterable[JSONObject]:
+    """What Claude did for an answer, each with its tokens; most answers do not tell it."""
+    return _dicts(usage.get("iterations"))
+
+
+def _count_other_models(usage: JSONMapping) -> int:
+    """The iterations of advisors, and of models that declined before the one that answered."""
+    if "iterations" not in usage:
+        return 0
+    entries = list(list_iterations(usage))
+    served = next((entry.get("model") for entry in entries if entry.get("type") == "fallback_message"), None)
+    return sum(
+        entry.get("type") == "advisor_message" or served not in (None, entry.get("model") or served)
+        for entry in entries
+    )
+
+
+def _count_runs(reply: JSONMapping, usage: JSONMapping) -> int:
     content = reply.get("content")
     runs = count(part(usage, "server_tool_use"), "code_execution_requests")
     if not (runs or reply.get("container")) and _is_one_text(content):

@@ -18,6 +18,9 @@ END: Mapping[str, Any] = {"type": "[DONE]"}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+_FIELDS = (b":", b"event:", b"id:", b"retry:", b"data", b"\n", b"\r")
+"""What an event stream without an event may begin with, as one of comments that hold a connection."""
+
 _LONG = 2**20
 """Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
 takes quadratic time."""
@@ -97,15 +100,18 @@ async def events(
     JSON list are events, as Gemini sends them.
     """
     splitter = EventSplitter()
-    # The bytes so far, until the first event, if they may be JSON.
+    # The bytes so far, until the first event, if they may be JSON; and the beginning of any other body.
     plain: bytearray | None = bytearray()
+    beginning = b""
     async for chunk in chunks:
         received = splitter.feed(chunk)
         if plain is not None:
             plain += chunk
             if received or not _may_be_json(bytes(plain[:100])):
+                beginning = bytes(plain[:60])
                 plain = None
         if received:
+            beginning = b""
             end = _end_of(received)
             yield _decode(received[:end])
             if end is not None:
@@ -121,6 +127,8 @@ async def events(
     elif plain is not None and plain.strip():
         (whole,) = _decode([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
         yield (WholeReply(whole),) if isinstance(whole, dict) else whole
+    elif beginning and not beginning.startswith(_FIELDS):
+        raise APIResponseValidationError(f"the answer is not JSON: {beginning.decode('utf-8', 'replace')!r}")
 
 
 def _may_be_json(beginning: bytes) -> bool:
