@@ -177,6 +177,14 @@ def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def plain_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a whole file without cache and retries: its connections are open after the first test."""
+    folder = tmp_path_factory.mktemp("unused")
+    with Client(cache="off", cache_dir=folder, max_retries=0, timeout=20) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """What starts a program like `python -W error`, with the SDKs imported already."""

@@ -1,5 +1,7 @@
 """What the tests of embeddings share."""
 
+import asyncio
+import json
 from typing import Any
 
 from llm_provider._limits.timeouts import Timeouts
@@ -8,6 +10,7 @@ from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.embed_request import EmbedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._runtime.canonical_json import canonical
+from support import ignore
 
 TEXTS = ("What is 2+2?", "Four.", "é")
 
@@ -20,3 +23,15 @@ def outgoing(
     encoded = form.encode(request, target)
     body = canonical(form.payload_of(encoded, request.inputs))
     return Outgoing(encoded, body, target, APIKey("sk-secret"), Timeouts(total=30, connect=15))
+
+
+def send(connection: Any, *requests: Outgoing) -> list[Any]:
+    """The replies to requests that a connection sends one after another."""
+
+    async def work() -> list[bytes]:
+        try:
+            return [await connection.send(request, ignore) for request in requests]
+        finally:
+            await connection.close()
+
+    return [json.loads(body) for body in asyncio.run(work())]

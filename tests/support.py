@@ -25,6 +25,7 @@ from llm_provider._providers.shared.files import UploadedFile
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.routing import resolve
+from llm_provider._schemas.structure import Structure, structure_of
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""
@@ -177,6 +178,13 @@ def response(*texts: str, **fields: Any) -> Response:
     usage = Usage(input_tokens=1234, output_tokens=1)
     values = {"choices": choices, "usage": usage, "cost": 0.25, "model": "m", "provider": "p"}
     return Response(**(values | fields))
+
+
+def describe_format(response_format: Any) -> Structure:
+    """The structure that a format asks for, which is not plain text."""
+    structure = structure_of(response_format)
+    assert structure is not None
+    return structure
 
 
 @functools.cache

@@ -5,6 +5,7 @@ written from the types of the SDKs and from recorded traffic, apart from the sim
 so that neither can confirm the other's mistakes.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,3 +57,11 @@ def _shapes(wire_format: str) -> list[Shape]:
 
 SHAPES = {name: _shapes(name) for name in ("openai", "responses", "anthropic", "gemini")}
 """The shapes of each format. The first is a plain text, which is `TEXT`."""
+
+
+def read_arguments(arguments: str) -> Any:
+    """The arguments of a call apart from their white space, which some providers do not preserve."""
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments

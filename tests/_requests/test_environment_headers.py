@@ -15,14 +15,9 @@ VARIABLES = {"gpt-6.1-sol": "OPENAI", "gpt-5.5-pro": "OPENAI", "claude-sonnet-5-
 OWN = ["Authorization", "authorization", "X-API-Key", "x-goog-api-key", "api-key", "Host", "Content-Length"]
 
 
-def stream(client: Client, model: str) -> None:
-    with client.stream(model, "Hi") as deltas:
-        list(deltas)
-
-
 USES: dict[str, Callable[[Client, str], object]] = {
     "call": lambda client, model: client.call(model, "Hi"),
-    "stream": stream,
+    "stream": lambda client, model: list(client.stream(model, "Hi")),
     "acall": lambda client, model: asyncio.run(client.acall(model, "Hi")),
     "call_many": lambda client, model: client.call_many(model, ["Hi"], on_error="raise", progress=False),
     "batch": lambda client, model: client.call_many(

@@ -56,11 +56,9 @@ class TestPrompts:
         ],
     )
     def test_columns_are_prompts(self, column: Any) -> None:
-        checked = batch_inputs(column).prompts
-        assert checked == ["Why?", "How?"]
+        assert batch_inputs(column).prompts == ["Why?", "How?"]
         assert {type(prompt) for prompt in prompts(column)} == {str}
-
-    def test_a_column_may_hold_conversations(self) -> None:
+        # A column may hold conversations.
         assert prompts(pandas.Series([MESSAGES, "Hi"])) == [MESSAGES, "Hi"]
 
     @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ class TestPrompts:
         with pytest.raises(RequestError, match=said):
             batch_inputs(column)
 
-    def test_asynchronous_inputs_are_for_those_who_await_them(self) -> None:
+    def test_asynchronous_inputs_are_for_those_who_await_them_and_a_set_for_nobody(self) -> None:
         async def questions() -> AsyncIterator[str]:
             yield "Why?"
 
@@ -85,8 +83,6 @@ class TestPrompts:
         assert batch_inputs(inputs, awaited=True).prompts is inputs
         with pytest.raises(TypeError, match="not async_generator"):
             batch_inputs(inputs)
-
-    def test_without_an_order_are_refused(self) -> None:
         with pytest.raises(TypeError, match="inputs is a set, which has no order"):
             batch_inputs({"a", "b"})
 

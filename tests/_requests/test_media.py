@@ -50,7 +50,9 @@ def test_an_image_of_pillow_is_sent_as_png() -> None:
         parts([image.convert("CMYK")])
 
 
-def test_the_content_of_a_message_takes_the_same(tmp_path: Path) -> None:
+def test_parts_alone_are_a_prompt_and_the_content_of_a_message_takes_the_same(tmp_path: Path) -> None:
+    content = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
+    assert parts(content) == content
     (tmp_path / "a.png").write_bytes(PNG)
     message = {
         "role": "user",
@@ -79,13 +81,6 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b" " * (media.MOST_BYTES + 1))
     with pytest.raises(RequestError, match=r"the text file .* has 22.0 MB, and the limit is 22 MB"):
         parts(["What?", tmp_path / "a.txt"])
-
-
-CONTENT = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
-
-
-def test_parts_alone_are_a_prompt() -> None:
-    assert parts(CONTENT) == CONTENT
 
 
 def test_the_cache_key_depends_on_the_content(simulator: Simulator, tmp_path: Path) -> None:

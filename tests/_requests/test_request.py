@@ -4,7 +4,6 @@ import dataclasses
 import string
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,8 +22,15 @@ USER = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "weather"}}
 
 
-class City(BaseModel):
-    name: str
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return city
+
+
+class Place(BaseModel):
+    """A place."""
+
+    city: str
 
 
 class NumPyLike(float):
@@ -85,7 +91,7 @@ class TestParameters:
             ("temperature", NumPyLike(0.5), 0.5),
             ("stop", "END", ("END",)),
             ("timeout", Timeouts(idle=3), Timeouts(idle=3)),
-            ("response_format", City, City),
+            ("response_format", Place, Place),
         ],
     )
     def test_values_are_normalised(self, name: str, value: Any, expected: Any) -> None:
@@ -108,13 +114,9 @@ class TestParameters:
             return
 
 
-def options(**parameters: Any) -> Any:
-    return Request.build("gpt-5.5", "Hi", parameters).options  # type: ignore[arg-type]  # on purpose
-
-
 def test_a_call_without_options_has_none() -> None:
-    assert options(temperature=0) is None
-    assert options(**dict.fromkeys(RARE)) is None
+    assert build(temperature=0).options is None
+    assert build(**dict.fromkeys(RARE)).options is None
 
 
 @pytest.mark.parametrize(
@@ -128,24 +130,13 @@ def test_a_call_without_options_has_none() -> None:
 def test_values_are_normalised_and_a_second_check_changes_nothing(
     name: str, value: Any, normalised: Any
 ) -> None:
-    assert options(**{name: value}) == {name: normalised}
-    assert options(**{name: normalised}) == {name: normalised}
-
-
-def weather(city: str) -> str:
-    """The weather of a city."""
-    return city
-
-
-class Place(pydantic.BaseModel):
-    """A place."""
-
-    city: str
+    assert build(**{name: value}).options == {name: normalised}
+    assert build(**{name: normalised}).options == {name: normalised}
 
 
 @pytest.mark.parametrize(("choice", "name"), [(weather, "weather"), (Place, "Place")])
 def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
-    sent = Request.build("gpt-5.5", "Hi", {"tools": [weather, Place], "tool_choice": choice}).tool_choice
+    sent = build(tools=[weather, Place], tool_choice=choice).tool_choice
     assert sent == {"type": "function", "function": {"name": name}}
     with Client(tool_choice=choice) as client:
         assert client.with_options(tools=[weather]) is not None
@@ -163,4 +154,4 @@ def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
 )
 def test_a_chosen_tool_is_among_the_tools(tools: Any, choice: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
-        Request.build("gpt-5.5", "Hi", {"tools": tools, "tool_choice": choice})
+        build(tools=tools, tool_choice=choice)

@@ -24,14 +24,8 @@ from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently
 
 
-def web_token(number: int, expires: float) -> str:
-    """A JSON Web Token that expires at a Unix time."""
-    claims = json.dumps({"exp": expires, "jti": number}).encode()
-    return f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.signature{number}"
-
-
 class Source:
-    """Returns tokens that are good for some seconds; counts them."""
+    """Returns JSON Web Tokens that are good for some seconds; counts them."""
 
     def __init__(self, life: float = 3600.0, pause: float = 0.0) -> None:
         self.life, self.pause, self.fetched = life, pause, 0
@@ -42,7 +36,8 @@ class Source:
             self.fetched += 1
             number = self.fetched
         time.sleep(self.pause)
-        return web_token(number, clock.time() + self.life)
+        claims = json.dumps({"exp": clock.time() + self.life, "jti": number}).encode()
+        return f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.signature{number}"
 
     def credential(self) -> TokenCredential:
         return own_credential("keys['azure']", self)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from llm_provider._schemas import checking
 from llm_provider._schemas.checking import find_mismatch, is_small
-from llm_provider._schemas.structure import Structure, structure_of
+from support import describe_format
 
 
 class Node(BaseModel):
@@ -27,12 +27,6 @@ class Left(BaseModel):
 class Right(BaseModel):
     next: Left | Right | None
     extra: int = 0
-
-
-def structure(response_format: Any) -> Structure:
-    made = structure_of(response_format)
-    assert made is not None
-    return made
 
 
 def chain(levels: int, last: Any, name: str = "next") -> str:
@@ -66,7 +60,7 @@ def test_schemas_that_contain_themselves_take_linear_time(
     response_format: Any, levels: int, last: Any
 ) -> None:
     """With alternatives that double at each level, 25 levels would take hours."""
-    problem = asyncio.run(find_mismatch(chain(levels, last), structure(response_format)))
+    problem = asyncio.run(find_mismatch(chain(levels, last), describe_format(response_format)))
     assert (problem is None) == (last is None)
 
 
@@ -92,23 +86,23 @@ LONG: dict[str, tuple[dict[str, Any], Any, bool]] = {
 
 @pytest.mark.parametrize(("schema", "value", "is_valid"), LONG.values(), ids=LONG)
 def test_long_answers_are_checked(schema: dict[str, Any], value: Any, is_valid: bool) -> None:
-    problem = asyncio.run(find_mismatch(json.dumps(value), structure(schema)))
+    problem = asyncio.run(find_mismatch(json.dumps(value), describe_format(schema)))
     assert (problem is None) == is_valid, problem
 
 
 @pytest.mark.parametrize("response_format", [Node, DEEP["anyOf"], {"type": "json_object"}])
 @pytest.mark.parametrize("levels", [1200, 100_000])
 def test_depth_has_an_end(response_format: Any, levels: int) -> None:
-    problem = asyncio.run(find_mismatch(chain(levels, None), structure(response_format)))
+    problem = asyncio.run(find_mismatch(chain(levels, None), describe_format(response_format)))
     assert problem is not None
     assert len(problem) < 300
 
 
 def test_a_type_of_many_alternatives_asks_for_a_discriminator() -> None:
-    problem = asyncio.run(find_mismatch(chain(30, None), structure(Left)))
+    problem = asyncio.run(find_mismatch(chain(30, None), describe_format(Left)))
     assert problem is not None
     assert "discriminator" in problem
-    assert asyncio.run(find_mismatch(chain(5, None), structure(Left))) is None
+    assert asyncio.run(find_mismatch(chain(5, None), describe_format(Left))) is None
 
 
 @pytest.mark.parametrize(
@@ -118,32 +112,32 @@ def test_a_type_of_many_alternatives_asks_for_a_discriminator() -> None:
 )
 @pytest.mark.parametrize("response_format", [Node, DEEP["anyOf"], list[int]])
 def test_texts_that_are_no_json_are_read_in_linear_time(response_format: Any, text: str) -> None:
-    assert asyncio.run(find_mismatch(text, structure(response_format))) is not None
+    assert asyncio.run(find_mismatch(text, describe_format(response_format))) is not None
 
 
 class TestLargeAnswers:
     def test_are_checked_by_their_schema_in_a_process(self) -> None:
         schema = {"type": "array", "items": {"type": "integer"}}
         text = json.dumps(list(range(30_000)))
-        assert not is_small(text, structure(schema))
-        assert asyncio.run(find_mismatch(text, structure(schema))) is None
-        assert asyncio.run(find_mismatch(text, structure(list[int]))) is None
-        problem = asyncio.run(find_mismatch(text[:-1] + ',"x"]', structure(schema)))
+        assert not is_small(text, describe_format(schema))
+        assert asyncio.run(find_mismatch(text, describe_format(schema))) is None
+        assert asyncio.run(find_mismatch(text, describe_format(list[int]))) is None
+        problem = asyncio.run(find_mismatch(text[:-1] + ',"x"]', describe_format(schema)))
         assert (
             problem == "$[30000]: 'x' is not of type integer" or problem == "$: it does not match the schema"
         )
-        assert asyncio.run(find_mismatch(text, structure({"type": "json_object"}))) is None
-        assert asyncio.run(find_mismatch(text[:-1], structure({"type": "json_object"}))) is not None
+        assert asyncio.run(find_mismatch(text, describe_format({"type": "json_object"}))) is None
+        assert asyncio.run(find_mismatch(text[:-1], describe_format({"type": "json_object"}))) is not None
 
     def test_end_with_an_error_after_some_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(checking, "_MOST_SECONDS", 0.01)
         text = json.dumps(objects(30_000))
-        problem = asyncio.run(find_mismatch(text, structure({"type": "array"})))
+        problem = asyncio.run(find_mismatch(text, describe_format({"type": "array"})))
         assert problem == "it takes more than 0.01 s to check"
 
     def test_are_refused_where_no_process_starts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.executable", "/nowhere")
-        problem = asyncio.run(find_mismatch(json.dumps(objects(30_000)), structure({"type": "array"})))
+        problem = asyncio.run(find_mismatch(json.dumps(objects(30_000)), describe_format({"type": "array"})))
         assert problem is not None
         assert "no process can be started" in problem
 
@@ -160,7 +154,7 @@ def test_code_of_the_users_runs_in_a_thread() -> None:
             threads.append(threading.current_thread().name)
             return value
 
-    assert asyncio.run(find_mismatch('{"value": 1}', structure(Checked))) is None
+    assert asyncio.run(find_mismatch('{"value": 1}', describe_format(Checked))) is None
     assert threads == ["llm_provider-check"]
-    assert asyncio.run(find_mismatch('{"value": 1}', structure(Node))) is not None
-    assert not structure(Node).runs_code
+    assert asyncio.run(find_mismatch('{"value": 1}', describe_format(Node))) is not None
+    assert not describe_format(Node).runs_code

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from llm_provider._schemas.reading import NoMatchError, read
-from llm_provider._schemas.structure import Structure, structure_of
+from support import describe_format
 
 
 class City(BaseModel):
@@ -18,16 +18,10 @@ BERN = City(name="Bern", people=2)
 JSON = '{"name": "Bern", "people": 2}'
 
 
-def structure(response_format: Any) -> Structure:
-    made = structure_of(response_format)
-    assert made is not None
-    return made
-
-
 class TestSources:
     def test_each_place_is_named_without_addresses(self) -> None:
         with pytest.raises(NoMatchError) as caught:
-            read('[{"name": 1, "people": 0}]', structure(list[City]))
+            read('[{"name": 1, "people": 0}]', describe_format(list[City]))
         lines = str(caught.value).splitlines()
         assert [line.partition(":")[0] for line in lines] == ["$[0].name", "$[0].people"]
         assert "http" not in str(caught.value)
@@ -46,11 +40,11 @@ class TestWrappers:
         ],
     )  # fmt: skip
     def test_an_answer_is_unwrapped(self, response_format: Any, text: str, value: Any) -> None:
-        assert read(text, structure(response_format)).value == value
+        assert read(text, describe_format(response_format)).value == value
 
 
 class TestNulls:
     def test_a_null_stands_for_an_absent_field(self) -> None:
-        assert read('{"name": "Bern", "people": null}', structure(City)).value == City(name="Bern")
+        assert read('{"name": "Bern", "people": null}', describe_format(City)).value == City(name="Bern")
         with pytest.raises(NoMatchError, match="name"):
-            read('{"name": null}', structure(City))
+            read('{"name": null}', describe_format(City))

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from llm_provider._errors import RequestError
-from llm_provider._schemas.structure import Structure, check_format, strict_json, structure_of
+from llm_provider._schemas.structure import check_format, strict_json, structure_of
+from support import describe_format
 
 T = TypeVar("T")
 
@@ -30,12 +31,6 @@ class Unspeakable(BaseModel):
     thing: BaseException
 
 
-def made(response_format: Any) -> Structure:
-    structure = structure_of(response_format)
-    assert structure is not None
-    return structure
-
-
 @pytest.mark.parametrize("value", [City, list[int], int | None, Literal["a"], bool])
 def test_a_type_is_taken_unchanged(value: Any) -> None:
     """Golden pairs have formats that are no types."""
@@ -54,7 +49,7 @@ class TestStructureOf:
         assert structure_of(None) is structure_of({"type": "text"}) is None
 
     def test_plain_json_has_no_schema(self) -> None:
-        structure = made({"type": "json_object"})
+        structure = describe_format({"type": "json_object"})
         assert structure.schema is None
         assert structure.load("[1]") == [1]
 
@@ -74,24 +69,24 @@ class TestStructureOf:
         ],
     )
     def test_names_and_roots(self, response_format: Any, name: str, is_object: bool) -> None:
-        structure = made(response_format)
+        structure = describe_format(response_format)
         assert (structure.name, structure.is_object, structure.adaptable) == (name, is_object, True)
 
     def test_openais_form_is_not_adapted(self) -> None:
         inner = {"name": "x", "schema": {"type": "array"}}
-        structure = made({"type": "json_schema", "json_schema": inner})
+        structure = describe_format({"type": "json_schema", "json_schema": inner})
         assert (structure.name, structure.schema, structure.adaptable) == ("x", {"type": "array"}, False)
 
     def test_the_order_of_a_union_is_its_own(self) -> None:
         # The two types are equal, and so are their hashes.
-        assert made(int | str).schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
-        assert made(str | int).schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+        assert describe_format(int | str).schema == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        assert describe_format(str | int).schema == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 
     def test_a_type_is_described_once(self) -> None:
         assert structure_of(City) is structure_of(City)
 
     def test_unhashable_metadata_is_no_obstacle(self) -> None:
-        structure = made(Annotated[int, Field(ge=1), {"a": []}])
+        structure = describe_format(Annotated[int, Field(ge=1), {"a": []}])
         assert structure.schema == {"minimum": 1, "type": "integer"}
 
     @pytest.mark.parametrize("annotation", [Unspeakable, list[BaseException]])

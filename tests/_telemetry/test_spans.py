@@ -83,11 +83,9 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
 
     assert traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low").cached
     span, attributes = traced.span()
-    assert (attributes["llm_provider.cached"], attributes["llm_provider.cost"], span.events) == (
-        True,
-        0.0,
-        (),
-    )
+    expected = {"llm_provider.cached": True, "llm_provider.cost": 0.0}
+    assert expected.items() <= attributes.items()
+    assert span.events == ()
     # The tokens of a stored answer were counted when it was paid for.
     assert not [name for name in attributes if name.startswith("gen_ai.usage")]
 

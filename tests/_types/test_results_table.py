@@ -171,7 +171,12 @@ def test_sums_of_tables_are_those_of_the_results(
     for results in (*called.values(), *stored.values()):
         table = columns(results)
         assert_same_sums(results, table)
-        samples = [(result.metadata["id"], sample) for result in results for sample in _samples(result, n)]
+        counts = [n if isinstance(result, Response) else 1 for result in results]
+        samples = [
+            (result.metadata["id"], sample)
+            for result, count in zip(results, counts, strict=True)
+            for sample in range(count)
+        ]
         assert list(zip(table["id"], table["sample"], strict=True)) == samples
         texts = [result.texts if isinstance(result, Response) else [None] for result in results]
         assert table["text"] == [text for each in texts for text in each]
@@ -180,10 +185,6 @@ def test_sums_of_tables_are_those_of_the_results(
             for row in range(len(samples))
         ]
         assert read == [text is not None and response_format is not None for text in table["text"]]
-
-
-def _samples(result: Response | LLMError, n: int) -> range:
-    return range(n if isinstance(result, Response) else 1)
 
 
 INDEXES = ("default", "text", "named", "repeated", "filtered", "times", "levels", "tuples")

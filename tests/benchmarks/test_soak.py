@@ -97,10 +97,13 @@ def write(path: Path, *lines: dict[str, object]) -> None:
         file.writelines(json.dumps(entry) + "\n" for entry in lines)
 
 
-def test_a_run_without_faults_has_no_problems(tmp_path: Path) -> None:
-    outcome = check(whole(tmp_path))
+def test_a_run_without_faults_has_no_problems_but_those_it_tells(tmp_path: Path) -> None:
+    record = whole(tmp_path)
+    outcome = check(record)
     assert outcome.problems == []
     assert (outcome.prompts, outcome.right, outcome.spent, outcome.difference) == (2, 2, Decimal(1), 0)
+    record.problems.append("w1 ended with 1")
+    assert "w1 ended with 1" in check(record).problems
 
 
 PROBLEMS: dict[str, tuple[str, list[dict[str, object]], str]] = {
@@ -128,9 +131,3 @@ def test_a_problem_is_found(name: str, tmp_path: Path) -> None:
         (tmp_path / "ledger.jsonl").unlink()
     write(tmp_path / f"{file}.jsonl", *lines)
     assert any(message in problem for problem in check(record).problems)
-
-
-def test_a_problem_of_the_run_is_told(tmp_path: Path) -> None:
-    record = whole(tmp_path)
-    record.problems.append("w1 ended with 1")
-    assert "w1 ended with 1" in check(record).problems

@@ -118,16 +118,10 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
         ]
     elif not warned:
         # Without a warning, everything in the message must have gone over in one form or another.
-        lost = {
-            text for text in texts(form.decode(reply).choices[0].message) if text.lstrip(MARK) not in sent
-        }
-        lost = {text for text in lost if not _is_identifier(text)}
+        read = {text: text.lstrip(MARK) for text in texts(form.decode(reply).choices[0].message)}
+        lost = {text for text, plain in read.items() if plain not in sent and plain not in _NAMES_OF_CALLS}
         problems += [f"lost without a warning: {sorted(lost)}"] if lost else []
     return problems
-
-
-def _is_identifier(text: str) -> bool:
-    return text.lstrip(MARK) in _NAMES_OF_CALLS
 
 
 def is_empty(turn: dict[str, Any]) -> bool:

@@ -133,10 +133,6 @@ def _chat_reply(content: Sequence[tuple[Kind, Any]], finish: Any) -> Any:
     }
 
 
-def _typed(model: Any) -> Callable[[dict[str, Any]], list[str]]:
-    return functools.partial(problems, annotation=model)
-
-
 _chat_samples = list(_chat_kinds())
 CHAT = Format(
     name="chat",
@@ -148,7 +144,7 @@ CHAT = Format(
     envelopes=_envelopes(
         ChatCompletion, _chat_reply([(_chat_samples[0], _chat_samples[0].samples[0])], "stop"), set()
     ),
-    check=_typed(CompletionCreateParamsNonStreaming),
+    check=functools.partial(problems, annotation=CompletionCreateParamsNonStreaming),
     turns="messages",
 )
 

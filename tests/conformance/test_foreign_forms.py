@@ -44,8 +44,9 @@ def test_every_form_of_a_function_is_the_same_request(
     form: Format, model: str, tool: dict[str, Any], choice: Any
 ) -> None:
     encoded = form.encode("Hi", model, tools=[tool], tool_choice=choice)
-    nested = {"type": "function", "function": {"name": "weather"}}
-    same = {None: None, "any": "required"}.get(choice, nested) if not isinstance(choice, dict) else nested
+    same = {"type": "function", "function": {"name": "weather"}}
+    if not isinstance(choice, dict):
+        same = {None: None, "any": "required"}[choice]
     expected = form.encode("Hi", model, tools=[NESTED], tool_choice=same)
     for payload in (encoded, expected):
         for declared in payload["tools"]:
@@ -285,17 +286,14 @@ def _calls_and_results(form: Format, turns: list[dict[str, Any]]) -> tuple[list[
         calls = [call["id"] for turn in turns for call in turn.get("tool_calls", ())]
         return calls, [turn["tool_call_id"] for turn in turns if turn["role"] == "tool"]
     if form is RESPONSES:
-        named = [(turn.get("call_id") or turn.get("approval_request_id") or turn.get("id")) for turn in turns]
-        kinds = [str(turn.get("type")) for turn in turns]
-        is_result = [kind.endswith(("_output", "_response")) for kind in kinds]
-        return (
-            [
-                identifier
-                for identifier, kind, result in zip(named, kinds, is_result, strict=True)
-                if identifier and not result and kind != "message"
-            ],
-            [identifier for identifier, result in zip(named, is_result, strict=True) if result],
-        )
+        calls, results = [], []
+        for turn in turns:
+            identifier = turn.get("call_id") or turn.get("approval_request_id") or turn.get("id")
+            if str(turn.get("type")).endswith(("_output", "_response")):
+                results.append(identifier)
+            elif identifier and turn.get("type") != "message":
+                calls.append(identifier)
+        return calls, results
     blocks = [
         block for turn in turns for block in turn.get("content" if form is ANTHROPIC else "parts") or ()
     ]

@@ -13,14 +13,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import orjson
-import pytest
 
 import raw_server
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import _errors as errors
 from llm_provider._errors import LLMError
 from llm_provider.simulator import Fault
@@ -32,11 +32,7 @@ CANARY = "sk-canary-0123456789-abcdefghijklmnop"
 LATE = 5.0
 """Seconds in which a server has seen what a client sent before it gave up."""
 
-LITELLM = (
-    pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
-    # Its use of pydantic, not ours of litellm.
-    pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"),
-)
+LITELLM = (needs_litellm, *IGNORED_WARNINGS)
 
 PROMPT = "one two three"
 """The simulator answers it with `TEXT`."""
@@ -246,8 +242,7 @@ def body(whole: bytes, streamed: bytes | None = None) -> Callable[[Cell, str], M
 
 
 # --- the provider reports a failure --------------------------------------------------------------------
-NEVER_BILLED = (errors.RateLimitError, errors.OverloadedError)
-CONGESTION = NEVER_BILLED
+CONGESTION = (errors.RateLimitError, errors.OverloadedError)
 BILLED = (errors.InternalServerError, errors.APITimeoutError, errors.APIResponseValidationError)
 
 
@@ -278,11 +273,7 @@ def reported(code: int, advice: str, kind: type[LLMError], **kinds: type[LLMErro
 
 LATER = "try again later"
 CORRECT = "correct the request as the message says"
-_GIVEN_UP = {
-    "anthropic": errors.APITimeoutError,
-    "litellm": errors.APITimeoutError,
-    "gemini": errors.APITimeoutError,
-}
+_GIVEN_UP = dict.fromkeys(("anthropic", "litellm", "gemini"), errors.APITimeoutError)
 
 
 def error_200(cell: Cell, key: str) -> Fault:
@@ -294,10 +285,6 @@ def error_200(cell: Cell, key: str) -> Fault:
     return sse(
         (b"event: error\n" if cell.route.server == "anthropic" else b"") + b"data: " + document + b"\n\n"
     )
-
-
-def with_retry_after(value: str) -> Fault:
-    return status(429, retry_after=value)
 
 
 NO_ASCII = "Retry-After:-\u0665"
@@ -370,7 +357,7 @@ REPORTED = [
     Row(
         name="A Retry-After without a sense",
         variants={
-            f"Retry-After: {value}": with_retry_after(value)
+            f"Retry-After: {value}": status(429, retry_after=value)
             for value in ("nan", "inf", "-1", "1e400", "soon", "\u0665", "Fri, 99 Dec 2026 99:99:99 GMT")
         },
         ends={
@@ -384,7 +371,7 @@ REPORTED = [
     Row(
         name="A Retry-After of hours",
         variants={
-            f"Retry-After: {value}": with_retry_after(value)
+            f"Retry-After: {value}": status(429, retry_after=value)
             for value in ("3600", "Fri, 31 Dec 9999 23:59:59 GMT")
         },
         ends={"": ends_in(errors.RateLimitError, sent=1, says="too long to wait")},
@@ -406,12 +393,7 @@ REPORTED = [
     ),
     Row(
         name="One failure, then an answer",
-        variants={
-            "500 once": status(500),
-            "503 once": status(503),
-            "529 once": status(529),
-            "429 once": status(429),
-        },
+        variants={f"{code} once": status(code) for code in (500, 503, 529, 429)},
         ends={"": End(sent=2, text=TEXT)},
         times=1,
         routes=DIRECT,
@@ -458,22 +440,14 @@ def gemini_error(status: str, code: int, *details: Mapping[str, Any]) -> Callabl
     document = orjson.dumps(
         {"error": {"code": code, "status": status, "message": MADE_UP, "details": details}}
     )
-
-    def made(cell: Cell, key: str) -> Fault:
-        if not cell.streamed:
-            return Fault(status=code, body=document)
-        return Fault(status=code, body=b"data: " + document + b"\n\n", content_type="text/event-stream")
-
-    return made
+    whole, streamed = Fault(body=document), sse(b"data: " + document + b"\n\n")
+    return lambda cell, _: replace(streamed if cell.streamed else whole, status=code)
 
 
-def gemini_end(reason: str) -> Callable[[Cell, str], Made]:
-    """An answer that ends for another reason, without content."""
-    document = orjson.dumps({"candidates": [{"finishReason": reason, "index": 0}], "usageMetadata": {}})
-    return body(document)
-
-
-MESSAGE = {"role": "assistant", "content": TEXT}
+UNEXPECTED: dict[str, Any] = {
+    "candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL", "index": 0}],
+    "usageMetadata": {},
+}
 CUSTOM_CALL = {"id": "c", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
 
 NOT_AN_ANSWER = [
@@ -497,7 +471,8 @@ NOT_AN_ANSWER = [
         name="A tool call of an unknown type",
         variants={
             "custom": chat_choice(
-                finish_reason="tool_calls", message={**MESSAGE, "tool_calls": [CUSTOM_CALL]}
+                finish_reason="tool_calls",
+                message={"role": "assistant", "content": TEXT, "tool_calls": [CUSTOM_CALL]},
             )
         },
         routes=("openai",),
@@ -506,7 +481,7 @@ NOT_AN_ANSWER = [
     ),
     Row(
         name="A tool call that Gemini did not expect",
-        variants={"UNEXPECTED_TOOL_CALL": gemini_end("UNEXPECTED_TOOL_CALL")},
+        variants={"UNEXPECTED_TOOL_CALL": body(orjson.dumps(UNEXPECTED))},
         ends={
             "": ends_in(errors.APIResponseValidationError, sent=1, fields={"code": "UNEXPECTED_TOOL_CALL"})
         },
@@ -576,26 +551,24 @@ NOT_AN_ANSWER = [
 
 # --- streams that break --------------------------------------------------------------------------------
 BEGUN = {"sent": 1, "billed": True, "text": "echo:"}
-SHOWN = "What was shown is not shown twice, so the call is not sent again."
+AGAIN = "call again, or use `call`, which is sent again"
+StreamRow = partial(Row, ways=STREAMS)
+BegunRow = partial(
+    StreamRow, happens="What was shown is not shown twice, so the call is not sent again.", advice=AGAIN
+)
 
 BREAKS = [
-    Row(
+    BegunRow(
         name="A stream that ends without its last event",
         variants={"cut": Fault(cut_after=1)},
         ends={"": ends_in(errors.APIResponseValidationError, **BEGUN)},
-        ways=STREAMS,
-        happens=SHOWN,
-        advice="call again, or use `call`, which is sent again",
     ),
-    Row(
+    BegunRow(
         name="A connection that breaks in a stream",
         variants={"abort": Fault(abort_after=1)},
         ends={"": ends_in(errors.APIConnectionError, **BEGUN)},
-        ways=STREAMS,
-        happens=SHOWN,
-        advice="call again, or use `call`, which is sent again",
     ),
-    Row(
+    BegunRow(
         name="An error event in a stream",
         variants={"error": Fault(error_after=1, status=529, message="made up")},
         ends={
@@ -603,20 +576,16 @@ BREAKS = [
             # Of an error inside a stream litellm keeps the message only.
             "litellm": ends_in(errors.InternalServerError, **BEGUN),
         },
-        ways=STREAMS,
-        happens=SHOWN,
         advice=LATER,
     ),
-    Row(
+    BegunRow(
         name="A stream that stops",
         variants={"stall": Fault(stall_after=1)},
         ends={"": ends_in(errors.APITimeoutError, **BEGUN)},
-        ways=STREAMS,
         timeout=0.5,
-        happens=SHOWN,
         advice="set `Timeouts(idle=…)` to notice it early",
     ),
-    Row(
+    StreamRow(
         name="A stream that breaks before it shows anything",
         variants={
             "empty": Fault(empty_stream=True),
@@ -625,7 +594,6 @@ BREAKS = [
         },
         ends={"": End(sent=2, text=TEXT)},
         times=1,
-        ways=STREAMS,
         happens="It begins again.",
     ),
     Row(
@@ -714,18 +682,13 @@ CONNECTIONS = [
 def valid_with(**fields: bytes) -> Callable[[Cell, str], Made]:
     """The plain answer, with the raw JSON of some more fields at its beginning."""
 
-    def add(document: bytes) -> bytes:
-        return (
-            b"{"
-            + b"".join(b'"%s":%s,' % (name.encode(), value) for name, value in fields.items())
-            + document[1:]
-        )
+    opened = b"{" + b"".join(b'"%s":%s,' % (name.encode(), value) for name, value in fields.items())
 
     def made(cell: Cell, key: str) -> Fault:
         shape = cell.route.shape
         if not cell.streamed:
-            return Fault(body=add(orjson.dumps(shape.whole)))
-        return sse(shape.stream().replace(b"data: {", b"data: " + add(b"{")))
+            return Fault(body=opened + orjson.dumps(shape.whole)[1:])
+        return sse(shape.stream().replace(b"data: {", b"data: " + opened))
 
     return made
 
@@ -747,13 +710,12 @@ def without_usage(cell: Cell, *, null: bool) -> Fault:
             return [strip(entry) for entry in value]
         if not isinstance(value, dict):
             return value
-        kept = {name: strip(entry) for name, entry in value.items()}
-        for name in ("model", "usage", "usageMetadata"):
-            if name in kept:
-                kept[name] = None
-                if name != "model" and not null:
-                    del kept[name]
-        return kept
+        usage = ("usage", "usageMetadata")
+        return {
+            name: None if name in ("model", *usage) else strip(entry)
+            for name, entry in value.items()
+            if null or name not in usage
+        }
 
     whole, *events = map(strip, documents)
     return sse(cell.route.shape.stream(events)) if cell.streamed else Fault(body=orjson.dumps(whole))
@@ -829,26 +791,23 @@ HOSTILE = [
         ends={"": ANSWERED, "litellm": ends_in(errors.APIResponseValidationError, readable=True, text=TEXT)},
         happens="Its tokens count as zero, and its cost is unknown.",
     ),
-    Row(
+    StreamRow(
         name="A stream with an event twice",
         variants={"twice": reorder(0, 0, 1)},
         routes=("responses",),
-        ways=STREAMS,
         happens="Events of the Responses API are numbered, so a repeated event is read once.",
     ),
-    Row(
+    StreamRow(
         name="A stream with events out of order",
         variants={"swapped": reorder(1, 0)},
         routes=("responses",),
-        ways=STREAMS,
         happens="Events of the Responses API are numbered, so they are read in their order.",
     ),
-    Row(
+    StreamRow(
         name="A byte order mark before a stream",
         variants={"BOM": stream_of(lambda shape: b"\xef\xbb\xbf" + shape.stream())},
-        ways=STREAMS,
     ),
-    Row(
+    StreamRow(
         name="Unusual line ends in a stream",
         variants={
             "CRLF": stream_of(lambda shape: shape.stream().replace(b"\n", b"\r\n")),
@@ -856,9 +815,8 @@ HOSTILE = [
             "comments": stream_of(lambda shape: shape.stream().replace(b"data: {", b": ping\n\ndata: {")),
             "no last blank line": stream_of(lambda shape: shape.stream().rstrip(b"\n")),
         },
-        ways=STREAMS,
     ),
-    Row(
+    StreamRow(
         name="Bytes after the last event of a stream",
         variants={
             "garbage": stream_of(lambda shape: shape.stream() + b"data: {garbage\n\n"),
@@ -867,16 +825,19 @@ HOSTILE = [
             ),
             "the stream again": stream_of(lambda shape: shape.stream() * 2),
         },
-        ways=STREAMS,
         happens="The answer is complete, so nothing after it is read.",
     ),
 ]
 
 # --- bad input -----------------------------------------------------------------------------------------
-UNSENT = {"sent": 0, "billed": False}
+InputRow = partial(
+    Row,
+    ends={"": End(error=errors.RequestError, sent=0)},
+    advice="correct the argument that the message names",
+)
 
 INPUT = [
-    Row(
+    InputRow(
         name="A prompt that is no text and no conversation",
         variants={
             name: Given(messages=value)
@@ -894,18 +855,15 @@ INPUT = [
                 ],
             }.items()
         },
-        ends={"": End(error=errors.RequestError, **UNSENT)},
-        advice="correct the argument that the message names",
     ),
-    Row(
+    InputRow(
         name="A model's name with characters that no name has",
         variants={
             repr(name): Given(model=name) for name in ("../x?y", "gpt-5\r\nX: 1", "gpt 5", "", None, 5)
         },
-        ends={"": End(error=errors.RequestError, **UNSENT)},
         advice="correct the name",
     ),
-    Row(
+    InputRow(
         name="A parameter out of its range",
         variants={
             "temperature NaN": Given(parameters={"temperature": float("nan")}),
@@ -914,10 +872,8 @@ INPUT = [
             "a header with a line end": Given(parameters={"extra_headers": {"x-a": "b\r\nc: d"}}),
             "a header for the key": Given(parameters={"extra_headers": {"Authorization": "mine"}}),
         },
-        ends={"": End(error=errors.RequestError, **UNSENT)},
-        advice="correct the argument that the message names",
     ),
-    Row(
+    InputRow(
         name="A base URL that may not receive a key",
         variants={
             url: Given(parameters={"base_url": url})
@@ -928,7 +884,6 @@ INPUT = [
                 "https://u:p@host",
             )
         },
-        ends={"": End(error=errors.RequestError, **UNSENT)},
         advice="use https, or a private address",
     ),
 ]
@@ -944,7 +899,7 @@ ENVIRONMENT = [
             name: Environment(dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), url))
             for name, url in PROXIES.items()
         },
-        ends={"": End(error=errors.RequestError, sent=0, says="_PROXY", billed=False)},
+        ends={"": End(error=errors.RequestError, sent=0, says="_PROXY")},
         routes=DIRECT,
         happens="The message names the variable, and not the URL, which may hold a password.",
         advice="correct or unset the variable",

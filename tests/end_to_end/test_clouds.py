@@ -79,20 +79,19 @@ def test_every_address_is_served_without_a_key(
     assert (counted.method == "provider") == ("claude" in model or "gemini" in model) - ("bedrock/" in model)
 
 
-@pytest.mark.parametrize(
-    ("model", "fault"),
-    [
-        ("azure/gpt-6.1-sol", Fault(status=401)),
-        (f"vertex_ai/{GEMINI}", Fault(status=401)),
-        (
-            f"bedrock/anthropic.{CLAUDE}",
-            Fault(status=403, message="The security token is expired: ExpiredToken"),
-        ),
-    ],
-)
-def test_a_refused_token_is_renewed_once(
-    model: str, fault: Fault, clouds: Simulator, cloud: FakeCloud
-) -> None:
+IDENTITIES = {
+    "azure/gpt-6.1-sol": (Fault(status=401), "az login"),
+    f"vertex_ai/{GEMINI}": (Fault(status=401), "gcloud auth application-default login"),
+    f"bedrock/anthropic.{CLAUDE}": (
+        Fault(status=403, message="The security token is expired: ExpiredToken"), "aws sso login"
+    ),
+}  # fmt: skip
+"""Model → how its cloud refuses an old token, and how a user logs in."""
+
+
+@pytest.mark.parametrize("model", IDENTITIES)
+def test_a_refused_token_is_renewed_once(model: str, clouds: Simulator, cloud: FakeCloud) -> None:
+    fault, _ = IDENTITIES[model]
     with Client(cache="off", max_retries=0) as client:
         clouds.inject(fault)
         assert client.call(model, "What is 2+3?").attempts == 1
@@ -105,26 +104,27 @@ def test_a_refused_token_is_renewed_once(
         assert "token-" not in "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
 
 
-@pytest.mark.parametrize(
-    ("model", "remedy"),
-    [
-        ("azure/gpt-6.1-sol", "az login"),
-        (f"vertex_ai/{GEMINI}", "gcloud auth application-default login"),
-        (f"bedrock/anthropic.{CLAUDE}", "aws sso login"),
-    ],
-)
+@pytest.mark.parametrize("model", IDENTITIES)
 def test_a_missing_identity_ends_a_call_at_once(
-    model: str, remedy: str, clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
+    model: str, clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("IDENTITY_ENDPOINT", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "GOOGLE_APPLICATION_CREDENTIALS"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "AzureCliCredential")
     monkeypatch.setenv("PATH", "/nowhere")
-    with Client(cache="off") as client, pytest.raises(MissingAPIKeyError, match=remedy) as caught:
+    with (
+        Client(cache="off") as client,
+        pytest.raises(MissingAPIKeyError, match=IDENTITIES[model][1]) as caught,
+    ):
         client.call(model, "Hi")
     assert caught.value.cost == 0
     assert clouds.requests() == []
+
+
+def check_signatures(cloud: FakeCloud) -> None:
+    for post in cloud.posts:
+        assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -138,9 +138,8 @@ def test_signatures_are_those_of_what_arrives(stream: bool, cloud: FakeCloud) ->
     with Client(cache="off", base_url=f"http://{cloud.address}") as client:
         answer = client.stream(f"bedrock/{model}", "Hé") if stream else client.call(f"bedrock/{model}", "Hé")
         assert not stream or list(answer)
-    for post in cloud.posts:
-        assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
-        assert post[1]["x-amz-security-token"] == "session-token-1"
+    check_signatures(cloud)
+    assert {post[1]["x-amz-security-token"] for post in cloud.posts} == {"session-token-1"}
     assert len(cloud.posts) == 2
 
 
@@ -158,8 +157,7 @@ def test_a_clock_that_is_wrong_by_minutes_is_corrected(ahead: float, count: int,
         calendar.timegm(time.strptime(post[1]["x-amz-date"], "%Y%m%dT%H%M%SZ")) for post in cloud.posts
     ]
     assert [round((moment - time.time()) / 3600) for moment in moments] == [0, 1][:count]
-    for post in cloud.posts:
-        assert post[1]["authorization"].endswith(signature_of(post, cloud.address, "bedrock"))
+    check_signatures(cloud)
 
 
 def test_the_region_is_that_of_the_profile_and_of_the_address(

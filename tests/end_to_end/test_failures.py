@@ -4,7 +4,7 @@ import datetime
 import email.utils
 import itertools
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -33,15 +33,6 @@ def failure(client: Client, route: Route, way: str, kind: type[LLMError], **para
     return caught.value
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Shared by all tests, as a program would share it."""
-    with Client(
-        cache="off", cache_dir=tmp_path_factory.mktemp("unused"), max_retries=0, timeout=20
-    ) as client:
-        yield client
-
-
 @pytest.fixture(autouse=True)
 def own_key(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of the test's own: each key has limits of its own, so no test is slowed down by another."""
@@ -66,10 +57,12 @@ METHODS: Mapping[str, Callable[[Client, str], Any]] = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: Client, method: str) -> None:
+def test_a_key_given_with_the_call_is_in_no_frame(
+    simulator: Simulator, plain_client: Client, method: str
+) -> None:
     simulator.inject(Fault(status=401), times=None)
     with pytest.raises(LLMError) as caught:
-        METHODS[method](client, simulator.url("openai"))
+        METHODS[method](plain_client, simulator.url("openai"))
     traces = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     assert " = " in traces
     assert CANARY not in traces
@@ -80,16 +73,16 @@ def test_a_key_given_with_the_call_is_in_no_frame(simulator: Simulator, client: 
 @every_route
 @pytest.mark.sampled(3)
 def test_a_request_that_takes_too_long_ends_at_the_server_too(
-    simulator: Simulator, client: Client, route: Route, way: str
+    simulator: Simulator, plain_client: Client, route: Route, way: str
 ) -> None:
     # The SDK loads and builds what its first call needs.
-    client.call(route.model, PROMPT, base_url=simulator.url(route.server))
+    plain_client.call(route.model, PROMPT, base_url=simulator.url(route.server))
 
     def attempt(longer: float) -> None:
         simulator.clear()
         simulator.inject(Fault(hang=True), times=None)
         where = {"base_url": simulator.url(route.server), "timeout": 0.3 * longer}
-        failure(client, route, way, errors.APITimeoutError, **where)
+        failure(plain_client, route, way, errors.APITimeoutError, **where)
         if not wait_until(lambda: bool(simulator.requests()), LATE):
             raise TooSlowError("the request had not arrived")
         # Nobody pays for an answer that nobody waits for.
@@ -121,12 +114,12 @@ WAITS = [
 )
 @pytest.mark.sampled(5)
 def test_retry_after_is_waited_for(
-    simulator: Simulator, client: Client, route: Route, value: str, style: str
+    simulator: Simulator, plain_client: Client, route: Route, value: str, style: str
 ) -> None:
     moment = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=2)
     shown = email.utils.format_datetime(moment, usegmt=True) if value == "a date" else value
     simulator.inject(Fault(status=429, retry_after=shown, retry_after_style=style))
-    response = client.call(route.model, PROMPT, base_url=simulator.url(route.server), max_retries=1)
+    response = plain_client.call(route.model, PROMPT, base_url=simulator.url(route.server), max_retries=1)
     first, second = simulator.requests()
     if value == "a date":
         assert second.time >= moment.timestamp()
@@ -136,10 +129,10 @@ def test_retry_after_is_waited_for(
 
 
 @every_route
-def test_a_wait_of_hours_holds_nobody_back(simulator: Simulator, client: Client, route: Route) -> None:
+def test_a_wait_of_hours_holds_nobody_back(simulator: Simulator, plain_client: Client, route: Route) -> None:
     simulator.inject(Fault(status=429, retry_after="3600"))
     where = {"base_url": simulator.url(route.server)}
-    error = failure(client, route, "call", errors.RateLimitError, **where, max_retries=3)
+    error = failure(plain_client, route, "call", errors.RateLimitError, **where, max_retries=3)
     assert (error.attempts, error.retry_after) == (1, 3600.0)
     # The provider may have changed its mind.
-    assert client.call(route.model, PROMPT, **where).text == TEXT
+    assert plain_client.call(route.model, PROMPT, **where).text == TEXT

@@ -99,9 +99,6 @@ class Meeting:
         self.results.append(asyncio.run(read()))
 
 
-ORDINARY = Given()
-
-
 class Bench:
     """The servers and clients that all cells of a process share."""
 
@@ -167,7 +164,7 @@ def meet(bench: Bench, cell: Cell, client: Client) -> None:
 def served(bench: Bench, cell: Cell, key: str) -> Iterator[tuple[str, Given, Callable[[], int] | None]]:
     """A server with the fault: its URL, the arguments of the call, and how many requests it has seen."""
     made, server = cell.made(key), cell.route.server
-    url, order = bench.simulator.url(server), ORDINARY
+    url, order = bench.simulator.url(server), Given()
 
     def requests() -> int:
         return bench.requests(key)

@@ -26,14 +26,8 @@ MODELS = {
     "together": "together_ai/zai-org/GLM-5.3",
     "litellm": "litellm/openai/gpt-4o",
 }
-PROVIDERS = {
-    "chat": "openai",
-    "responses": "openai",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-    "together": "together_ai",
-    "litellm": "openai",
-}
+SERVERS = {"anthropic": "anthropic", "gemini": "gemini", "together": "together_ai"}
+"""Whom the simulator plays for a route that does not end at OpenAI."""
 MORE: dict[str, dict[str, Any]] = {"chat": {"endpoint": "chat"}, "responses": {"endpoint": "responses"}}
 
 
@@ -74,7 +68,17 @@ LARGE = {
 }
 """A file that no request can hold, as far as the library is told."""
 
-USE_ADD = 'Please use the tool add({"a": 2, "b": 3})'
+
+def calls_add(response: Response) -> bool:
+    (call,) = response.tool_calls
+    return call.name == "add" and call.parsed_arguments == {"a": 2, "b": 3}
+
+
+def with_add(name: str, check: Callable[[Response], object] = calls_add, **parameters: Any) -> Feature:
+    prompt = 'Please use the tool add({"a": 2, "b": 3})'
+    return Feature(name, {"tools": [add], **parameters}, check, prompt)
+
+
 FEATURES = (
     Feature("nothing", {}, lambda response: response.text == "4"),
     *(
@@ -118,36 +122,15 @@ FEATURES = (
         {"response_format": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}},
         lambda response: type(response.parsed["a"]) is int,
     ),
-    Feature(
-        "a function as a tool",
-        {"tools": [add]},
-        lambda response: response.tool_calls[0].parsed_arguments == {"a": 2, "b": 3},
-        USE_ADD,
-    ),
-    Feature(
-        "parallel_tool_calls=False",
-        {"tools": [add], "parallel_tool_calls": False},
-        lambda response: response.tool_calls[0].name == "add",
-        USE_ADD,
-    ),
-    Feature(
-        "allowed_tools",
-        {"tools": [add], "allowed_tools": ["add"]},
-        lambda response: response.tool_calls[0].name == "add",
-        USE_ADD,
-    ),
-    Feature(
+    with_add("a function as a tool"),
+    with_add("parallel_tool_calls=False", parallel_tool_calls=False),
+    with_add("allowed_tools", allowed_tools=["add"]),
+    with_add(
         "tool rounds",
-        {"tools": [add], "max_tool_rounds": 3},
         lambda response: len(response.rounds) == 2 and response.tool_results[0].content == "5",
-        USE_ADD,
+        max_tool_rounds=3,
     ),
-    Feature(
-        "a chosen tool",
-        {"tools": [add], "tool_choice": add},
-        lambda response: response.tool_calls[0].name == "add",
-        USE_ADD,
-    ),
+    with_add("a chosen tool", tool_choice=add),
     Feature("prompt_caching", {"prompt_caching": True}),
     Feature("an image", {}, files=(b"\x89PNG\r\n\x1a\n",)),
     Feature("an uploaded PDF", {}, files=(LARGE,)),
@@ -214,7 +197,11 @@ def bench(server: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize(("feature", "route", "way"), list(cells()))
 def test_a_feature(feature: Feature, route: str, way: str, bench: Client, server: Simulator) -> None:
-    parameters = {"base_url": server.url(PROVIDERS[route]), **MORE.get(route, {}), **feature.parameters}
+    parameters = {
+        "base_url": server.url(SERVERS.get(route, "openai")),
+        **MORE.get(route, {}),
+        **feature.parameters,
+    }
     # A prompt of its own, so that the cells do not answer each other from the cache.
     text = f"{feature}, {way}. {feature.prompt}"
     arguments = MODELS[route], [text, *feature.files] if feature.files else text

@@ -5,7 +5,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,12 +22,6 @@ def free_port() -> int:
         return int(bound.getsockname()[1])
 
 
-def in_background(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
 def is_down(client: Client) -> bool:
     return any(scope.down_for is not None for scope in client.statistics())
 
@@ -41,7 +34,10 @@ def test_a_batch_waits_while_every_request_fails(
     simulator.inject(Fault(status=500), times=None, match="later")
     results: list[Response | LLMError] = []
     prompts = [f"{'later ' if index > 20 else ''}{index}" for index in range(300)]
-    thread = in_background(lambda: results.extend(client.call_many(MODEL, prompts, max_concurrent=30)))
+    thread = threading.Thread(
+        target=lambda: results.extend(client.call_many(MODEL, prompts, max_concurrent=30)), daemon=True
+    )
+    thread.start()
     wait_until(lambda: is_down(client))
     failed = simulator.ledger().requests
     (down,) = client.statistics()

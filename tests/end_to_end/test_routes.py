@@ -46,31 +46,17 @@ class Way:
         return "litellm" if self.model.startswith("litellm/") else self.server
 
 
-def compatible(provider: str, model: str, **fields: Any) -> Way:
-    return Way(model=f"{provider}/{model}", server=provider, wire_model=model, **fields)
-
-
-def gemini(name: str, effort: str, **fields: Any) -> Way:
-    return Way(
-        model=name,
-        server="gemini",
-        wire_model=name.removeprefix("gemini/"),
-        operation="Content",
-        cache_write=False,
-        effort=effort,
-        key_header="x-goog-api-key",
-        **fields,
-    )
-
-
 ALIKE = HOSTS.keys() - {"deepinfra", "scaleway"}
 """Hosts whose rows differ from those of these two in their names and addresses alone."""
 
 ANTHROPIC: Mapping[str, Any] = {"server": "anthropic", "operation": "/v1/messages"}
+GEMINI: Mapping[str, Any] = {
+    "server": "gemini", "operation": "Content", "cache_write": False, "key_header": "x-goog-api-key"
+}  # fmt: skip
 
 WAYS: Mapping[str, Way] = {
     **{
-        provider: compatible(provider, "org/my-model")
+        provider: Way(model=f"{provider}/org/my-model", server=provider, wire_model="org/my-model")
         for provider in COMPATIBLE_HOSTS
         if provider not in ALIKE
     },
@@ -83,8 +69,8 @@ WAYS: Mapping[str, Way] = {
     "anthropic-budget": Way(
         model="anthropic/claude-haiku-4-5", wire_model="claude-haiku-4-5", **{**ANTHROPIC, "effort": "low"}
     ),
-    "gemini": gemini("gemini/gemini-4-argon", "high"),
-    "gemini-budget": gemini("gemini-2.5-flash", "low"),
+    "gemini": Way(model="gemini/gemini-4-argon", wire_model="gemini-4-argon", **GEMINI),
+    "gemini-budget": Way(model="gemini-2.5-flash", wire_model="gemini-2.5-flash", effort="low", **GEMINI),
     "litellm-anthropic": Way(
         model="litellm/anthropic/claude-sonnet-5-5",
         wire_model="claude-sonnet-5-5",
@@ -117,15 +103,6 @@ WEATHER = {
 }
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """One client for the whole file: its connections are open after the first test."""
-    with Client(
-        cache="off", cache_dir=tmp_path_factory.mktemp("unused"), max_retries=0, timeout=20
-    ) as client:
-        yield client
-
-
 def tokens(*texts: str) -> int:
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
@@ -145,13 +122,13 @@ def test_every_row_of_the_table_is_walked() -> None:
 @pytest.mark.filterwarnings("ignore::llm_provider._money.pricing.PriceWarning")
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("way", LIVE)
-def test_text_usage_and_facts(simulator: Simulator, client: Client, way: Way, how: str) -> None:
+def test_text_usage_and_facts(simulator: Simulator, plain_client: Client, way: Way, how: str) -> None:
     simulator.configure(
         answer="Four short words here", cached_tokens=8, cache_write_tokens=3, reasoning_tokens=7
     )
     prompt = "A prompt of some length, so that a part of it can be in the provider's cache."
     deltas: list[Delta] = []
-    response = ask(client, how, way.model, prompt, deltas, **at_the_simulator(simulator, way))
+    response = ask(plain_client, how, way.model, prompt, deltas, **at_the_simulator(simulator, way))
     assert (response.text, response.finish_reason) == ("Four short words here", "stop")
     assert response.usage == Usage(
         input_tokens=tokens(prompt),
@@ -174,7 +151,7 @@ def test_text_usage_and_facts(simulator: Simulator, client: Client, way: Way, ho
 
 @pytest.mark.filterwarnings("ignore::llm_provider._money.pricing.PriceWarning")
 @pytest.mark.parametrize("way", LIVE)
-def test_a_streamed_answer_equals_a_whole_one(simulator: Simulator, client: Client, way: Way) -> None:
+def test_a_streamed_answer_equals_a_whole_one(simulator: Simulator, plain_client: Client, way: Way) -> None:
     simulator.configure(cached_tokens=4, reasoning_tokens=7)
     more: dict[str, Any] = {"reasoning_effort": way.effort} if way.effort else {}
     for extra in ({}, {"max_tokens": 9}, {"tools": [WEATHER]}):
@@ -183,8 +160,8 @@ def test_a_streamed_answer_equals_a_whole_one(simulator: Simulator, client: Clie
         if way.model == "anthropic/claude-haiku-4-5" and "max_tokens" in extra:
             del parameters["reasoning_effort"]  # its budget would not fit
         deltas: list[Delta] = []
-        whole = ask(client, "call", way.model, prompt, **parameters)
-        streamed = ask(client, "stream", way.model, prompt, deltas, **parameters)
+        whole = ask(plain_client, "call", way.model, prompt, **parameters)
+        streamed = ask(plain_client, "stream", way.model, prompt, deltas, **parameters)
         assert comparable(streamed.choices) == comparable(whole.choices)
         assert (streamed.usage, streamed.model, streamed.cost) == (whole.usage, whole.model, whole.cost)
         assert "".join(delta.text for delta in deltas) == streamed.text

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, Response
+from llm_provider import Client, Delta
 from raw_server import Behaviour, RawServer
+from support import ask
 from wire_shapes import SHAPES, TEXT
 
 STREAMS = {
@@ -15,16 +16,6 @@ STREAMS = {
     "gpt-5.5-pro": ("openai", SHAPES["responses"][0]),
     "claude-sonnet-5-5": ("anthropic", SHAPES["anthropic"][0]),
 }
-
-
-def read(client: Client, model: str, base_url: str) -> Response:
-    """The answer to a stream, of which each text was shown once."""
-    with client.stream(model, "Hi", base_url=base_url, timeout=30) as stream:
-        text = "".join(delta.text for delta in stream)
-    assert text == stream.response.text == TEXT
-    assert stream.response.finish_reason == "stop"
-    assert stream.response.timing.attempts == 1
-    return stream.response
 
 
 def going_on(events: bytes, after: bytes, *, together: bool) -> Behaviour:
@@ -62,5 +53,9 @@ def test_nothing_is_read_after_the_last_event(
         RawServer(going_on(shape.stream(), after, together=together)) as raw,
         Client(cache_dir=own_cache, transport=transport, api_key="sk-test") as client,
     ):
-        read(client, model, raw.root + ("" if server == "anthropic" else "/v1"))
+        deltas: list[Delta] = []
+        base_url = raw.root + ("" if server == "anthropic" else "/v1")
+        answer = ask(client, "stream", model, deltas=deltas, base_url=base_url, timeout=30)
         assert raw.requests == 1
+    assert "".join(delta.text for delta in deltas) == answer.text == TEXT
+    assert (answer.finish_reason, answer.timing.attempts) == ("stop", 1)

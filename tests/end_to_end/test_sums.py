@@ -23,7 +23,6 @@ FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "anthropic": ("claude-haiku-5-5", {}),
     "gemini": ("gemini-3.8-flash", {}),
 }
-EVERY_FORMAT = pytest.mark.parametrize("name", FORMATS)
 
 
 def sum_of_costs(lines: Sequence[dict[str, Any]]) -> float | None:
@@ -69,13 +68,10 @@ class NoNumber(Number):
         raise ValueError("no number is good")
 
 
-FAILING = ["nothing", "rows", "all rows", "types"]
-
-
-@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.parametrize("failing", ["nothing", "rows", "all rows", "types"])
 @pytest.mark.parametrize("resend", ["batch", "live"])
 @pytest.mark.parametrize("n", [1, 3])
-@EVERY_FORMAT
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.sampled(13)
 def test_the_results_of_a_batch_sum_up_to_its_lines(
     name: str, n: int, failing: str, resend: Any, simulator: Simulator, tmp_path: Path

@@ -24,7 +24,6 @@ LITELLM = {
     "litellm/anthropic/claude-sonnet-5-5": "anthropic",
 }  # fmt: skip
 
-natively = pytest.mark.parametrize("model", NATIVE)
 anyhow = pytest.mark.parametrize(
     "model", [*NATIVE, *(pytest.param(model, marks=needs_litellm) for model in LITELLM)]
 )
@@ -69,7 +68,7 @@ def test_a_document_is_the_answer(client: Client, model: str) -> None:
     assert response.finish_reason == "tool_calls"
 
 
-@natively
+@pytest.mark.parametrize("model", NATIVE)
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("form", ["indented", "spaces", "mark", "pieces"])
 @pytest.mark.sampled(5)

@@ -90,20 +90,13 @@ def part(content: Any, remedy: str, problem: str) -> Wrong:
     return prompt([{"role": "user", "content": [content]}], remedy, problem, where="content[0]")
 
 
-def not_awaited(client: Any) -> object:
-    """An answer of `acall` without `await`, used as the next prompt."""
+def not_awaited(client: Any, *, batch: bool = False) -> object:
+    """An answer of `acall` without `await`, used as the next prompt or in a list of prompts."""
     coroutine = client.acall(MODEL, "Hi")
     try:
+        if batch:
+            return client.call_many(MODEL, [coroutine], on_error="raise")
         return client.call(MODEL, coroutine)
-    finally:
-        coroutine.close()
-
-
-def not_awaited_in_a_batch(client: Any) -> object:
-    """The same, in a list."""
-    coroutine = client.acall(MODEL, "Hi")
-    try:
-        return client.call_many(MODEL, [coroutine], on_error="raise")
     finally:
         coroutine.close()
 
@@ -146,7 +139,7 @@ BATCHES = [
     many("inputs[0]", "str(value)", "int", numpy.array([1, 2])),
     many("inputs", "array[:, 0]", "2", numpy.array([["a", "b"]])),
     many("inputs", "acall_many()", "async_generator", prompts_later()),
-    Wrong(not_awaited_in_a_batch, "messages", "coroutine", "write await"),
+    Wrong(lambda c: not_awaited(c, batch=True), "messages", "coroutine", "write await"),
     Wrong(lambda c: c.aiter_many([MODEL, CLAUDE], ["a"]), "model", "list", "call_many("),
     Wrong(
         lambda c: asyncio.run(c.acall_many([MODEL, CLAUDE], prompts_later())),
@@ -159,18 +152,12 @@ BATCHES = [
     vectors("inputs", "df['text']", "DataFrame", FRAME),
 ]
 
-USAGE = Usage(input_tokens=5)
-
-
-async def asynchronous_names(client: Any) -> object:
-    """A misspelled parameter of `acall`."""
-    return await client.acall(MODEL, "Hi", temprature=1)
-
-
 OTHERS = [
-    Wrong(lambda c: asyncio.run(asynchronous_names(c)), "'temprature'", "acall()", "'temperature'"),
+    Wrong(
+        lambda c: asyncio.run(c.acall(MODEL, "Hi", temprature=1)), "'temprature'", "acall()", "'temperature'"
+    ),
     Wrong(lambda c: c.astream(MODEL, "Hi"), "astream()", "event loop", "stream()"),
-    Wrong(lambda c: c.price(MODEL, USAGE, at="2026-01-01"), "at", "str", "date(2026"),
+    Wrong(lambda c: c.price(MODEL, Usage(input_tokens=5), at="2026-01-01"), "at", "str", "date(2026"),
     Wrong(lambda _: llm_provider.track(5).__enter__(), "name", "int", "must be a str"),  # type: ignore[arg-type]  # on purpose
     Wrong(lambda _: Budget("5"), "budget", "'5'", "number of USD"),  # type: ignore[arg-type]  # on purpose
     Wrong(lambda _: Budget(None), "budget", "None", "number of USD"),  # type: ignore[arg-type]  # on purpose

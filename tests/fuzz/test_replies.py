@@ -42,7 +42,7 @@ from llm_provider._providers.protocol import Answer, EncodedRequest
 from llm_provider._providers.shared import rich_content
 from llm_provider._providers.transport.sse import events
 from llm_provider._types.messages import delta_of
-from wire_shapes import SHAPES
+from wire_shapes import SHAPES, read_arguments
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {
     "openai": (openai, "chat/completions"),
@@ -145,17 +145,9 @@ def check(name: str, outcome: Outcome, reply: Any, *, streamed: bool) -> None:
         assert ENDS[JSON_OF[name]](reply), "the stream was cut"
         if not is_known(name, reply):
             assert outcome.streamed == choice.text
-            calls = [[call.id, call.name, comparable(call.arguments)] for call in choice.tool_calls]
-            parts = [[*parts[:2], comparable(parts[2])] for _, parts in sorted(outcome.calls.items())]
+            calls = [[call.id, call.name, read_arguments(call.arguments)] for call in choice.tool_calls]
+            parts = [[*parts[:2], read_arguments(parts[2])] for _, parts in sorted(outcome.calls.items())]
             assert parts == calls
-
-
-def comparable(arguments: str) -> Any:
-    """The arguments of a call apart from their white space, which some providers do not preserve."""
-    try:
-        return orjson.loads(arguments or "{}")
-    except ValueError:
-        return arguments
 
 
 def is_known(name: str, events: Sequence[Any]) -> bool:
@@ -185,60 +177,42 @@ def check_retries(error: LLMError, reply: Any) -> None:
     """A malformed answer is sent once more, as often as the user allows; an error's own class decides."""
     if not reports_error(reply):
         assert type(error) is APIResponseValidationError, repr(error)
-    circumstances: dict[str, Any] = {
-        "max_retries": 6,
-        "random_source": random.Random(0),
-        "budget": RetryBudget(),
-        "now": 0.0,
-    }
+    seen = {"max_retries": 6, "random_source": random.Random(0), "budget": RetryBudget(), "now": 0.0}
     if isinstance(error, APIResponseValidationError):
-        assert not judge(error, attempts=2, **circumstances).retry
-    assert not judge(error, attempts=1, seen_by_user=True, **circumstances).retry
+        assert not judge(error, attempts=2, **seen).retry
+    assert not judge(error, attempts=1, seen_by_user=True, **seen).retry
 
 
-every_format = pytest.mark.parametrize("name", ADAPTERS)
-every_wire_format = pytest.mark.parametrize("name", SHAPES)
-
-
-@every_format
-def test_whole_answers(name: str) -> None:
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_whole_answers_and_streams(name: str) -> None:
     @fuzzed
     @given(shapes(JSON_OF[name]), json_changes)
-    def run(shape: str, changes: Any) -> None:
+    def change_whole(shape: str, changes: Any) -> None:
         reply = changed(shape_of(JSON_OF[name], shape).whole, changes)
         check(name, read_whole(name, orjson.dumps(reply)), reply, streamed=False)
 
-    run()
-
-
-@every_format
-def test_streams(name: str) -> None:
     @fuzzed
     @given(shapes(JSON_OF[name]), event_changes)
-    def run(shape: str, changes: Any) -> None:
+    def change_events(shape: str, changes: Any) -> None:
         events = changed_events(shape_of(JSON_OF[name], shape).events, changes)
         check(name, read_stream(name, iter([events])), events, streamed=True)
 
-    run()
+    change_whole()
+    change_events()
 
 
-@every_wire_format
-def test_bytes_of_whole_answers(name: str) -> None:
+@pytest.mark.parametrize("name", SHAPES)
+def test_bytes_of_whole_answers_and_of_streams(name: str) -> None:
     @fuzzed
     @given(shapes(name), byte_changes)
-    def run(shape: str, changes: Any) -> None:
+    def change_whole(shape: str, changes: Any) -> None:
         body = changed_bytes(orjson.dumps(shape_of(name, shape).whole), changes)
         outcome = read_whole(name, body)
         check(name, outcome, outcome.reply if outcome.error is None else body, streamed=False)
 
-    run()
-
-
-@every_wire_format
-def test_bytes_of_streams(name: str) -> None:
     @fuzzed
     @given(shapes(name), byte_changes, cuts)
-    def run(shape: str, changes: Any, positions: Any) -> None:
+    def change_stream(shape: str, changes: Any, positions: Any) -> None:
         stream = changed_bytes(shape_of(name, shape).stream(), changes)
         outcome = read_stream(name, arriving([stream]))
         in_pieces = read_stream(name, arriving(pieces(stream, positions)))
@@ -247,7 +221,8 @@ def test_bytes_of_streams(name: str) -> None:
         # The events in order, read at once, by the rules of the HTML standard.
         check(name, outcome, stream if outcome.error else parsed(stream), streamed=True)
 
-    run()
+    change_whole()
+    change_stream()
 
 
 def parsed(stream: bytes) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -200,8 +201,6 @@ def test_settings_reach_the_request(evaluate: Evaluate, simulator: Simulator) ->
 
 
 def test_an_image_a_schema_and_a_choice_of_tools(simulator: Simulator) -> None:
-    import asyncio
-
     from inspect_ai.model import (
         ChatMessageUser,
         ContentDocument,
@@ -237,8 +236,6 @@ def test_an_image_a_schema_and_a_choice_of_tools(simulator: Simulator) -> None:
 
 
 def generated(model: Any, prompt: str, **settings: Any) -> Any:
-    import asyncio
-
     from inspect_ai.model import GenerateConfig
 
     return asyncio.run(model.generate(prompt, config=GenerateConfig(**settings)))
@@ -319,8 +316,6 @@ def test_arguments_of_the_model(simulator: Simulator) -> None:
 
 
 def test_tokens_are_counted_without_a_request(simulator: Simulator) -> None:
-    import asyncio
-
     assert 3 < asyncio.run(model_of("claude-haiku-5-5").count_tokens("How many tokens are these?")) < 20
     assert simulator.ledger().requests == 0
 

@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from gemini_support import Way, both_ways, connected, failure, outgoing, run
-from llm_provider._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    BadRequestError,
-    LLMError,
-    OverloadedError,
-    RateLimitError,
-)
+from llm_provider import _errors as errors
 from llm_provider.simulator import Fault, RecordedRequest, Simulator
 from support import ignore, wait_until
 
@@ -45,18 +38,18 @@ def test_the_sdks_variables_have_no_effect(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-FAULTS: list[tuple[Fault, type[LLMError], dict[str, Any]]] = [
-    (Fault(status=400), BadRequestError, {"code": "INVALID_ARGUMENT"}),
+FAULTS: list[tuple[Fault, type[errors.LLMError], dict[str, Any]]] = [
+    (Fault(status=400), errors.BadRequestError, {"code": "INVALID_ARGUMENT"}),
     (
         Fault(status=429, retry_after="27.39s", retry_after_style="retry_info"),
-        RateLimitError,
+        errors.RateLimitError,
         {"retry_after": 27.39},
     ),
-    (Fault(status=429, retry_after="3"), RateLimitError, {"retry_after": 3.0}),
-    (Fault(status=503, body="not JSON"), OverloadedError, {"status": 503}),
-    (Fault(redirect="http://127.0.0.1:9/elsewhere"), APIResponseValidationError, {"status": 307}),
-    (Fault(body="null"), APIResponseValidationError, {}),
-    (Fault(abort_after=1), APIConnectionError, {"maybe_billed": True}),
+    (Fault(status=429, retry_after="3"), errors.RateLimitError, {"retry_after": 3.0}),
+    (Fault(status=503, body="not JSON"), errors.OverloadedError, {"status": 503}),
+    (Fault(redirect="http://127.0.0.1:9/elsewhere"), errors.APIResponseValidationError, {"status": 307}),
+    (Fault(body="null"), errors.APIResponseValidationError, {}),
+    (Fault(abort_after=1), errors.APIConnectionError, {"maybe_billed": True}),
 ]
 
 

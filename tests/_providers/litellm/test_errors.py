@@ -7,20 +7,7 @@ from typing import Any
 import pytest
 
 from litellm_support import COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm, outgoing, sent
-from llm_provider._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    AuthenticationError,
-    ContextWindowExceededError,
-    InternalServerError,
-    LLMError,
-    NotFoundError,
-    OverloadedError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RateLimitError,
-    UnknownModelError,
-)
+from llm_provider import _errors as errors
 from llm_provider._providers.litellm import adapter
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
@@ -31,7 +18,7 @@ pytestmark = IGNORED_WARNINGS
 def test_an_answer_whose_headers_litellm_cannot_read() -> None:
     error = RuntimeError("'ascii' codec can't encode character")
     error.__context__ = UnicodeEncodeError("ascii", "\u0665", 0, 1, "ordinal not in range(128)")
-    assert isinstance(adapter.map_error(error), APIResponseValidationError)
+    assert isinstance(adapter.map_error(error), errors.APIResponseValidationError)
 
 
 AT_HOME = """
@@ -137,22 +124,22 @@ def test_litellm_stays_at_home_and_what_it_raises_before_it_sends_is_raised_at_o
         assert re.match(f"MissingDependencyError .*pip install .*{remedy}", line)
 
 
-FAULTS: dict[Fault, type[LLMError]] = {
-    Fault(status=401): AuthenticationError,
-    Fault(status=403): PermissionDeniedError,
-    Fault(status=404): NotFoundError,
-    Fault(status=429, retry_after="7"): RateLimitError,
-    Fault(quota=True): QuotaExceededError,
-    Fault(context_length=True): ContextWindowExceededError,
-    Fault(status=500): InternalServerError,
-    Fault(status=529): OverloadedError,
-    Fault(body="<html>proxy</html>", content_type="text/html"): APIResponseValidationError,
-    Fault(body="null"): APIResponseValidationError,
-    Fault(abort_after=1): APIConnectionError,
+FAULTS: dict[Fault, type[errors.LLMError]] = {
+    Fault(status=401): errors.AuthenticationError,
+    Fault(status=403): errors.PermissionDeniedError,
+    Fault(status=404): errors.NotFoundError,
+    Fault(status=429, retry_after="7"): errors.RateLimitError,
+    Fault(quota=True): errors.QuotaExceededError,
+    Fault(context_length=True): errors.ContextWindowExceededError,
+    Fault(status=500): errors.InternalServerError,
+    Fault(status=529): errors.OverloadedError,
+    Fault(body="<html>proxy</html>", content_type="text/html"): errors.APIResponseValidationError,
+    Fault(body="null"): errors.APIResponseValidationError,
+    Fault(abort_after=1): errors.APIConnectionError,
 }
-IN_STREAMS: dict[Fault, type[LLMError]] = {
-    Fault(cut_after=1): APIResponseValidationError,
-    Fault(error_after=1, status=529): OverloadedError,
+IN_STREAMS: dict[Fault, type[errors.LLMError]] = {
+    Fault(cut_after=1): errors.APIResponseValidationError,
+    Fault(error_after=1, status=529): errors.OverloadedError,
 }
 
 
@@ -177,5 +164,5 @@ class TestFailuresThroughLiteLLM:
             assert len(simulator.requests()) == 1, "no retries but ours"
 
     def test_a_provider_that_litellm_does_not_know(self, runner: asyncio.Runner, connection: Any) -> None:
-        with pytest.raises(UnknownModelError):
+        with pytest.raises(errors.UnknownModelError):
             runner.run(sent(connection, outgoing(None, "Hi", "nobody/model")))

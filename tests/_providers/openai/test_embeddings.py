@@ -1,6 +1,5 @@
 """Embeddings of OpenAI and its kind: what goes out, what comes back, and the real SDK in between."""
 
-import asyncio
 import base64
 import inspect
 import json
@@ -11,17 +10,15 @@ from typing import Any
 import pytest
 from openai.types import CreateEmbeddingResponse, EmbeddingCreateParams
 
-import embedding_support
-from embedding_support import TEXTS
+from embedding_support import TEXTS, outgoing, send
 from llm_provider import Client
 from llm_provider._providers.openai import embeddings
 from llm_provider._providers.openai.connection import connect
-from llm_provider._providers.protocol import EncodedRequest, Outgoing
+from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._types.usage import Usage
 from llm_provider.simulator import Simulator
 from raw_server import RawServer, answering
-from support import ignore
 
 MODEL = "text-embedding-3-small"
 
@@ -31,43 +28,20 @@ def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
     return {"object": "list", "data": list(entries), "model": MODEL, "usage": usage, **fields}
 
 
-class TestLimits:
-    def test_those_of_openai_are_in_its_sdk(self) -> None:
-        limits = embeddings.limits(resolve(MODEL))
-        assert limits == (2048, 300_000, 8192)
-        documented = inspect.getsource(sys.modules[EmbeddingCreateParams.__module__])
-        for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
-            assert number in " ".join(documented.split())
+def test_the_limits_of_openai_are_in_its_sdk() -> None:
+    assert embeddings.limits(resolve(MODEL)) == (2048, 300_000, 8192)
+    documented = " ".join(inspect.getsource(sys.modules[EmbeddingCreateParams.__module__]).split())
+    for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
+        assert number in documented
 
 
 # Through the SDK
 
-TRANSPORTS = ("aiohttp", "http1", "http2")
 
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def outgoing(base_url: str, model: str = MODEL, *texts: tuple[str, ...], **parameters: Any) -> Outgoing:
-    return embedding_support.outgoing(embeddings, base_url, model, *texts, **parameters)
-
-
-def send(transport: str, request: Outgoing) -> Any:
-    async def main() -> bytes:
-        connection = connect(transport)
-        try:
-            return await connection.send(request, ignore)
-        finally:
-            await connection.close()
-
-    return json.loads(asyncio.run(main()))
-
-
+@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
 def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simulator, transport: str) -> None:
-    request = outgoing(simulator.url("openai"), dimensions=8, extra_headers={"X-Own": "1"})
-    reply = send(transport, request)
+    request = outgoing(embeddings, simulator.url("openai"), MODEL, dimensions=8, extra_headers={"X-Own": "1"})
+    [reply] = send(connect(transport), request)
     assert CreateEmbeddingResponse.model_validate(reply, strict=True).model_extra == {}
     answer = embeddings.decode(reply, len(TEXTS))
     assert [len(vector) for vector in answer.vectors] == [8] * len(TEXTS)
@@ -105,13 +79,16 @@ def test_perplexitys_vectors_are_bytes(model: str, encoding: str | None, host: s
     assert (again.cached, embedded.cost) == (True, 0.001)
 
 
-def test_vectors_of_bits() -> None:
-    encoded = EncodedRequest("embeddings", {"model": "pplx-embed-v1-4b", "encoding_format": "base64_binary"})
-    reply = {"data": [{"index": 0, "embedding": base64.b64encode(b"\x01\x80").decode()}]}
-    assert embeddings.decode(reply, 1, encoded).vectors == [[1.0, *[0.0] * 14, 1.0]]
-
-
-def test_other_vectors_in_base64_are_floats() -> None:
-    encoded = EncodedRequest("embeddings", {"model": "text-embedding-3-small", "encoding_format": "base64"})
-    reply = {"data": [{"embedding": base64.b64encode(struct.pack("<2f", 0.5, 1)).decode()}]}
-    assert embeddings.decode(reply, 1, encoded).vectors == [[0.5, 1.0]]
+@pytest.mark.parametrize(
+    ("model", "encoding", "sent", "vector"),
+    [
+        ("pplx-embed-v1-4b", "base64_binary", b"\x01\x80", [1.0, *[0.0] * 14, 1.0]),
+        (MODEL, "base64", struct.pack("<2f", 0.5, 1), [0.5, 1.0]),
+    ],
+)
+def test_vectors_in_base64_are_bits_or_floats(
+    model: str, encoding: str, sent: bytes, vector: list[float]
+) -> None:
+    encoded = EncodedRequest("embeddings", {"model": model, "encoding_format": encoding})
+    reply = {"data": [{"embedding": base64.b64encode(sent).decode()}]}
+    assert embeddings.decode(reply, 1, encoded).vectors == [vector]

@@ -28,10 +28,12 @@ def test_older_models_get_a_key_only() -> None:
     assert sent("gpt-5.5", "Hi", system=LONG, prompt_cache_key="mine")["prompt_cache_key"] == "mine"
 
 
+TURNS = [{"role": "user", "content": LONG}, {"role": "assistant", "content": "Yes."}]
+
+
 def test_the_key_stays_while_a_conversation_grows() -> None:
-    turns = [{"role": "user", "content": LONG}, {"role": "assistant", "content": "Yes."}]
     question = {"role": "user", "content": "And now?"}
-    keys = {sent("gpt-5.5", [*turns * times, question])["prompt_cache_key"] for times in (1, 2)}
+    keys = {sent("gpt-5.5", [*TURNS * times, question])["prompt_cache_key"] for times in (1, 2)}
     assert len(keys) == 1
 
 
@@ -56,18 +58,15 @@ def test_a_batch_writes_the_shared_prefix_and_nothing_else() -> None:
 
 
 def test_answers_and_tools_take_no_breakpoint() -> None:
-    turns = [{"role": "user", "content": LONG}, {"role": "assistant", "content": "Yes."}]
-    payload = sent("gpt-6.1-sol", [*turns, {"role": "user", "content": "And?"}], tools=[TOOL])
+    payload = sent("gpt-6.1-sol", [*TURNS, {"role": "user", "content": "And?"}], tools=[TOOL])
     marked = [item for item in payload["input"] if "prompt_cache_breakpoint" in str(item)]
     assert [item["role"] for item in marked] == ["user"]
     assert "prompt_cache_breakpoint" not in str(payload["tools"])
 
 
-@pytest.mark.parametrize("extra", [{"prompt_cache_options": {"mode": "implicit"}}])
-def test_options_of_the_users_own_are_left_alone(extra: dict[str, Any]) -> None:
+def test_options_of_the_users_own_are_left_alone_and_other_models_get_nothing() -> None:
+    extra = {"prompt_cache_options": {"mode": "implicit"}}
     payload = sent("gpt-6.1-sol", "Hi", system=LONG, extra_body=extra)
     assert payload == encoded("gpt-6.1-sol", "Hi", system=LONG, extra_body=extra).payload
-
-
-def test_a_model_that_openai_does_not_have_gets_nothing() -> None:
+    # OpenAI does not have this one.
     assert encoded("openai/qwen-9", "Hi", system=LONG).prefix is None

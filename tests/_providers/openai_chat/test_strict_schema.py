@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from llm_provider._providers.openai_chat.strict_schema import strict_schema
 from llm_provider._schemas.reading import read
-from llm_provider._schemas.structure import structure_of
 from llm_provider.simulator._behaviour.answers import make_example
+from support import describe_format
 
 # Those of the guide.
 SUPPORTED = {
@@ -60,15 +60,10 @@ class Everything(BaseModel):
     leaf: Leaf = Field(Leaf(code="a"), description="the leaf")
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
-    structure = structure_of(kind)
-    assert structure is not None
-    assert structure.schema is not None
-    return structure.schema
-
-
-def strict(kind: Any, **options: bool) -> dict[str, Any]:
-    made = strict_schema(schema_of(kind), **options)
+def strict(kind: Any) -> dict[str, Any]:
+    schema = describe_format(kind).schema
+    assert schema is not None
+    made = strict_schema(schema)
     assert made is not None
     return made
 
@@ -134,8 +129,7 @@ def test_an_answer_in_strict_mode_is_read_as_one_to_the_schema(part: dict[str, A
     made = strict_schema(schema)
     assert made is not None
     check_rules(made)
-    structure = structure_of(schema)
-    assert structure is not None
+    structure = describe_format(schema)
     # A model in strict mode may answer with any value that the strict schema allows.
     read(json.dumps(make_example(made)), structure)
     read(json.dumps(with_nulls(made, made)), structure)

@@ -8,24 +8,17 @@ from hypothesis import strategies as st
 
 from llm_provider._providers.shared.vectors import apportion, vector_of
 
-SHARES = st.lists(st.integers(0, 10**6), min_size=1, max_size=50)
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1))
+def test_base64_is_little_endian_float32(numbers: list[float]) -> None:
+    packed = struct.pack(f"<{len(numbers)}f", *numbers)
+    assert vector_of(base64.b64encode(packed).decode()) == numbers
 
 
-def packed(*numbers: float) -> str:
-    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
-
-
-class TestVectors:
-    @given(st.lists(st.floats(-1, 1, width=32), min_size=1))
-    def test_base64_is_little_endian_float32(self, numbers: list[float]) -> None:
-        assert vector_of(packed(*numbers)) == numbers
-
-
-class TestApportioning:
-    @given(st.integers(0, 10**9), SHARES)
-    def test_the_parts_add_up_and_are_fair(self, whole: int, shares: list[int]) -> None:
-        parts = apportion(whole, shares)
-        assert sum(parts) == whole
-        total = sum(shares) or len(shares)
-        for part, share in zip(parts, shares if sum(shares) else [1] * len(shares), strict=True):
-            assert abs(part - whole * share / total) < 1 + whole * 1e-12
+@given(st.integers(0, 10**9), st.lists(st.integers(0, 10**6), min_size=1, max_size=50))
+def test_the_parts_add_up_and_are_fair(whole: int, shares: list[int]) -> None:
+    parts = apportion(whole, shares)
+    assert sum(parts) == whole
+    total = sum(shares) or len(shares)
+    for part, share in zip(parts, shares if sum(shares) else [1] * len(shares), strict=True):
+        assert abs(part - whole * share / total) < 1 + whole * 1e-12

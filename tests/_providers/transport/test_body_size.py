@@ -19,7 +19,7 @@ from llm_provider import APIResponseValidationError, Client
 from llm_provider._providers.transport import body_size
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer, expanding
-from support import RunScript
+from support import RunScript, ask
 
 MEGABYTE = 2**20
 
@@ -137,31 +137,18 @@ def check_memory(
 def test_the_limit_is_a_setting(simulator: Simulator, model: str, transport: Any, how: str) -> None:
     simulator.configure(answer="x" * 5000)
 
-    def ask(client: Client) -> str:
-        if how == "call":
-            return client.call(model, "Hi").text
-        with client.stream(model, "Hi") as stream:
-            list(stream)
-        return stream.response.text
-
     with (
         Client(cache="off", max_response_bytes=4000, transport=transport) as strict,
         Client(cache="off", max_response_bytes=50_000, transport=transport) as lenient,
     ):
         with pytest.raises(APIResponseValidationError, match="more than 4,000 bytes") as caught:
-            ask(strict)
+            ask(strict, how, model)
         assert (caught.value.attempts, caught.value.retryable, caught.value.maybe_billed) == (1, False, True)
         assert len(simulator.requests()) == 1
-        assert len(ask(lenient)) > 4000
+        assert len(ask(lenient, how, model).text) > 4000
         simulator.inject(Fault(status=500, message="y" * 5000))
         with pytest.raises(APIResponseValidationError, match="more than 4,000 bytes"):
-            ask(strict)
-
-
-def inflated(body: bytes, window: int, cuts: list[int]) -> bytes:
-    edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    pieces = [body[start:end] for start, end in itertools.pairwise(edges)]
-    return asyncio.run(read(httpx2, pieces, {16: "gzip", 0: "deflate", -1: "deflate"}[window]))
+            ask(strict, how, model)
 
 
 async def read(library: types.ModuleType, pieces: list[bytes], encoding: str, most: int = 10**9) -> bytes:
@@ -188,7 +175,10 @@ def test_decoding_piece_by_piece_changes_nothing(
         6, zlib.DEFLATED, {16: zlib.MAX_WBITS | 16, 0: zlib.MAX_WBITS, -1: -zlib.MAX_WBITS}[window]
     )
     body = encoder.compress(block * times) + encoder.flush()
-    assert inflated(body, window, cuts) == block * times
+    edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
+    pieces = [body[start:end] for start, end in itertools.pairwise(edges)]
+    encoding = "gzip" if window == 16 else "deflate"
+    assert asyncio.run(read(httpx2, pieces, encoding)) == block * times
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

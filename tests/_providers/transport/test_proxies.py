@@ -13,29 +13,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIConnectionError, Client, RequestError
 from llm_provider._providers.transport import proxies
 from llm_provider._requests.attachments import Attachment
 from llm_provider._requests.routing import Transport
 from llm_provider.simulator import Simulator
 from raw_server import RawServer
+from support import ask
 
 PASSWORD = "s3cret-of-the-proxy"
 PROXY_HOST = "127.0.0.1"
 
-THROUGH_LITELLM = (
-    pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed"),
-    # Its use of pydantic, not ours of litellm.
-    pytest.mark.filterwarnings("ignore::UserWarning:pydantic", "ignore::DeprecationWarning:litellm"),
-)
+DIRECT = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-4-argon"]
 MODELS = [
-    "gpt-6.1-sol",
-    "gpt-5.5-pro",
-    "claude-sonnet-5-5",
-    "gemini/gemini-4-argon",
-    pytest.param("litellm/anthropic/claude-sonnet-5-5", marks=THROUGH_LITELLM),
+    *DIRECT,
+    pytest.param("litellm/anthropic/claude-sonnet-5-5", marks=(needs_litellm, *IGNORED_WARNINGS)),
 ]
-SERVED = ["gpt-6.1-sol", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-4-argon"]
 SERVERS = {
     "gpt": "openai", "claude": "anthropic", "gemini/gemini": "gemini", "litellm/anthropic/claude": "anthropic"
 }  # fmt: skip
@@ -66,13 +60,6 @@ def address(listening: socket.socket) -> str:
     return f"{PROXY_HOST}:{listening.getsockname()[1]}"
 
 
-def ask(client: Client, model: str, how: str, **where: Any) -> None:
-    if how == "call":
-        client.call(model, "Hi", **where)
-    else:
-        list(client.stream(model, "Hi", **where))
-
-
 @pytest.mark.skipif(find_spec("socksio") is not None, reason="SOCKS works here")
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "https_proxy"])
 @pytest.mark.parametrize("name", UNUSABLE)
@@ -88,7 +75,7 @@ def test_a_proxy_that_cannot_be_used_is_named_before_anything_is_sent(
             Client(cache_dir=own_cache, transport=transport) as client,
             pytest.raises(RequestError) as caught,
         ):
-            ask(client, model, how, base_url="https://models.example.com/v1")
+            ask(client, how, model, base_url="https://models.example.com/v1")
         error = caught.value
         assert str(error).startswith(variable)
         assert "NO_PROXY" in str(error)
@@ -119,7 +106,7 @@ def test_servers_that_need_no_proxy_are_reached(
     monkeypatch.setenv("NO_PROXY", exempt)
     with Client(cache_dir=own_cache, transport=transport) as client:
         for how in ("call", "stream"):
-            ask(client, model, how, base_url=simulator.url(SERVERS[model.split("-", maxsplit=1)[0]]))
+            ask(client, how, model, base_url=simulator.url(SERVERS[model.split("-", maxsplit=1)[0]]))
     assert len(simulator.requests()) == 1
     with pytest.raises(BlockingIOError):
         listening.accept()
@@ -146,11 +133,11 @@ def upload(client: Client, model: str, where: str) -> None:
 
 
 def send(client: Client, model: str, where: str) -> None:
-    ask(client, model, "call", base_url=where)
+    ask(client, "call", model, base_url=where)
 
 
 def stream(client: Client, model: str, where: str) -> None:
-    ask(client, model, "stream", base_url=where)
+    ask(client, "stream", model, base_url=where)
 
 
 class ForwardingProxy(RawServer):
@@ -195,7 +182,7 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         *itertools.product([count, list_models, send_batch, upload], ["aiohttp"]),
     ],
 )
-@pytest.mark.parametrize("model", SERVED)
+@pytest.mark.parametrize("model", DIRECT)
 @pytest.mark.sampled(7)
 def test_every_request_goes_through_the_proxy(
     monkeypatch: pytest.MonkeyPatch, simulator: Simulator, own_cache: Path, model: str, use: Any,
