@@ -26,15 +26,10 @@ from .._runtime.canonical_json import canonical
 from .journal import Header, RowLine
 
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {"chat": CHAT, "embed": EMBED}
-"""The operations that can be delivered as a batch."""
+"""The operations that can be delivered as a batch, by their names in the journal."""
 
 _SPOOLED_BYTES = 16_000_000
 """Bytes of rows that are held in memory."""
-
-
-def kind_of(operation: Operation[Any, Any]) -> str:
-    """The name of an operation in the journal."""
-    return next(name for name, known in OPERATIONS.items() if isinstance(operation, type(known)))
 
 
 @dataclass(slots=True)
@@ -99,11 +94,6 @@ class Spool:
         return self._file.read(span[1])
 
 
-def name_of(keys: Sequence[str]) -> str:
-    """The `custom_id` of a row with some parts: 64 hexadecimal digits, which every provider accepts."""
-    return keys[0] if len(keys) == 1 else hashlib.sha256("+".join(keys).encode()).hexdigest()
-
-
 def rows_of_call(
     call: Call[Any], parts: Sequence[int], most: int | None
 ) -> list[tuple[RowLine, tuple[int, ...], int]]:
@@ -114,14 +104,16 @@ def rows_of_call(
     rows, metadata = [], plain_metadata(call)
     for group in map(tuple, groups):
         keys = tuple(call.key(part) for part in group)
+        # 64 hexadecimal digits, which every provider accepts.
+        name = keys[0] if len(keys) == 1 else hashlib.sha256("+".join(keys).encode()).hexdigest()
         if call.operation.has_texts:
             texts = tuple(call.request.inputs[part] for part in group)
-            line = RowLine(name_of(keys), tuple(range(len(group))), None, texts, keys, metadata)
+            line = RowLine(name, tuple(range(len(group))), None, texts, keys, metadata)
             size = sum(len(text) for text in texts) + 100
         else:
             # As in `Operation.body`, a schema keeps the order of its fields.
             payload = call.body if call.encoded.structure is None else orjson.dumps(call.encoded.payload)
-            line = RowLine(name_of(keys), group, payload, None, keys, metadata)
+            line = RowLine(name, group, payload, None, keys, metadata)
             size = len(payload)
         rows.append((line, group, size))
     return rows
@@ -133,7 +125,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
         id=name,
         job=job,
         created=clock.time(),
-        kind=kind_of(call.operation),
+        kind=next(kind for kind, known in OPERATIONS.items() if isinstance(call.operation, type(known))),
         provider=target.provider,
         model=call.request.model,
         name=target.model,

@@ -36,7 +36,7 @@ _ROW_OVERHEAD = 250
 """Bytes of a line besides the body."""
 
 _ROW_NAME = re.compile(r"[0-9a-f]{64}")
-"""As `name_of` makes it."""
+"""As `rows_of_call` makes it."""
 
 _MOST_ATTEMPTS = 5
 """Submissions of one batch that are tried."""
