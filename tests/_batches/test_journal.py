@@ -11,23 +11,17 @@ from llm_provider._batches.journal import KEPT_SECONDS, Journal, Record, RowLine
 from .conftest import MakeRecord, header
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_row_keeps_its_bytes_and_a_damaged_one_is_told() -> None:
+    for line in (
         RowLine("a", (0,), b'{"x":[1.50,"\\"payload\\":"]}', None, ("a",)),
         RowLine("b", (0, 1), b"{}", None, ("k0", "k1")),
         RowLine("c", (0, 1), None, ('one ,"payload":', "two"), ("k0", "k1")),
         RowLine("d", (0,), b"{}", None, ("d",), {"id": 7, "payload": '"payload":{'}),
-    ],
-)
-def test_a_row_keeps_its_bytes(line: RowLine) -> None:
-    assert RowLine.decode(line.encode()) == line
-
-
-@pytest.mark.parametrize("line", [b"", b"[]", b'{"row":"a"}', b'{"row":"a","parts":[0],"payload":{'])
-def test_a_damaged_row_is_told(line: bytes) -> None:
-    with pytest.raises(KeyError):
-        RowLine.decode(line)
+    ):
+        assert RowLine.decode(line.encode()) == line
+    for damaged in (b"", b"[]", b'{"row":"a"}', b'{"row":"a","parts":[0],"payload":{'):
+        with pytest.raises(KeyError):
+            RowLine.decode(damaged)
 
 
 def test_another_process_reads_what_was_written(journal: Journal, make_record: MakeRecord) -> None:

@@ -14,7 +14,7 @@ from llm_provider._evidence.json_lines import write_json
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
-MODEL, OTHER = "gpt-6.1-sol", "groq/openai/gpt-oss-120b"
+MODEL, OTHER, EMBEDDER = "gpt-6.1-sol", "groq/openai/gpt-oss-120b", "text-embedding-3-small"
 
 
 def read_figures(evidence: Evidence) -> tuple[int, int, int]:
@@ -88,7 +88,7 @@ def test_a_part_of_the_cache_is_exported_by_results_model_or_tag(
                 client.call_many(OTHER, ["b", "c"])
         with track("study2"):
             results = client.call_many(MODEL, ["a", "d"])
-        client.embed("text-embedding-3-small", ["a"])
+        client.embed(EMBEDDER, ["a"])
     selections = {
         ("--tag", "study", "--ledger", str(ledger)): 6,
         ("--tag", "study/pilot", "--ledger", str(ledger)): 2,
@@ -130,16 +130,11 @@ def test_scores_are_in_the_rows_and_in_records_of_every_eval_ever(
     with zipfile.ZipFile(out) as archive:
         names = archive.namelist()
         parts = {name: archive.read(name) for name in names}
-    records = {
-        json.loads(parts[name])["model_info"]["id"]: name
-        for name in names
-        if name.startswith("data/") and name.endswith(".json")
-    }
-    for model, mean, folder in (
-        (f"openai/{MODEL}", 0.5, f"openai/{MODEL}"),
-        (OTHER, 0.625, OTHER.replace("/openai/", "/openai_")),
-    ):
+    samples = [name for name in names if name.startswith("data/") and name.endswith(".json")]
+    records = {json.loads(parts[name])["model_info"]["id"]: name for name in samples}
+    for model, mean in ((f"openai/{MODEL}", 0.5), (OTHER, 0.625)):
         record = json.loads(parts[records[model]])
+        folder = model.replace("groq/openai/", "groq/openai_")
         assert records[model].startswith(f"data/sums/{folder}/")
         assert record["evaluation_results"][0]["score_details"]["score"] == mean
         detail = record["detailed_evaluation_results"]
@@ -188,14 +183,11 @@ def test_the_help_of_each_command_says_what_the_others_do(run: RunCommand) -> No
 def test_what_selects_nothing_is_refused(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
     out = str(tmp_path / "a.zip")
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
-    embed("text-embedding-3-small", ["a"])
+    embed(EMBEDDER, ["a"])
     for arguments, message in {
         (): "give --results",
         ("--model", MODEL): "nothing to export: no answer is selected",
-        (
-            "--model",
-            "text-embedding-3-small",
-        ): "no selected entry is an answer or a score; `cache export` copies",
+        ("--model", EMBEDDER): "no selected entry is an answer or a score; `cache export` copies",
         ("--tag", "study"): "there is none",
         ("--results", str(tmp_path / "other.jsonl")): "line 1",
         ("--results", str(tmp_path / "other.jsonl"), "--model", MODEL): "give --results",

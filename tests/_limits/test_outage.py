@@ -39,14 +39,6 @@ def down(error: LLMError = BROKEN) -> Outage:
     return outage
 
 
-def ramping() -> Outage:
-    """An outage that a probe has just ended."""
-    outage = down()
-    _, sent = probe(outage, 21)
-    outage.works(sent)
-    return outage
-
-
 def probe(outage: Outage, number: int) -> tuple[float, Ticket]:
     """Sends a probe as soon as it may be sent."""
     now = outage.ready_at(0.0)
@@ -136,7 +128,8 @@ class TestProbes:
 
 class TestRamp:
     def test_work_resumes_with_a_few_and_grows_with_answers(self) -> None:
-        outage = ramping()
+        outage = down()
+        outage.works(probe(outage, 21)[1])
         number, in_flight, widths = 22, [], []
         for _ in range(5):
             while outage.ready_at(1.0) == 1.0 and number < 10_000 and outage.watches:

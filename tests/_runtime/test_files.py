@@ -11,15 +11,13 @@ from llm_provider._runtime import files
 from llm_provider._runtime.files import check_path, file_remedy, open_lines, replace_file
 
 
-@pytest.mark.parametrize("value", ["a", Path("a")])
-def test_a_path_stays_as_it_is(value: Any) -> None:
-    assert check_path("ledger", value) is value
-
-
-@pytest.mark.parametrize(("value", "said"), [("", "leave ledger out"), (5, "not 5"), (b"a", "not b'a'")])
-def test_anything_else_is_refused(value: Any, said: str) -> None:
-    with pytest.raises(RequestError, match=f"ledger must be a path.*{said}"):
-        check_path("ledger", value)
+def test_a_path_stays_as_it_is_and_anything_else_is_refused() -> None:
+    for path in ("a", Path("a")):
+        assert check_path("ledger", path) is path
+    wrong: list[tuple[Any, str]] = [("", "leave ledger out"), (5, "not 5"), (b"a", "not b'a'")]
+    for value, said in wrong:
+        with pytest.raises(RequestError, match=f"ledger must be a path.*{said}"):
+            check_path("ledger", value)
 
 
 def test_the_remedy_depends_on_what_is_there(tmp_path: Path) -> None:

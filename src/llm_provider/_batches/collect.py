@@ -27,7 +27,7 @@ from .._errors import (
     NotFoundError,
 )
 from .._json_values import JSONMapping
-from .._providers.shared.batches import RemoteBatch, RowReply, cancellation_error, expiry_error, mark_unbilled
+from .._providers.shared.batches import RemoteBatch, RowReply, explain_unreached, mark_unbilled
 from .._providers.shared.served_by import read_origin
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
@@ -157,11 +157,10 @@ class Collector:
             for custom_id in left:
                 sent = SentRequests()
                 sent.attempts = 0 if record.paid_elsewhere else 1
-                error = (
-                    self._enter_deleted(custom_id, sent)
-                    if gone or remote is None
-                    else _explain_missing(remote)
-                )
+                if gone or remote is None:
+                    error = self._enter_deleted(custom_id, sent)
+                else:
+                    error = _explain_missing(remote)
                 record.keep(custom_id, None, _encode_error(error))
                 self._ended(custom_id, RowEnd(error=error, sent=sent))
             break
@@ -225,9 +224,8 @@ class Collector:
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
         try:
-            answer = call.operation.decode(
-                call, parse_reply(reply.body, nests=call.operation.nests), len(line.parts)
-            )
+            body = parse_reply(reply.body, nests=call.operation.nests)
+            answer = call.operation.decode(call, body, len(line.parts))
         except LLMError as error:
             usage = None
             with contextlib.suppress(LLMError, ValueError):
@@ -241,10 +239,8 @@ class Collector:
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
-            row, recorder = self._batch_row(line), self._engine.recorder
-            self._count(
-                recorder.record_answer(call, sample, line.parts, bound, self._account, batch=row), bound
-            )
+            record_answer, row = self._engine.recorder.record_answer, self._batch_row(line)
+            self._count(record_answer(call, sample, line.parts, bound, self._account, batch=row), bound)
             sample.price = call.sent.cost
         samples = call.operation.split(call, sample, line.parts)
         for each in samples:
@@ -308,11 +304,8 @@ class Collector:
 
 def _explain_missing(remote: RemoteBatch) -> LLMError:
     """The error of a row without a result in a batch that has ended. Its provider has not billed it."""
-    state = remote.state.lower()
-    if "cancel" in state:
-        return cancellation_error()
-    if "expired" in state:
-        return expiry_error()
+    if error := explain_unreached(remote.state.lower()):
+        return error
     if remote.results:
         return mark_unbilled(InternalServerError("the results of the batch lack this row"))
     if remote.problem is not None:

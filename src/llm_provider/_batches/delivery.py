@@ -22,13 +22,13 @@ from .._providers.shared.batches import DAY
 from .._requests.api_keys import Credential, find_accounts, find_key
 from .._requests.routing import Target
 from .collect import Collector, RowEnd, decode_error
-from .job import Job
-from .journal import Destination, Header, Journal, Record, RowLine, new_id
+from .job import Job, limits_of_call
+from .journal import Destination, Header, Journal, Record, RowLine, content_hash, new_id
 from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
 from .rows import Wanted, header_of, target_of
 from .spending import Spending
-from .submit import Submitter, content_of, split_by_limits
+from .submit import Submitter, split_by_limits
 
 if TYPE_CHECKING:
     from .._calls.lifecycle.engine import Engine
@@ -95,11 +95,10 @@ class BatchDelivery:
         kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [
-            group for rows in kinds.values() for group in split_by_limits(rows, remote.connection.limits)
-        ]
+        limits = [(rows, limits_of_call(job.calls[kind])) for kind, rows in kinds.items()]
+        groups = [group for rows, most in limits for group in split_by_limits(rows, most)]
         if groups:
-            submitter.check_damaged([content_of(group) for group in groups])
+            submitter.check_damaged([content_hash(row.custom_id for row in group) for group in groups])
         for group in groups:
             await self._submit_group(job, submitter, group, key)
 
@@ -243,10 +242,11 @@ class BatchDelivery:
             if record.id in self._spending:
                 self._spending.pop(record.id).release()
             return None
-        shared = self._find_waiting(record)
-        collector = Collector(
-            self._engine, remote, record, shared, self._end_row, self._metadata, self._patience(shared)
-        )
+        waiting = ((job, row) for job in self._jobs for row in job.wanted.values())
+        # A call with the parameters of the job that waits for the batch.
+        shared = next((job.calls[row.kind] for job, row in waiting if row.custom_id in record.rows), None)
+        patience = self._patience(shared)
+        collector = Collector(self._engine, remote, record, shared, self._end_row, self._metadata, patience)
         if not await collector.collect():
             # It was another program's batch.
             return await self._collect(record, remote)
@@ -263,20 +263,10 @@ class BatchDelivery:
         patience = self._engine.settings.outage_patience if patience is None else patience
         return RESULTS_PATIENCE if patience is None else patience
 
-    def _find_waiting(self, record: Record) -> Call[Any] | None:
-        """A call with the parameters of the job that waits for a batch."""
-        for job in self._jobs:
-            row = next((row for row in job.wanted.values() if row.custom_id in record.rows), None)
-            if row is not None:
-                return job.calls[row.kind]
-        return None
-
     def _metadata(self, custom_id: str) -> object:
         """The metadata of the first input that waits for a row."""
-        for job in self._jobs:
-            if custom_id in job.wanted:
-                return job.wanted[custom_id].waiting[0][0].metadata
-        return None
+        rows = (job.wanted[custom_id] for job in self._jobs if custom_id in job.wanted)
+        return next((row.waiting[0][0].metadata for row in rows), None)
 
     def _end_row(self, custom_id: str, end: RowEnd) -> None:
         for number, job in enumerate([job for job in self._jobs if custom_id in job.wanted]):
@@ -354,12 +344,11 @@ class BatchDelivery:
 
     def _remote(self, target: Target, key: Credential) -> Remote:
         destination = target.provider, target.base_url, key.identity
-        remote = self._remotes.get(destination)
-        if remote is None:
+        if destination not in self._remotes:
             patience = self._engine.settings.outage_patience
             patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
-            remote = self._remotes[destination] = Remote(target, key, patience)
-        return remote
+            self._remotes[destination] = Remote(target, key, patience)
+        return self._remotes[destination]
 
     def _remote_of(self, header: Header) -> Remote:
         """The account that a batch belongs to."""
@@ -378,9 +367,7 @@ class BatchDelivery:
                 return own_key  # type: ignore[no-any-return]  # the type of a request belongs to its operation
         settings = self._engine.settings
         listed = find_accounts(route.provider, route.key_variables, settings.keys, settings.env_file)
-        keys = [key for accounts in listed or () for key in accounts]
-        if not keys:
-            keys = [find_key(target, settings.env_file)]
+        keys = [key for accounts in listed or () for key in accounts] or [find_key(target, settings.env_file)]
         return next((key for key in keys if key.identity == account), keys[0])
 
     @contextlib.asynccontextmanager

@@ -66,7 +66,7 @@ class Job:
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
         """Add an input, in the user's thread; a `RequestError` if the provider has no batches for it."""
-        limits = _limits_of_call(call)
+        limits = limits_of_call(call)
         stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
             keys = ((part, call.key(part)) for part in call.parts)
@@ -187,7 +187,7 @@ class Job:
                     self.deliver(pending.index, self._result(engine, pending, own))
 
 
-def _limits_of_call(call: Call[Any]) -> BatchLimits:
+def limits_of_call(call: Call[Any]) -> BatchLimits:
     """How much one batch of such calls may hold; a `RequestError` if the provider has no batches for it."""
     limits = limits_of(call.target, call.encoded.operation)
     if limits is None:

@@ -238,8 +238,7 @@ class Record:
                 self.not_ours.add(fields["remote"])
                 if self.remote == fields["remote"]:
                     self.remote, self.state, self.ended = None, "submitting", False
-                    self.counts = 0, 0
-                    self.submitting = self.submitted
+                    self.counts, self.submitting = (0, 0), self.submitted
             case "state":
                 self.state, self.ended = fields["state"], fields["ended"]
                 self.counts = fields["done"], fields["failed"]
@@ -283,8 +282,13 @@ class Record:
 
     def read_row(self, custom_id: str) -> JSONObject | None:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
-        span = self.kept.get(custom_id)
-        return None if span is None else self._line(*span)
+        if custom_id not in self.kept:
+            return None
+        with contextlib.suppress(ValueError):
+            fields = orjson.loads(self._bytes(*self.kept[custom_id]))
+            if isinstance(fields, dict):
+                return fields
+        raise KeyError(f"a line of {self.path} is damaged")
 
     def has_failed(self, custom_id: str) -> bool:
         return "error" in (self.read_row(custom_id) or {})
@@ -293,13 +297,6 @@ class Record:
         with self.path.open("rb") as file:
             file.seek(offset)
             return file.read(length)
-
-    def _line(self, offset: int, length: int) -> JSONObject:
-        with contextlib.suppress(ValueError):
-            fields = orjson.loads(self._bytes(offset, length))
-            if isinstance(fields, dict):
-                return fields
-        raise KeyError(f"a line of {self.path} is damaged")
 
     def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""

@@ -158,11 +158,8 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     """
     if header is None or (line.payload is None and line.texts is None):
         raise KeyError(f"the journal has no payload of {line.custom_id}")
-    structure = None
-    if shared is None:
-        shared = call_without_request(header)
-    else:
-        structure = shared.encoded.structure
+    # A call without a request has no structure.
+    shared = call_without_request(header) if shared is None else shared
     payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
     encoded = EncodedRequest(
         header.operation,
@@ -171,7 +168,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
         header.samples_field,
         header.most_samples,
         header.labels,
-        structure=structure,
+        structure=shared.encoded.structure,
     )
     return replace(
         shared,

@@ -168,7 +168,7 @@ class Submitter:
 
         `spool` has their lines. `file_ids` are the ids of the files that they refer to, by reference.
         """
-        content = content_of(rows)
+        content = content_hash(row.custom_id for row in rows)
         lost = await self._find_lost(content) if adopt else None
         lines = ((row.custom_id, spool.read(row.span)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
@@ -235,8 +235,7 @@ class Submitter:
                 try:
                     remote = await self._remote.create(spec, path, record.file)
                 except LLMError as error:
-                    refused = surely_refused(error)
-                    if refused:
+                    if surely_refused(error):
                         record.append("not_submitted")
                     else:
                         await self.settle(record)
@@ -255,11 +254,6 @@ class Submitter:
             for row in rows_of(record):
                 body = with_ids(body_of(record.header, row), file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
-
-
-def content_of(rows: Iterable[Wanted]) -> str:
-    """The hash of the rows of a batch."""
-    return content_hash(row.custom_id for row in rows)
 
 
 def _note_submitted(record: Record, remote: RemoteBatch, **origin: str | bool | None) -> None:

@@ -162,9 +162,8 @@ def check_embedding(account: Account) -> None:
         tokens = case.result.get("usage", {}).get("input_tokens", 0)
         fits = len(lengths) == 2 and size > 31 and all(0.01 < length < 1000 for length in lengths)
         fits = fits and tokens > 0 and _is_snapshot(name, served)
-        account.judge(
-            case, f"{size} numbers each, lengths {lengths}, {tokens} tokens, by {served}", fits=fits
-        )
+        observed = f"{size} numbers each, lengths {lengths}, {tokens} tokens, by {served}"
+        account.judge(case, observed, fits=fits)
 
 
 def check_prompt_cache(account: Account) -> None:

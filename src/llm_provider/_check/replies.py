@@ -145,11 +145,10 @@ def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
     if value is None:
         yield WRONG, f"{path}: null"
     elif models and isinstance(value, dict):
-        tags = [_list_words(getattr(model.model_fields.get("type"), "annotation", None)) for model in models]
-        tagged = [model for model, words in zip(models, tags, strict=True) if value.get("type") in words]
-        others = [
-            model for model, words in zip(models, tags, strict=True) if not words or "type" not in value
-        ]
+        tags = [getattr(model.model_fields.get("type"), "annotation", None) for model in models]
+        pairs = list(zip(models, map(_list_words, tags), strict=True))
+        tagged = [model for model, words in pairs if value.get("type") in words]
+        others = [model for model, words in pairs if not words or "type" not in value]
         if not (tagged or others):
             yield WRONG, f"{path or 'event'}: unknown type {value.get('type')!r:.40}"
         findings = [list(_compare_fields(value, model, path)) for model in tagged or others]

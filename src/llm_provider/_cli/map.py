@@ -299,8 +299,8 @@ def _id(row: Row, column: str) -> object:
     value = row.fields.get(column)
     if value is None or isinstance(value, (dict, list)):
         content = "no value" if value is None else f"a {type(value).__name__}"
-        columns = ", ".join(row.fields)
-        raise RequestError(f"{row.where} has {content} for {column!r}, the column of --id; it has: {columns}")
+        what = f"{content} for {column!r}, the column of --id"
+        raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
     return value
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .._errors import LLMError, OutputError, RequestError
+from .._errors import OutputError, RequestError
 from .._json_values import JSONObject, json_value
 from .._runtime import files
 from .._types.response import Response, Result
@@ -48,7 +48,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     if id_column is not None:
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
-    error: LLMError | None = None
+    error = None if isinstance(result, Response) else result
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
         if len(result.choices) > 1:
@@ -59,12 +59,11 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
             line["parsed"] = json_value(result.parsed)
         except OutputError as problem:
             error = problem
-        line["model"] = result.model
-    else:
-        error = result
-        line["model"] = model
     usage, served_by = result.usage, result.served_by if isinstance(result, Response) else None
+    names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
+    fields = {name: getattr(error, name, None) for name in names}
     return line | {
+        "model": result.model if isinstance(result, Response) else model,
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
         "price": result.price if isinstance(result, Response) else None,
@@ -72,15 +71,9 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "served_by": None if served_by is None else served_by.to_dict(),
         "cached": result.cached,
         "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
-        "error": None if error is None else _error_object(error),
+        "error": None if error is None else {"type": type(error).__name__, "message": str(error)} | fields,
         "request": request,
     }
-
-
-def _error_object(error: LLMError) -> JSONObject:
-    names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
-    fields = {name: getattr(error, name) for name in names}
-    return {"type": type(error).__name__, "message": str(error), **fields}
 
 
 class StandardOutput:

@@ -9,11 +9,12 @@ import csv
 import gzip
 import io
 import json
+import re
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,9 @@ FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt")
 _SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "txt",
 }  # fmt: skip
+
+_NO_TEXT = re.compile(r"[\ud800-\udfff]")
+"""Stands for bytes that are not UTF-8."""
 
 COMPRESSED = (".gz", ".zst")
 """The last suffixes of compressed files."""
@@ -52,6 +56,10 @@ class Row:
     """Its values by column."""
     problem: RequestError | None = None
     """Why it cannot be read; None if it can."""
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(self.fields) or "nothing"
 
 
 class RowFile:
@@ -157,7 +165,7 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
             raise header
         if header is None:
             raise RequestError(f"{name} is empty: the first line names the columns")
-        if not _is_text(header):
+        if _NO_TEXT.search("".join(header)):
             raise RequestError(f"{name} line 1 is not UTF-8 text")
         twice = [column for index, column in enumerate(header) if column in header[:index]]
         if twice:
@@ -182,17 +190,9 @@ def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
 def _name_cells(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
     if len(cells) != len(header):
         return RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
-    if not _is_text(cells):
+    if _NO_TEXT.search("".join(cells)):
         return RequestError(f"{where} is not UTF-8 text")
     return dict(zip(header, cells, strict=True))
-
-
-def _is_text(cells: list[str]) -> bool:
-    try:
-        "".join(cells).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {
@@ -221,11 +221,9 @@ class PromptMaker:
         if column is None:
             column = next((name for name in DEFAULT_COLUMNS if name in row.fields), None)
         if column is None or column not in row.fields:
-            wanted = (
-                f"no column {column!r}" if column else f"none of the columns {', '.join(DEFAULT_COLUMNS)}"
-            )
-            remedy = "" if column else ": name one with --column, or give a --template"
-            raise RequestError(f"{row.where} has {wanted}{remedy}; it has: {_join(row.fields)}")
+            defaults, remedy = ", ".join(DEFAULT_COLUMNS), ": name one with --column, or give a --template"
+            wanted = f"no column {column!r}" if column else f"none of the columns {defaults}{remedy}"
+            raise RequestError(f"{row.where} has {wanted}; it has: {row.columns}")
         return _prompt_of_cell(row, column, row.fields[column])
 
     def _fill(self, template: str, row: Row) -> str:
@@ -233,7 +231,7 @@ class PromptMaker:
             if name not in row.fields:
                 raise RequestError(
                     f"{row.where} has no field {name!r}, which the template needs; it has: "
-                    f"{_join(row.fields)} ({BRACES})"
+                    f"{row.columns} ({BRACES})"
                 )
             if row.fields[name] is None:
                 raise RequestError(f"{row.where} has no value for {name!r}, which the template needs")
@@ -261,7 +259,3 @@ def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:
         kind = "nothing" if value is None else type(value).__name__
         raise RequestError(f"{row.where}: {column!r} must be a text or a list of messages, not {kind}")
     return value
-
-
-def _join(fields: Iterable[str]) -> str:
-    return ", ".join(fields) or "nothing"

@@ -206,9 +206,8 @@ def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str
     span |= {"bucket_width": "1d", "limit": 31}
     queries = [(path, {**span, "group_by[]": names.split()}) for path, names in _REPORTS[provider].items()]
     if provider == "openrouter":
-        queries = [("/activity", {"api_key_hash": name}) for name in accounts if len(name) == 64] or [
-            ("/activity", {})
-        ]
+        hashes = [{"api_key_hash": name} for name in accounts if len(name) == _HASH]
+        queries = [("/activity", query) for query in hashes or [{}]]
     try:
         return event_loop.wait(_fetch_pages(target, key, queries))
     except LLMError as error:
@@ -270,9 +269,8 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
         for name, (mine, theirs) in row.tokens.items() if row.name.measure == "usage" else ():
             about += [f"{name} {mine:,} and {theirs:,}"] if mine != theirs else []
         candidates = [f"{at} {line.fields.get('error') or ''}".strip() for at, line in row.candidates.items()]
-        about += (
-            [f"{len(candidates)} lines may explain it: {', '.join(candidates[:3])}"] if candidates else []
-        )
+        if candidates:
+            about.append(f"{len(candidates)} lines may explain it: {', '.join(candidates[:3])}")
         print(printable(f"{' '.join(filter(None, row.name))}: {'; '.join(about)}"))
     if len(rows) > _MOST_ROWS:
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")

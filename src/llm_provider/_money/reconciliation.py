@@ -225,11 +225,8 @@ class _Comparison:
     def _find(self, measure: str, provider: str, day: str, model: str, account: str, delivery: str) -> Row:
         plain = self._find_name(provider, model)
         columns = self.columns.get((measure, provider, plain), _GROUPS)
-        account, delivery = (
-            account * (self._by_key and "account" in columns),
-            delivery * ("delivery" in columns),
-        )
-        name = Name(measure, provider, day, plain, account, delivery)
+        account *= self._by_key and "account" in columns
+        name = Name(measure, provider, day, plain, account, delivery * ("delivery" in columns))
         return self.rows.get(name) or self.rows.setdefault(name, Row(name, model))
 
     def enter(self, measure: str, line: Line, offsets: Sequence[int]) -> None:

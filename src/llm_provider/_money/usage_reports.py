@@ -95,10 +95,8 @@ def _name_row(bucket: JSONObject, row: JSONObject) -> str:
 def _read_bucket(bucket: JSONObject, named: Collection[str]) -> Iterator[Entry]:
     names: tuple[Any, ...]
     if "date" in bucket:
-        names, alias = (
-            ("openrouter", date.fromisoformat(bucket["date"][:10]).isoformat(), bucket["model"]),
-            bucket.get("model_permaslug") or "",
-        )
+        names = "openrouter", date.fromisoformat(bucket["date"][:10]).isoformat(), bucket["model"]
+        alias = bucket.get("model_permaslug") or ""
         # With a key of one's own, its provider's bill is beside OpenRouter's.
         usd = _usd(bucket["usage"]) + _usd(bucket["byok_usage_inference"])
         yield Entry("usage", *names, counts=_count(bucket), requests=_whole(bucket["requests"]), alias=alias)

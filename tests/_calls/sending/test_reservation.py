@@ -81,12 +81,11 @@ def endless() -> Iterator[str]:
     return (f"question {number}" for number in itertools.count())
 
 
-async def endless_and_awaited() -> AsyncIterator[str]:
-    for question in endless():
-        yield question
-
-
 def test_an_endless_iterable_is_read_no_further_than_the_money_goes(client: Client) -> None:
+    async def endless_and_awaited() -> AsyncIterator[str]:
+        for question in endless():
+            yield question
+
     batch: dict[str, Any] = {"progress": False, "max_concurrent": 8, **SHORT}
     results = client.call_many(MODEL, endless(), budget=0.03, **batch)
     assert 0 < len(answered(results)) < len(results) < 200
@@ -124,12 +123,9 @@ def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
     client: Client, simulator: Simulator
 ) -> None:
     with limited(client, 1) as spender:
-        for question in (
-            {"model": "gpt-6.1-unheard-of"},
-            {"model": MODEL, "extra_body": {"web_search_options": {}}},
-        ):
+        for model, more in (("gpt-6.1-unheard-of", {}), (MODEL, {"extra_body": {"web_search_options": {}}})):
             with pytest.raises(UnknownPriceError, match="allow_unknown=True") as caught:
-                spender.call(messages="Hi", **question, **SHORT)
+                spender.call(model, "Hi", **more, **SHORT)
             assert caught.value.provider == "openai"
         assert simulator.ledger().requests == 0
         assert spender.budget.reserved == 0

@@ -274,12 +274,8 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 """What a tool may raise."""
 
 
-def _circular() -> list[Any]:
-    value: list[Any] = []
-    value.append(value)
-    return value
-
-
+CIRCULAR: list[Any] = []
+CIRCULAR.append(CIRCULAR)
 RETURNED: dict[str, Callable[[], Any]] = {
     "lone surrogate": lambda: "a\udc80b",
     "lone surrogate inside": lambda: {"a": ["\ud83d"]},
@@ -288,7 +284,7 @@ RETURNED: dict[str, Callable[[], Any]] = {
     "not a number in a part": lambda: [{"type": "text", "text": "a", "n": float("nan")}],
     "bytes": lambda: b"\xff\xfe",
     "unreadable": UnreadableError,
-    "circular": _circular,
+    "circular": lambda: CIRCULAR,
 }
 """What a tool may return."""
 

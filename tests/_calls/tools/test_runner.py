@@ -25,14 +25,10 @@ variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", defau
 
 
 async def run(*functions: Callable[..., Any], seconds: float | None = 20, times: int = 1) -> list[ToolResult]:
-    tools = {
-        tool["function"]["name"]: tool
-        for tool in read_tools("tools", list(functions))
-        if isinstance(tool, FunctionTool)
-    }
-    calls = [
-        ToolCall(id=f"{name}{number}", name=name, arguments="{}") for name in tools for number in range(times)
-    ]
+    read = read_tools("tools", list(functions))
+    tools = {tool["function"]["name"]: tool for tool in read if isinstance(tool, FunctionTool)}
+    names = list(tools) * times
+    calls = [ToolCall(id=f"{name}{at}", name=name, arguments="{}") for at, name in enumerate(names)]
     return await run_tools(calls, tools, seconds, lambda _: None)
 
 
@@ -165,19 +161,11 @@ def test_values_become_content(value: Any, content: Any) -> None:
 
 @pytest.mark.parametrize(
     ("data", "kind"),
-    [
-        (PNG, "image/png"),
-        (bytearray(b"\xff\xd8\xff"), "image/jpeg"),
-        (b"GIF89a", "image/gif"),
-        (b"RIFF0000WEBP", "image/webp"),
-    ],
+    [(PNG, "png"), (bytearray(b"\xff\xd8\xff"), "jpeg"), (b"GIF89a", "gif"), (b"RIFF0000WEBP", "webp")],
 )
 def test_images_become_parts(data: bytes, kind: str) -> None:
-    (part,) = content_of(data)
-    assert part == {
-        "type": "image_url",
-        "image_url": {"url": f"data:{kind};base64,{base64.b64encode(data).decode()}"},
-    }
+    url = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    assert content_of(data) == [{"type": "image_url", "image_url": {"url": url}}]
 
 
 def test_images_of_pillow_and_documents_become_parts_beside_texts() -> None:

@@ -9,13 +9,7 @@ import pytest
 from llm_provider._providers.anthropic import batches as anthropic
 from llm_provider._providers.gemini import batches as gemini
 from llm_provider._providers.openai import batches as openai
-from llm_provider._providers.shared.batches import (
-    cancellation_error,
-    expiry_error,
-    limits_of,
-    lines_of,
-    mark_unbilled,
-)
+from llm_provider._providers.shared.batches import explain_unreached, limits_of, lines_of
 from llm_provider._requests.routing import resolve
 
 NAME = "0f" * 32
@@ -64,6 +58,9 @@ def test_some_hosts_have_batches(model: str, operation: str, served: bool) -> No
 
 
 def test_rows_that_were_not_reached_cost_nothing() -> None:
-    assert (expiry_error().retryable, expiry_error().maybe_billed) == (True, False)
-    assert (cancellation_error().retryable, cancellation_error().maybe_billed) == (False, False)
-    assert not mark_unbilled(expiry_error()).maybe_billed
+    expired, cancelled = explain_unreached("batch_expired"), explain_unreached("cancelled")
+    assert expired is not None
+    assert cancelled is not None
+    assert (expired.retryable, expired.maybe_billed) == (True, False)
+    assert (cancelled.retryable, cancelled.maybe_billed) == (False, False)
+    assert explain_unreached("completed") is None

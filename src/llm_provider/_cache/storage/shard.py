@@ -269,11 +269,8 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
                 break
             batch += [(key, value, tag) for _, key, value, tag in rows]
             # The number of a damaged row may be any.
-            first, count, unreadable = (
-                max(first, rows[-1][0]) + 1,
-                _RESCUED_AT_ONCE if unreadable else count,
-                0,
-            )
+            first, count = max(first, rows[-1][0]) + 1, _RESCUED_AT_ONCE if unreadable else count
+            unreadable = 0
             if len(batch) >= _RESCUED_AT_ONCE:
                 yield batch
                 batch = []

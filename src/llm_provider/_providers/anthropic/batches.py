@@ -18,8 +18,7 @@ from ..shared.batches import (
     BatchSpec,
     RemoteBatch,
     RowReply,
-    cancellation_error,
-    expiry_error,
+    explain_unreached,
     fail_row,
     id_of,
     lines_of,
@@ -57,7 +56,6 @@ def limits(target: Target, operation: str) -> BatchLimits | None:
 class AnthropicBatches:
     """The message batches of one account."""
 
-    limits = _LIMITS
     keeps_label = False
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -148,10 +146,8 @@ def _reply(line: bytes) -> RowReply:
         return fail_row(line)
     if kind == "succeeded":
         return RowReply(name, orjson.dumps(result.get("message")), None)
-    if kind == "expired":
-        return RowReply(name, None, expiry_error())
-    if kind == "canceled":
-        return RowReply(name, None, cancellation_error())
+    if error := explain_unreached(str(kind)):
+        return RowReply(name, None, error)
     # The type of an error stands for the status that a live request would have had.
     codes, message = error_fields(result.get("error"))
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)

@@ -24,8 +24,8 @@ from ..shared.files import SECONDS_OF_A_FILE
 from . import embeddings
 from .files import close_client, sdk_client
 
-_ROWS, _BYTES = 200_000, 1_000_000_000
-"""Google takes files of 2 GB, and tells no number of rows."""
+_LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
+"""Google takes files of 2 GB, and tells no number of rows. A row has one text."""
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 """The SDK's own list of final states lacks the last one."""
@@ -35,8 +35,7 @@ _PAGE = 100
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """How much a batch of Gemini's may hold. A row has one text."""
-    return BatchLimits(_ROWS, _BYTES, 1)
+    return _LIMITS
 
 
 class GeminiBatches:
@@ -47,7 +46,6 @@ class GeminiBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
-        self.limits = BatchLimits(_ROWS, _BYTES, 1)
         self._client, self._http_client = sdk_client(target, key)
         self._http_client.event_hooks = {"response": [self._keep_operation]}
         self._operations: dict[str, JSONObject] = {}
@@ -74,23 +72,14 @@ class GeminiBatches:
         headers = self._types.HttpOptions(headers=dict(spec.headers)) if spec.headers else None
         batches = self._client.aio.batches
         if _embeds(spec.operation):
+            source = self._types.EmbeddingsBatchJobSource(file_name=file)
+            options = self._types.CreateEmbeddingsBatchJobConfig(display_name=name, http_options=headers)
             with warnings.catch_warnings():
                 # The SDK calls its method experimental.
                 warnings.simplefilter("ignore")
-                job: Any = await batches.create_embeddings(
-                    model=model,
-                    src=self._types.EmbeddingsBatchJobSource(file_name=file),
-                    config=self._types.CreateEmbeddingsBatchJobConfig(
-                        display_name=name, http_options=headers
-                    ),
-                )
-        else:
-            job = await batches.create(
-                model=model,
-                src=file,
-                config=self._types.CreateBatchJobConfig(display_name=name, http_options=headers),
-            )
-        return _remote(job)
+                return _remote(await batches.create_embeddings(model=model, src=source, config=options))
+        config = self._types.CreateBatchJobConfig(display_name=name, http_options=headers)
+        return _remote(await batches.create(model=model, src=file, config=config))
 
     async def retrieve(self, identifier: str) -> RemoteBatch:
         job = await self._client.aio.batches.get(name=identifier)

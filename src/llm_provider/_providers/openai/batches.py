@@ -16,8 +16,7 @@ from ..shared.batches import (
     BatchSpec,
     RemoteBatch,
     RowReply,
-    cancellation_error,
-    expiry_error,
+    explain_unreached,
     fail_row,
     id_of,
     lines_of,
@@ -50,7 +49,6 @@ class OpenAIBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         service = target.route.batches
         assert service is not None
-        self.limits = BatchLimits(service.rows, service.bytes)
         self._purpose = service.purpose
         self._client = sdk_client(target, key)
 
@@ -108,13 +106,12 @@ connect = OpenAIBatches
 
 
 def _remote(batch: Any) -> RemoteBatch:
-    identifier = id_of(batch)
     metadata = batch.metadata or {}
     counts = batch.request_counts
     errors = getattr(batch.errors, "data", None) or ()
     state = str(batch.status).lower()
     return RemoteBatch(
-        identifier=identifier,
+        identifier=id_of(batch),
         state=state,
         ended=state in _ENDED,
         created=float(batch.created_at or 0),
@@ -142,14 +139,10 @@ def _reply(line: bytes) -> RowReply:
 
 
 def _error(response: Any, failure: Any) -> LLMError:
-    code = failure.get("code") if isinstance(failure, dict) else None
-    if code == "batch_expired":
-        return expiry_error()
-    if code == "batch_cancelled":
-        return cancellation_error()
+    code = str(failure.get("code")) if isinstance(failure, dict) else ""
+    if code.startswith("batch_") and (error := explain_unreached(code)):
+        return error
     answer = response if isinstance(response, dict) else {}
     codes, message = error_fields(answer.get("body") or failure)
-    status = answer.get("status_code")
-    return mark_unbilled(
-        from_answer(status if isinstance(status, int) else None, codes=codes, message=message)
-    )
+    status = answer.get("status_code") if isinstance(answer.get("status_code"), int) else None
+    return mark_unbilled(from_answer(status, codes=codes, message=message))

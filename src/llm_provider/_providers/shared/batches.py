@@ -91,7 +91,6 @@ class RowReply(NamedTuple):
 class BatchConnection(Protocol):
     """The batches of one account. Its methods raise exceptions of the SDK and its transport."""
 
-    limits: BatchLimits
     keeps_label: bool
     """Whether a listed batch shows the label that it was created with."""
 
@@ -141,18 +140,18 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
     return None if module is None else module.limits(target, operation)
 
 
-def expiry_error() -> LLMError:
-    """The error of a row that the provider did not reach in time. Such a row costs nothing."""
-    return APITimeoutError(
-        "the batch expired before the provider reached this row", code="batch_expired", maybe_billed=False
-    )
+def explain_unreached(word: str) -> LLMError | None:
+    """The error of a row that was not reached before its batch expired or was cancelled, as a word says.
 
-
-def cancellation_error() -> LLMError:
-    """The error of a row of a batch that was cancelled. Such a row costs nothing."""
-    return ProviderError(
-        "the batch was cancelled before the provider reached this row", code="batch_cancelled"
-    )
+    Such a row costs nothing. None for other words.
+    """
+    if "cancel" in word:
+        what = "the batch was cancelled before the provider reached this row"
+        return ProviderError(what, code="batch_cancelled")
+    if "expired" in word:
+        what = "the batch expired before the provider reached this row"
+        return APITimeoutError(what, code="batch_expired", maybe_billed=False)
+    return None
 
 
 def mark_unbilled(error: LLMError) -> LLMError:
