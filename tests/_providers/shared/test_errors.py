@@ -172,10 +172,11 @@ class TestSDKs:
     def test_headers_tell_the_wait_and_the_request_and_nothing_of_the_sdk_stays(self, sdk: str) -> None:
         module = importlib.import_module(sdk)
         headers = {"Retry-After": "2", "X-Request-Id": "req_1"}
-        error = errors.from_sdk(status_error(module.RateLimitError, 429, {"message": "no"}, headers))
-        assert (error.retry_after, error.request_id) == (2.0, "req_1")
-        allowed = (str, int, float, bool, type(None))
-        assert all(isinstance(value, allowed) for value in vars(error).values())
+        for body in (None, {"message": "no"}):
+            error = errors.from_sdk(status_error(module.RateLimitError, 429, body, headers))
+            assert (error.retry_after, error.request_id) == (2.0, "req_1")
+            allowed = (str, int, float, bool, type(None))
+            assert all(isinstance(value, allowed) for value in vars(error).values())
 
 
 class TestAnswers:
