@@ -53,6 +53,10 @@ def test_an_image_of_pillow_is_sent_as_png() -> None:
 def test_parts_alone_are_a_prompt_and_the_content_of_a_message_takes_the_same(tmp_path: Path) -> None:
     content = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
     assert parts(content) == content
+    # litellm's form of an image.
+    assert parts([content[0], {"type": "image_url", "image_url": "https://x/a.png"}]) == content
+    with pytest.raises(RequestError, match="not 'file:"):
+        parts([{"type": "image_url", "image_url": {"url": "file:///a.png"}}])
     (tmp_path / "a.png").write_bytes(PNG)
     message = {
         "role": "user",
