@@ -87,8 +87,8 @@ class GeminiBatches:
 
     async def _keep_operation(self, response: Any) -> None:
         """Keep what Google says of one batch, for `retrieve`, and refuse a list that is none."""
-        _, found, identifier = response.request.url.path.partition("/batches")
-        if response.status_code == 200 and response.request.method == "GET" and found:
+        _, part, identifier = response.request.url.path.partition("/batches")
+        if response.status_code == 200 and response.request.method == "GET" and part:
             body: Any = None
             with contextlib.suppress(ValueError):
                 body = orjson.loads(await response.aread())
