@@ -152,7 +152,7 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     if origin:
         # A reply says where it was computed, and the address only where it was sent.
         region = values.get("region")
-        values.update((field, origin[field]) for field in FIELDS if field in origin)
+        values.update({field: value for field, value in origin.items() if field in FIELDS})
         if region is not None:
             values["region"] = region
     model = values.get("model")
