@@ -157,10 +157,6 @@ def _write_summary(draft: Draft[Family], summary: str) -> None:
     _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
 
 
-def _write_modalities(draft: Draft[Family], modalities: Sequence[str]) -> None:
-    _settings(draft)["responseModalities"] = [word.upper() for word in modalities]
-
-
 def _write_service_tier(draft: Draft[Family], tier: str) -> None:
     if tier not in _TIERS:
         raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
@@ -240,7 +236,9 @@ ACCEPTS: Accepts = {
     "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
     "allowed_tools": _write_allowed_tools,
     "cached_content": "cachedContent",
-    "modalities": _write_modalities,
+    "modalities": lambda draft, words: _settings(draft).update(
+        responseModalities=list(map(str.upper, words))
+    ),
     "safety_settings": "safetySettings",
     "service_tier": _write_service_tier,
 }

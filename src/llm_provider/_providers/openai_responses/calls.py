@@ -1,5 +1,6 @@
 """The output items of the Responses format that are calls, such as of a shell, and their answers. Pure."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -103,7 +104,10 @@ def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObj
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}
-    answer = _json(content)
+    answer = None
+    if isinstance(content, str):
+        with contextlib.suppress(ValueError):
+            answer = orjson.loads(content)
     if kind == "mcp_approval_request":
         approval = {"type": "mcp_approval_response", "approval_request_id": identifier}
         if isinstance(answer, bool):
@@ -137,12 +141,3 @@ def _fields(kind: str, content: Any) -> JSONObject | None:
             image = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
             return {"output": {"type": "computer_screenshot", **image}}
     return None
-
-
-def _json(content: Any) -> Any:
-    if not isinstance(content, str):
-        return None
-    try:
-        return orjson.loads(content)
-    except ValueError:
-        return None

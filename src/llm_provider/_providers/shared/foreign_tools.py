@@ -13,7 +13,6 @@ from .payload import refuse
 # Anthropic's types end with the date of a version, in the anthropic SDK 2.11 all but these three.
 _ANTHROPIC = re.compile(r"[a-z][a-z0-9_]*_20\d{6}|mcp_toolset|tool_search_tool_(bm25|regex)")
 
-
 # The forms of the tools that a provider runs, by the name that `tools` takes. Where a provider has several
 # versions of a tool, this is the one that the most models take.
 _WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}

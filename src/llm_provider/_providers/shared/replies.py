@@ -40,14 +40,6 @@ def reply_body(reply: object) -> bytes:
         ) from None
 
 
-def count_of(reply: object, name: str) -> int:
-    """A number of tokens in a reply; an `APIResponseValidationError` if it has no such number."""
-    count = expect_dict(reply, "reply").get(name)
-    if type(count) is not int or count < 0:
-        raise APIResponseValidationError(f"the provider's reply has no {name}")
-    return count
-
-
 def expect_dict(value: object, what: str) -> JSONObject:
     """`value` if it is a JSON object; an `APIResponseValidationError` if it is anything else."""
     if not isinstance(value, dict):

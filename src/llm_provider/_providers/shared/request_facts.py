@@ -1,6 +1,6 @@
 """`RequestFacts`: what money, token and limit code needs to know of a request, which each adapter reads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..._json_values import JSONObject
@@ -65,22 +65,23 @@ class RequestFacts(NamedTuple):
 
 
 class Conversation:
-    """Collects the texts and media of a conversation. `labels` are fields whose texts no model is shown."""
+    """Collects the texts and media of a conversation: lists of messages, single ones, and None for nothing.
+
+    `labels` are fields whose texts no model is shown.
+    """
 
     __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
 
-    def __init__(self, labels: frozenset[str], medium_of: MediumOf) -> None:
+    def __init__(self, labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any]) -> None:
         self._labels = labels
         self._medium_of = medium_of
         self.texts: list[str] = []
         self.media: list[Medium] = []
         self.turns = 0
-
-    def add(self, turns: Any) -> None:
-        """Add a list of messages, or one message; None adds nothing."""
-        if turns is not None:
-            self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
-            self._collect(turns)
+        for turns in groups:
+            if turns is not None:
+                self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
+                self._collect(turns)
 
     def _collect(self, value: Any) -> None:
         if isinstance(value, str):

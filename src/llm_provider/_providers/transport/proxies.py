@@ -15,14 +15,13 @@ from ..._errors import RequestError
 _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 
-def is_direct() -> bool:
-    """Whether requests need no proxy: none is set, or only such as `check_proxy` refuses."""
-    return not any(_problem(url, "aiohttp") is None for url in _proxies().values())
-
-
 def choose_client(transport: str) -> str:
-    """The transport itself, or "http1" in the place of "aiohttp", which knows no ALL_PROXY, for proxies."""
-    return "http1" if transport == "aiohttp" and not is_direct() else transport
+    """The transport itself, or "http1" in the place of "aiohttp", which knows no ALL_PROXY, for proxies.
+
+    Those that `check_proxy` refuses count as none.
+    """
+    needs_proxy = any(_problem(url, "aiohttp") is None for url in _proxies().values())
+    return "http1" if transport == "aiohttp" and needs_proxy else transport
 
 
 def all_work(transport: str) -> bool:
