@@ -46,9 +46,6 @@ def check_base_url(base_url: str) -> str:
     """The base URL without a slash at its end; `RequestError` if no request may be sent there.
 
     https may lead anywhere, plain http to this machine or a private network. No link-local address is taken.
-
-    >>> check_base_url("http://localhost:8000/v1/")
-    'http://localhost:8000/v1'
     """
     if any(character in base_url for character in "@?#"):
         # Checked first, so that no other message quotes a password.

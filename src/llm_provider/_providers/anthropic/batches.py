@@ -44,8 +44,6 @@ def limits(target: Target, operation: str) -> shared.BatchLimits | None:
 
 
 class AnthropicBatches:
-    """The message batches of one account."""
-
     keeps_label = False
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -107,7 +105,6 @@ class AnthropicBatches:
 
 
 connect = AnthropicBatches
-"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(batch: Any) -> shared.RemoteBatch:

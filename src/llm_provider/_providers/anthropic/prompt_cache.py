@@ -32,11 +32,7 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """The fewest tokens of a prefix that Anthropic caches.
-
-    >>> minimum("claude-opus-5-5"), minimum("claude-haiku-4-5"), minimum("claude-sonnet-4-5")
-    (512, 4096, 1024)
-    """
+    """The fewest tokens of a prefix that Anthropic caches."""
     return next((tokens for pattern, tokens in _MINIMA if re.match(pattern, model)), _USUAL_MINIMUM)
 
 

@@ -181,7 +181,6 @@ class Assembler:
         )
 
     def is_complete(self) -> bool:
-        """Whether `message_stop` has been fed."""
         return self._ended
 
     def reply(self) -> Any:

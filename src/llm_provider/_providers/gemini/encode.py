@@ -21,7 +21,6 @@ _SEEDS = range(-(2**31), 2**31)
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the body of `generateContent`."""
     family = family_of(target.model)
     payload = encode_contents(request, signed=family.signed)
     payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)

@@ -62,15 +62,12 @@ def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
 
 
 async def close_client(client: Any, http_client: Any) -> None:
-    """Close what `sdk_client` has opened."""
     await client.aio.aclose()
     await shared.close_clients(http_client, names=("aclose",))
     await shared.close_clients(client)
 
 
 class GeminiFiles(shared.FileConnection):
-    """The files of one project."""
-
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
@@ -111,4 +108,3 @@ class GeminiFiles(shared.FileConnection):
 
 
 connect = GeminiFiles
-"""A connection to the files of one project; imports the SDK."""

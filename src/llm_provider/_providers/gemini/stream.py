@@ -279,7 +279,6 @@ class _StreamedCall:
             part["functionCall"].pop(name, None)
 
     def add(self, call: JSONMapping) -> None:
-        """Add the pieces of arguments in the next part of the call."""
         pieces = call.get("partialArgs")
         for piece in pieces if isinstance(pieces, list) else ():
             steps = _path(expect_dict(piece, "piece of arguments").get("jsonPath"))

@@ -29,7 +29,6 @@ _NO_CLIENT = "Missing credentials. Please pass"
 
 
 def map_error(error: BaseException) -> errors.LLMError:
-    """The error for an exception of litellm, or of anything below it."""
     if isinstance(error, errors.LLMError):
         return error
     names = _names(error)
@@ -177,5 +176,4 @@ def _message(error: BaseException) -> str:
 
 
 def _names(error: BaseException) -> set[str]:
-    """The names of an exception's class and of its bases."""
     return {kind.__name__ for kind in type(error).__mro__}

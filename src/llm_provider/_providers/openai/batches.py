@@ -32,8 +32,6 @@ def limits(target: Target, operation: str) -> shared.BatchLimits | None:
 
 
 class OpenAIBatches:
-    """The batches of one account at one host."""
-
     keeps_label = True
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -92,7 +90,6 @@ class OpenAIBatches:
 
 
 connect = OpenAIBatches
-"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(batch: Any) -> shared.RemoteBatch:

@@ -112,7 +112,6 @@ def _accepts_of(route: Route) -> Accepts:
 
 
 def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
-    """The type and the name of each tool that may be called now."""
     custom = {
         (tool.get("custom") or tool).get("name")
         for tool in request.tools or ()

@@ -65,8 +65,6 @@ def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | N
 
 
 class _Strict:
-    """Makes the parts of one schema strict."""
-
     def __init__(self, root: JSONMapping, bounds: bool) -> None:
         self._root = root
         self._bounds = bounds
@@ -74,7 +72,6 @@ class _Strict:
         """The references around the part that is being made, whose targets were put in their place."""
 
     def make_strict(self, schema: object, *, top: bool = False) -> JSONObject:
-        """The strict form of a part."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
         # A reference stands alone. At the root it stands beside the definitions.

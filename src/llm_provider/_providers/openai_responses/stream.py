@@ -169,7 +169,6 @@ class Assembler:
         return [item for _, item in sorted(self._items.items())]
 
     def reply(self) -> Any:
-        """The response of the last event."""
         if self._response is None:
             raise APIResponseValidationError("the stream ended before the response did: it was cut")
         return {**self._response, "output": self._response.get("output") or self._output()}
@@ -177,8 +176,6 @@ class Assembler:
 
 @dataclass(slots=True)
 class _Shown:
-    """The part of a call that deltas have shown."""
-
     name: str
     arguments: list[str]
 

@@ -67,9 +67,6 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
 
     A model may write arguments that are no object, and an answer that was cut may end inside them. They are
     sent as the only field of an object, because a result may follow the call.
-
-    >>> parse_arguments('{"city": "Bern"}', "gemini")
-    {'city': 'Bern'}
     """
     try:
         arguments = orjson.loads(text or "{}")

@@ -50,13 +50,7 @@ def meaning_of(message: str) -> type[LLMError] | None:
 
 
 def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
-    """The codes, most specific first, and the message of an error body in any provider's form.
-
-    >>> error_fields({"code": "invalid_argument", "error": "Model not found: grok-9"})[1]
-    'Model not found: grok-9'
-    >>> error_fields({"detail": [{"loc": ["body", "model"], "msg": "Field required"}]})[1]
-    'body.model: Field required'
-    """
+    """The codes, most specific first, and the message of an error body in any provider's form."""
     for _ in range(_DEEPEST):
         # Gemini's endpoint for OpenAI's format sends its error as a list of one.
         if isinstance(body, list) and len(body) == 1:

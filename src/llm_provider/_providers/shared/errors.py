@@ -349,9 +349,6 @@ def error_in(body: JSONMapping, answer: str) -> LLMError | None:
     """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
 
     `answer` is the field that every answer has, and no failure.
-
-    >>> error_in({"error": {"detail": "failed to decode"}, "choices": []}, "choices")
-    InternalServerError('failed to decode')
     """
     return _failure_of(body) if reports_error(body, answer) else None
 

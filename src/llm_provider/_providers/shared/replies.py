@@ -68,7 +68,6 @@ def part(container: JSONMapping, name: str) -> JSONMapping:
 
 
 def text_of(value: object) -> str | None:
-    """A value that is a text; None for any other."""
     return value if isinstance(value, str) else None
 
 

@@ -104,9 +104,6 @@ def variant_of(tier: object) -> str | None:
     """The name in `prices.csv` of a provider's service level; None if there is none to name.
 
     The price table has no rows for other names than these: their requests pay the standard price.
-
-    >>> variant_of("flex"), variant_of("auto"), variant_of(None)
-    ('flex', 'standard', None)
     """
     if not isinstance(tier, str) or not tier:
         return None

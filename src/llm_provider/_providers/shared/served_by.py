@@ -133,7 +133,6 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
 
 
 def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
-    """The fields of `read_served_by`."""
     if isinstance(reply, list):
         reply = reply[0] if reply else None
     values: dict[str, str] = {}

@@ -103,8 +103,6 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
 @functools.cache
 def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
-        """The decoded body of a response."""
-
         def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any) -> None:
             self._raw = raw
             self._network = network

@@ -209,7 +209,6 @@ class PostConnection:
         }
 
     async def close(self) -> None:
-        """Close the shared HTTP client, which closes every connection."""
         self._clients.clear()
         self._endpoints.clear()
         client, self._http_client = self._http_client, None
