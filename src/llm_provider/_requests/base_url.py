@@ -70,7 +70,9 @@ def check_base_url(base_url: str) -> str:
     if any(address in network for address in addresses for network in _METADATA_NETWORKS):
         raise RequestError(f"base_url {base_url!r} is the address of a cloud's metadata, not of a provider")
     in_brackets = "[" in parts.netloc
-    if in_brackets != (":" in host) or "%" in host or not (addresses or _is_name(host)):
+    # A resolver may take a last label of digits for a part of an address.
+    is_name = _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host) is None
+    if in_brackets != (":" in host) or "%" in host or not (addresses or is_name):
         # Not quoted: what looks like a host may hold an escaped password.
         raise RequestError("base_url has a host that is neither a name nor an address")
     if parts.scheme == "http":
@@ -100,11 +102,6 @@ def _normalise_host(host: str) -> str:
 
         host = idna.encode(host, uts46=True).decode()
     return host.lower().rstrip(".")
-
-
-def _is_name(host: str) -> bool:
-    # A resolver may take a last label of digits for a part of an address.
-    return _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host) is None
 
 
 def _addresses(host: str) -> list[_Address]:

@@ -52,7 +52,6 @@ _FORMS = (
     "'parameters': ...}}, a tool in the form of its provider, or the name of one, such as 'web_search'"
 )
 
-
 _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
@@ -352,7 +351,6 @@ def _is_field(value: object) -> bool:
 
 
 def _is_described(annotation: object) -> bool:
-    """Whether an annotation has a description of its own."""
     return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 

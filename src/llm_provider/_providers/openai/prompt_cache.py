@@ -62,14 +62,14 @@ def units(payload: JSONMapping) -> list[shared.Unit]:
     for index, message in enumerate(messages if isinstance(messages, (list, tuple)) else ()):
         if not isinstance(message, Mapping):
             continue
-        role, content = message.get("role"), message.get("content")
+        role, content, path = message.get("role"), message.get("content"), (name, index, "content")
         own = {key: value for key, value in message.items() if key not in ("role", "content")}
         if role is None or own:
             # A call of a tool, its result, or an answer: its other fields are read too.
             result.append(shared.json_unit(str(role), message, None))
             continue
         inside = shared.content_units(
-            str(role), content, (name, index, "content"), _takes, instructs=role in _INSTRUCT
+            str(role), content, path, lambda part: part.get("type") in _TAKES, instructs=role in _INSTRUCT
         )
         result += [unit._replace(path=None) for unit in inside] if role == "assistant" else inside
     return [] if _has_own(payload, messages) else result
@@ -105,10 +105,6 @@ def _stable_digest(prefix: list[shared.Unit]) -> bytes | None:
         digest.update(b"%d\0" % len(unit.content))
         digest.update(unit.content)
     return digest.digest()
-
-
-def _takes(part: JSONMapping) -> bool:
-    return part.get("type") in _TAKES
 
 
 def _has_own(payload: JSONMapping, messages: Any) -> bool:

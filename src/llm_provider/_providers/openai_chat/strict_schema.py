@@ -84,7 +84,8 @@ class _Strict:
         made: JSONObject = {}
         limits: JSONObject = {}
         for word, value in schema.items():
-            if self._is_kept(word, value):
+            bounds = word in _BOUNDS or (word == "format" and value in _FORMATS)
+            if word in _KEPT or (bounds and self._bounds):
                 made[word] = value
             elif word in ("anyOf", "oneOf"):
                 made["anyOf"] = [self.make_strict(part) for part in value]
@@ -121,10 +122,6 @@ class _Strict:
         made = self.make_strict({**target, **others}, top=top)
         self._inlined.pop()
         return made
-
-    def _is_kept(self, word: str, value: object) -> bool:
-        bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
-        return word in _KEPT or (bound and self._bounds)
 
     def _close(self, schema: JSONMapping) -> JSONObject:
         """An object with all of its fields required. A field that may be absent may be null instead."""

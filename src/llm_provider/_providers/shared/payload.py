@@ -83,11 +83,6 @@ def merge(payload: JSONObject, extra: JSONMapping) -> JSONObject:
     """`payload` with `extra_body` merged in, level by level; the user's value wins.
 
     Tools are added to those of the payload, which the call's own `tools` are.
-
-    >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
-    {'a': {'b': 1, 'd': 3}, 'c': 2}
-    >>> merge({"tools": [{"name": "a"}]}, {"tools": [{"name": "a"}, {"name": "b"}]})
-    {'tools': [{'name': 'a'}, {'name': 'b'}]}
     """
     merged = dict(payload)
     for name, value in extra.items():
