@@ -302,4 +302,3 @@ ACCEPTS: Accepts = {
     "user": lambda draft, user: draft.labels.update(metadata={"user_id": user}),
     "metadata": _write_metadata,
 }
-"""Parameter → the field of the payload, or the function that writes it."""

@@ -33,21 +33,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def resource(model: str) -> str:
-    """A model's name as the API has it.
-
-    >>> resource("gemini-3.8-flash"), resource("tunedModels/mine")
-    ('models/gemini-3.8-flash', 'tunedModels/mine')
-    """
+    """A model's name as the API has it."""
     return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
 
 
 def operation(target: Target, action: str) -> str:
-    """The address of one of a model's methods, below the server's.
-
-    >>> from llm_provider._requests.routing import resolve
-    >>> operation(resolve("gemini-3.8-flash"), "generateContent")
-    'v1/models/gemini-3.8-flash:generateContent'
-    """
+    """The address of one of a model's methods, below the server's."""
     if target.route.cloud is not None:
         return f"{target.route.cloud.operation.format(model=target.model)}:{action}"
     version = choose_version(target.base_url) or family_of(target.model).version
@@ -241,4 +232,3 @@ ACCEPTS: Accepts = {
     "safety_settings": "safetySettings",
     "service_tier": _write_service_tier,
 }
-"""Parameter → the field of the payload, or the function that writes it."""

@@ -266,10 +266,7 @@ def _original_parts(
     message: Message, calls: list[JSONObject]
 ) -> tuple[list[JSONObject], list[JSONObject]] | None:
     """The parts of the answer that a message came from, and their calls; None if it was edited since."""
-    kept = message.get("provider_specific_fields")
-    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
-        return None
-    parts, content = kept.get("content"), message.get("content")
+    parts, content = earlier_answers.own_content(message, PROVIDER), message.get("content")
     if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
         return None
     try:

@@ -42,11 +42,7 @@ def is_call(item: JSONMapping) -> bool:
 
 
 def is_blank(item: JSONMapping) -> bool:
-    """Whether an item has the type of a call, and neither a name nor arguments.
-
-    >>> is_blank({"type": "function_call", "name": "", "arguments": ""}), is_blank({"type": "message"})
-    (True, False)
-    """
+    """Whether an item has the type of a call, and neither a name nor arguments."""
     return str(item.get("type")) in STREAMED and not (
         item.get("name") or item.get("arguments") or item.get("input")
     )

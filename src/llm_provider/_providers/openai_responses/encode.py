@@ -92,4 +92,3 @@ ACCEPTS: Accepts = {
     "allowed_tools": _write_allowed_tools,
     "verbosity": "text.verbosity",
 }  # fmt: skip
-"""Parameter → the field of the payload, or the function that writes it."""

@@ -45,12 +45,14 @@ def warn_of_empty_turn(provider: str) -> None:
     _warn("an earlier answer is empty", provider)
 
 
-def content_of(message: Message) -> Any:
-    """The content of an answer, or the transcript of one that was spoken.
+def own_content(message: Message, provider: str) -> Any:
+    """What a provider's answer held in its own form, as the message of the answer keeps it; else None."""
+    kept = message.get("provider_specific_fields")
+    return kept.get("content") if isinstance(kept, Mapping) and kept.get("provider") == provider else None
 
-    >>> content_of({"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}})
-    'Hello'
-    """
+
+def content_of(message: Message) -> Any:
+    """The content of an answer, or the transcript of one that was spoken."""
     content, audio = message.get("content"), message.get("audio")
     if content or not isinstance(audio, Mapping):
         return content

@@ -41,10 +41,6 @@ def meaning_of(message: str) -> type[LLMError] | None:
 
     Some providers answer 400 to everything, or report such a failure with status 200. Only the beginning of
     the message counts, because it may quote words of the user further on.
-
-    >>> [meaning_of(text).__name__ for text in ("Invalid API key: sk-1", "Model not found: grok-9")]
-    ['AuthenticationError', 'NotFoundError']
-    >>> meaning_of("messages[0]: Model not found is no text for an image")
     """
     return next((kind for pattern, kind in _MEANINGS if pattern.match(message)), None)
 

@@ -47,12 +47,7 @@ _FUNCTION_NAMES = {
 
 
 def with_named_tools(request: Request, provider: str) -> Request:
-    """The request with the provider's forms of the tools that are given by name, or in Anthropic's form.
-
-    >>> request = Request.build("gemini-3.8-flash", "Hi", {"tools": ["web_search"]})
-    >>> with_named_tools(request, "gemini").tools
-    ({'google_search': {}},)
-    """
+    """The request with the provider's forms of the tools that are given by name, or in Anthropic's form."""
     tools: tuple[Any, ...] = request.tools or ()
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request

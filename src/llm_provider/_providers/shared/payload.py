@@ -65,12 +65,7 @@ def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
 def refuse(
     parameter: str, request: Request | EmbedRequest, remedy: str, *, provider: str
 ) -> UnsupportedParameterError:
-    """The error for a parameter that a model does not accept.
-
-    >>> request = Request.build("claude-opus-5-5", "Hi", {})
-    >>> print(refuse("seed", request, "leave it out", provider="anthropic"))
-    claude-opus-5-5 does not accept seed: leave it out [anthropic, claude-opus-5-5]
-    """
+    """The error for a parameter that a model does not accept."""
     return UnsupportedParameterError(
         f"{request.model} does not accept {parameter}: {remedy}",
         parameter=parameter,

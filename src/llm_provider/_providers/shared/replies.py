@@ -96,11 +96,7 @@ def join_steps(steps: Iterable[Step]) -> Step:
 
 
 def number_step(step: Step, index: int) -> Step:
-    """A step of a stream of several samples, with the number of its sample.
-
-    >>> number_step("Hi", 1)
-    Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
-    """
+    """A step of a stream of several samples, with the number of its sample."""
     delta = delta_of(step)
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
 
