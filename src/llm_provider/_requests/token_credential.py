@@ -235,10 +235,7 @@ forks.reset_in_child(_CREDENTIALS, TokenCredential.reset)
 
 
 def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
-    """The credential of the user's function, named `where`, which returns a token.
-
-    A coroutine function runs on the event loop of the requests.
-    """
+    """The credential of the user's function `where`. A coroutine function runs on the requests' loop."""
 
     async def finish(result: Any) -> Any:
         return await result

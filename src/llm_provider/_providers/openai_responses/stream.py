@@ -28,10 +28,7 @@ _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
 class Assembler:
-    """Reads a stream of response events in the order of their numbers. The last one has the whole response.
-
-    Text that only this event has becomes a delta too.
-    """
+    """Reads response events in the order of their numbers. Text of the last one alone becomes a delta too."""
 
     def __init__(self) -> None:
         self._response: JSONObject | None = None

@@ -343,10 +343,7 @@ def failure_headers(error: BaseException) -> dict[str, str]:
 
 
 def error_in(body: JSONMapping, answer: str) -> LLMError | None:
-    """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
-
-    `answer` is the field that every answer has, and no failure.
-    """
+    """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
     return _failure_of(body) if reports_error(body, answer) else None
 
 

@@ -75,10 +75,7 @@ def refuse(
 
 
 def merge(payload: JSONObject, extra: JSONMapping) -> JSONObject:
-    """`payload` with `extra_body` merged in, level by level; the user's value wins.
-
-    Tools are added to those of the payload, which the call's own `tools` are.
-    """
+    """`payload` with `extra_body` merged in, level by level. The user's value wins, and tools are added."""
     merged = dict(payload)
     for name, value in extra.items():
         present = merged.get(name)

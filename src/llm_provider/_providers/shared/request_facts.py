@@ -65,10 +65,7 @@ class RequestFacts(NamedTuple):
 
 
 class Conversation:
-    """Collects the texts and media of a conversation: lists of messages, single ones, and None for nothing.
-
-    `labels` are fields whose texts no model is shown.
-    """
+    """Collects texts and media of messages, or lists of them. `labels` are fields that no model is shown."""
 
     __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
 

@@ -211,10 +211,7 @@ def without_cost(usage: Any) -> Any:
 
 
 def _amount(value: Any, *, free: bool = False) -> Decimal | None:
-    """A number of USD or ticks; None for anything else.
-
-    Many servers write 0 where they compute no cost, so 0 is believed only where `free` says so.
-    """
+    """A number of USD or ticks, else None. Many servers write 0 for no figure: only `free` believes it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     # NaN is in no range.

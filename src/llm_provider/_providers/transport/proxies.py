@@ -16,10 +16,7 @@ _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 
 def choose_client(transport: str) -> str:
-    """The transport itself, or "http1" in the place of "aiohttp", which knows no ALL_PROXY, for proxies.
-
-    Those that `check_proxy` refuses count as none.
-    """
+    """The transport, or "http1" for "aiohttp", which knows no ALL_PROXY, if there is a proxy that works."""
     needs_proxy = any(_problem(url, "aiohttp") is None for url in _proxies().values())
     return "http1" if transport == "aiohttp" and needs_proxy else transport
 
