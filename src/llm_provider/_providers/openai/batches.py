@@ -70,7 +70,8 @@ class OpenAIBatches:
         return _remote(await self._client.batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[shared.RemoteBatch]:
-        async for batch in self._client.batches.list(limit=_PAGE):
+        first = await self._client.batches.list(limit=_PAGE)
+        async for batch in shared.batches_on(first.iter_pages()):
             yield _remote(batch)
 
     async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
