@@ -261,7 +261,7 @@ def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[s
 
 
 async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days: int) -> list[Any]:
-    """The pages of reports, of which each has a day or more."""
+    """The pages of reports. Each has one day or more, so there are no more pages than days."""
     from .._calls.sending.attempt import send_with_retries
     from .._providers import registry
     from .._providers.shared.files import close_clients
