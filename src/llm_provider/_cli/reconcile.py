@@ -163,9 +163,9 @@ def run_reconcile(
 def _leave_out_untold(rows: list[Row]) -> list[Row]:
     """The rows without those of days that OpenRouter cannot report, with a warning."""
     now = datetime.fromtimestamp(clock.time(), UTC)
-    told = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
-    told |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
-    kept = [row for row in rows if row.name.provider != "openrouter" or row.name.day in told]
+    reported = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
+    reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
+    kept = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
     if untold := len(rows) - len(kept):
         say("warning", f"{untold} rows are not compared: OpenRouter reports the last 30 days that have ended")
     return kept
