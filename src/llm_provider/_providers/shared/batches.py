@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..._errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import Credential
@@ -141,10 +141,7 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
 
 
 def explain_unreached(word: str) -> LLMError | None:
-    """The error of a row that was not reached before its batch expired or was cancelled, as a word says.
-
-    Such a row costs nothing. None for other words.
-    """
+    """The error of a row that its batch did not reach, as a word says; else None. It costs nothing."""
     if "cancel" in word:
         what = "the batch was cancelled before the provider reached this row"
         return ProviderError(what, code="batch_cancelled")
@@ -167,6 +164,16 @@ def id_of(reply: object, name: str = "id") -> str:
         return identifier
     # What it was asked to make may exist.
     raise APIResponseValidationError("the answer has no id of a batch or a file")
+
+
+async def batches_on(pages: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """The batches of a list. A page that is none, such as {}, does not prove that a batch does not exist."""
+    async for page in pages:
+        batches = getattr(page, "data", None)
+        if not isinstance(batches, list) or (page.has_more and not batches):
+            raise APIResponseValidationError("the answer is no list of batches")
+        for batch in batches:
+            yield batch
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
