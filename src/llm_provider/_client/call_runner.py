@@ -201,7 +201,7 @@ class CallRunner:
             return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
         def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
-            return event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel)
+            return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
         return make
 

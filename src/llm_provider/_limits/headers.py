@@ -130,8 +130,6 @@ class Level(Stored):
     `used` is what the limit has counted for all requests sent, and `amount` that of the next one.
     """
 
-    __slots__ = ("_at", "_most", "_rate", "_remaining", "_used")
-
     FIELDS: ClassVar = {
         "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive,
     }  # fmt: skip

@@ -80,11 +80,6 @@ def note_outage(error: LLMError, down_since: float, most: float) -> None:
 class Outage:
     """Whether one scope is down."""
 
-    __slots__ = (
-        "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
-        "_probe", "_try_at", "cause", "down_since", "longest_interval", "ramp", "watches",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.watches: bool = False
         """Whether the state is another one than up. Otherwise the other methods need not be called."""

@@ -84,8 +84,6 @@ class RetryBudget:
     a tenth more requests than calls, however many retries each call may use.
     """
 
-    __slots__ = ("_at", "_tenths")
-
     def __init__(self) -> None:
         self._tenths: float = _FIRST_RETRIES * _ANSWERS_PER_RETRY
         """Tenths of retries; below 0 while earlier retries wait for theirs."""

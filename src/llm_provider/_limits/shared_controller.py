@@ -16,8 +16,6 @@ for others once a second.
 | a program is run again within ten minutes | its first refusal gives it the learnt state |
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

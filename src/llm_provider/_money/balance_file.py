@@ -251,18 +251,8 @@ class BalanceFile:
     @contextlib.contextmanager
     def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
         """`open`, from a thread that may wait some seconds for other processes."""
-        deadline = clock.monotonic() + seconds
-        while True:
-            with contextlib.ExitStack() as stack:
-                try:
-                    transaction = stack.enter_context(self.open())
-                except BusyError:
-                    if clock.monotonic() > deadline:
-                        raise
-                else:
-                    yield transaction
-                    return
-            clock.sleep(0.002)
+        with contextlib.ExitStack() as stack:
+            yield self._try_for(seconds, lambda: stack.enter_context(self.open()))
 
     @property
     def is_behind(self) -> bool:

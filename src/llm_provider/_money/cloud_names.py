@@ -7,8 +7,6 @@ stands for the regions whose prices are the same. docs/prices.md has the rules.
 Only names of clouds load this module, because its patterns take a millisecond to compile.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -124,8 +124,6 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
-    __slots__ = ("_file", "_hosts", "_in_effect", "_models")
-
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.

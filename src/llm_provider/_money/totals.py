@@ -130,8 +130,6 @@ class RowSums:
 class Timeline:
     """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
-    __slots__ = ("_buckets", "_most", "width")
-
     def __init__(self, most: int = _MOST_BUCKETS) -> None:
         self._most = most
         self._buckets: dict[int, dict[str, Decimal]] = {}
@@ -166,8 +164,6 @@ class Totals:
 
     Postings are queued and added up together. Those of a forked child begin at zero.
     """
-
-    __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")
 
     def __init__(self) -> None:
         self.clear()

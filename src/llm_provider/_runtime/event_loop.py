@@ -49,8 +49,6 @@ class Inbox:
     Waking a loop takes a system call and a change of threads, which take longer than most functions.
     """
 
-    __slots__ = ("_posted", "_woken", "loop")
-
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._posted: deque[_Task] = deque()

@@ -1,7 +1,5 @@
 """The second level of a cache as the user names it: a URL, or an object with five methods."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 from collections.abc import Iterable, Mapping, Sequence

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import islice
 
 from ..._errors import RequestError
@@ -129,8 +130,6 @@ class TwoLevelCache(ResponseCache):
 
     def stats(self) -> CacheStatistics:
         """The use of both levels in this process, and their sizes."""
-        from dataclasses import replace
-
         return replace(super().stats(), second_level=self._access.statistics())
 
     def push(self) -> Imported:

@@ -1,7 +1,5 @@
 """Explains a cache miss: finds the nearest stored question and its differences. Without I/O."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -14,6 +14,7 @@ import contextlib
 import heapq
 import os
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -303,8 +304,6 @@ class Store:
 
     def _build(self, target: Path, folders: list[Path]) -> None:
         """Create `target` with a new database in each of `folders`, which are it or are inside it."""
-        import shutil
-
         from ..._runtime import randomness  # a hit does not load it
 
         build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
@@ -405,8 +404,6 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
 
 def _sweep(directory: Path) -> None:
     """Remove the folders of processes that were killed while they created a cache."""
-    import shutil
-
     for left in directory.glob("new-*"):
         with contextlib.suppress(OSError), _hold_lock(left, wait=False):
             if clock.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:

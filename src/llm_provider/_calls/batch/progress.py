@@ -28,8 +28,6 @@ _LINE_EVERY = 60.0
 class Sums:
     """The results of some calls: how many were cached or failed, and their cost in USD."""
 
-    __slots__ = ("cached", "cost", "failed", "unknown")
-
     def __init__(self) -> None:
         self.cached = self.failed = self.unknown = 0
         self.cost = 0.0

@@ -43,11 +43,6 @@ class Template:
     `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
-    __slots__ = (
-        "_asked_alike", "_before", "_called_alike", "_head", "_message", "_path", "_prefix", "_room",
-        "_suffix", "_tail", "call",
-    )  # fmt: skip
-
     def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may come before the prompt.

@@ -231,7 +231,7 @@ class _Turns:
             passed_over=self._list_before(number),
         )
         began, engine = clock.perf_counter(), self._engine
-        work = engine.run(each) if self._emit is None else engine.stream(each, self._show)
+        work = engine.run(each, None if self._emit is None else self._show)
         call.sent.parts += (each.sent,)
         self._last_tries[number] = each.sent, began
         try:

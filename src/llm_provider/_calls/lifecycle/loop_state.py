@@ -17,8 +17,6 @@ from .single_flight import Flights
 class LoopState:
     """The flights and the sender of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("batches", "flights", "loop", "remembered", "sender", "to_close")
-
     def __init__(
         self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
     ) -> None:

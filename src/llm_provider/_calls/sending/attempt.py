@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import orjson
 
 from ..._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from ..._limits import retry
 from ..._limits.timeouts import Timeouts
-from ..._providers.protocol import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
+from ..._providers.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
 from ..._providers.shared.errors import failure_headers
 from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
@@ -25,11 +26,6 @@ from ..._runtime.threads import result_in_thread
 from ..._types.messages import Step
 from ..._types.usage import Usage
 from ..call import Call, Emit, Sample, delta_of_choice
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from ..._providers.protocol import Adapter
 
 
 class Attempt:

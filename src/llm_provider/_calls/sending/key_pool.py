@@ -25,8 +25,6 @@ second, and its calls go on at another one at once. A prompt goes to the server 
 that is busier than the others by half. Calls that wait do so in one queue for all servers (`server_scope`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
@@ -47,6 +45,7 @@ from ..._errors import (
     QuotaExceededError,
     RateLimitError,
 )
+from ..._limits.concurrency import Concurrency
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
@@ -73,8 +72,6 @@ _USED_LAST_AFTER_OUTAGE = 1.0
 
 class Account:
     """The keys that a provider limits and bills as one account. All models of a server share this object."""
-
-    __slots__ = ("identity", "keys", "secrets")
 
     def __init__(self, keys: Sequence[Credential]) -> None:
         self.identity = keys[0].identity
@@ -228,22 +225,20 @@ class KeySelection:
 
     def acquire(
         self,
-        max_in_flight: int,
+        limit: Concurrency,
         *,
         tokens: float = 1.0,
-        at_once: int = 0,
         first: bool = False,
         patience: Patience | None = None,
     ) -> Coroutine[Any, Any, Ticket]:
         """Wait as `Scope.acquire` does. Then `scope` and `key` are those of the account that is free."""
         if self._pool.has_one_key:
-            return self.scope.acquire(
-                max_in_flight, tokens=tokens, at_once=at_once, first=first, patience=patience
-            )
-        return self._acquire_any(max_in_flight, tokens, at_once, first, patience)
+            most, at_once = limit
+            return self.scope.acquire(most, tokens=tokens, at_once=at_once, first=first, patience=patience)
+        return self._acquire_any(limit, tokens, first, patience)
 
     async def _acquire_any(
-        self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
+        self, limit: Concurrency, tokens: float, first: bool, patience: Patience | None
     ) -> Ticket:
         """Wait for the first of several keys."""
         servers = self._pool.servers
@@ -256,11 +251,11 @@ class KeySelection:
             preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
             for pooled in self._sort(accounts):
-                ticket = pooled.scope.start(max_in_flight, tokens, at_once)
+                ticket = pooled.scope.start(limit.most, tokens, limit.at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
             granted = asyncio.get_running_loop().create_future()
-            waiting = granted, tokens, max_in_flight, at_once, patience
+            waiting = granted, tokens, *limit, patience
             if servers is None:
                 self._slot_request = SlotRequest(*waiting)
             else:

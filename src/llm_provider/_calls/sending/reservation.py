@@ -60,13 +60,8 @@ class BudgetedRequest:
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.
             budget.check(self._amount)
-        acquire = functools.partial(
-            selection.acquire,
-            self._call.concurrency.most,
-            tokens=tokens,
-            at_once=self._call.concurrency.at_once,
-            patience=self._call.patience,
-        )
+        limit, patience = self._call.concurrency, self._call.patience
+        acquire = functools.partial(selection.acquire, limit, tokens=tokens, patience=patience)
         ticket = await acquire(first=first)
         try:
             held = reserve_now(self._budgets, self._amount)

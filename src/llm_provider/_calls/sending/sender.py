@@ -261,11 +261,7 @@ class _Sending:
             )
         else:
             self.ticket = await selection.acquire(
-                call.concurrency.most,
-                tokens=self.tokens,
-                at_once=call.concurrency.at_once,
-                first=first,
-                patience=call.patience,
+                call.concurrency, tokens=self.tokens, first=first, patience=call.patience
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.

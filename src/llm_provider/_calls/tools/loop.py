@@ -87,7 +87,7 @@ class Rounds:
         if stored is None:
             stored = await engine.lookup_soon(call)
         if stored is None:
-            work = engine.run(call) if emit is None else engine.stream(call, emit)
+            work = engine.run(call, emit)
             self._sent.parts += (call.sent,)
             try:
                 return await event_loop.run(work, engine.cancel)
