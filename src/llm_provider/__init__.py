@@ -98,9 +98,8 @@ if TYPE_CHECKING:
     from ._limits.shared_controller import SharedControllerWarning
     from ._limits.timeouts import Timeouts
     from ._money.budget import Budget
-    from ._money.ledger import Ledger
+    from ._money.ledger import Ledger, LedgerRow
     from ._money.ledger_file import LedgerWarning
-    from ._money.ledger_rows import LedgerRow
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
@@ -168,7 +167,7 @@ _HOMES = (
     "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
-    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
+    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",

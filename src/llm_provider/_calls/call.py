@@ -45,7 +45,6 @@ Emit: TypeAlias = Callable[[list[Step]], None]
 
 
 def delta_of_choice(choice: Choice, index: int) -> Delta:
-    """All of a sample as one delta."""
     calls = tuple(
         ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
         for position, call in enumerate(choice.tool_calls)

@@ -72,7 +72,6 @@ def observe_attempt(
     failure: FailedAttempt | None = None,
     retry_in: float | None = None,
 ) -> None:
-    """Observe the end of a request."""
     if call.watch is not None:
         call.watch.note_attempt(EndedAttempt(number, waited, seconds, failure, retry_in))
 

@@ -67,7 +67,7 @@ behind it. Times are of the machine's monotonic clock, which all processes share
 
 
 class FileTransaction:
-    """A `BalanceTransaction` on a file; `write` saves the balance."""
+    """A transaction on a file; `write` saves the balance."""
 
     def __init__(self, connection: sqlite3.Connection, store: BalanceFile) -> None:
         self._connection = connection
@@ -164,7 +164,7 @@ class FileTransaction:
 
 
 class BalanceFile:
-    """A `BalanceStore` in a file; one for each `Budget`. `RequestError` says why a file cannot be used.
+    """The store in a file; one for each `Budget`. `RequestError` says why a file cannot be used.
 
     SQLite's own files while it is open, and a directory of leases, lie beside it. The path is absolute.
     """
@@ -335,7 +335,6 @@ class BalanceFile:
         self.disconnect()
 
     def after_fork(self) -> None:
-        """Go on in the parent."""
         self._lock.release()
 
     def start_anew(self) -> None:

@@ -38,6 +38,7 @@ from collections import deque
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
@@ -46,7 +47,10 @@ from .._runtime.exact_decimal import exact, total
 from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
 from .._words import format_usd
-from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
+from .balance import Balance, BusyError, MemoryBalance
+
+if TYPE_CHECKING:
+    from .balance_file import BalanceFile, FileTransaction
 
 _PAUSES = (0.002, 0.5)
 """Shortest and longest pause, in seconds, between two polls of a file that other processes write."""
@@ -145,7 +149,7 @@ class Budget:
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self._store: BalanceStore = MemoryBalance()
+        self._store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
             from .balance_file import BalanceFile
 
@@ -289,7 +293,6 @@ class Budget:
             self._serve_queue()
 
     def forget_waiting(self) -> None:
-        """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
 
@@ -329,7 +332,9 @@ class Budget:
                 # A full disk may have room again, and other processes wait for what has ended here.
                 self._serve_queue_in(_PAUSES[1])
 
-    def _try_to_claim(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
+    def _try_to_claim(
+        self, transaction: MemoryBalance | FileTransaction, amount: Decimal
+    ) -> int | LLMError | None:
         """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
         balance = transaction.balance
         if not self._can_fit(balance, amount):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .._types.usage import Usage
-    from .ledger_rows import LedgerRow
+    from .ledger import LedgerRow
 
 
 def _format_unknown(row: LedgerRow) -> str:
@@ -130,7 +130,6 @@ class LedgerFigure(Figure):
 
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
-    """Draw the figure of `Ledger.plot`."""
     dates = import_optional("matplotlib.dates", _INSTALL)
     # Without pyplot, which would choose a display and keep every figure alive.
     figure = LedgerFigure(figsize=(11, 4), layout="constrained")

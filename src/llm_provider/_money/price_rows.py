@@ -200,7 +200,6 @@ def _cells(line: str) -> Sequence[str]:
 
 
 def _text(value: object) -> str:
-    """A value as the text of a cell."""
     from decimal import Decimal
 
     if value is None:

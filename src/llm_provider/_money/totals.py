@@ -170,7 +170,6 @@ class Totals:
         _all_totals.add(self)
 
     def clear(self) -> None:
-        """Begin at zero."""
         # Reentrant: a signal handler may read totals to which its own thread is just adding.
         self._adding = threading.RLock()
         self._pending: deque[Posting] = deque()

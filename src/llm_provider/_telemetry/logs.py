@@ -40,11 +40,9 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
     @property
     def stream(self) -> TextIO:  # type: ignore[override]  # the base class has an attribute
-        """The present standard error."""
         return sys.stderr
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
         others = logging.getLogger().handlers
         if sys.stderr is not None and all(
             getattr(other, "stream", None) is not sys.stderr for other in others
@@ -94,7 +92,6 @@ def log_call(
 
 
 def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
-    """Log the end of a request at DEBUG."""
     failure = attempt.failure
     fields = {
         "model": call.model_as_given,

@@ -209,7 +209,6 @@ class Watch:
         """None for a call that is not sent."""
 
     def note_attempt(self, attempt: EndedAttempt) -> None:
-        """Note a request that has ended."""
         call, observer, failure = self.call, self.observer, attempt.failure
         if call is None:
             return

@@ -28,7 +28,6 @@ _NUMBERS = MappingProxyType({name: number for number, name in errno.errorcode.it
 
 
 def reason(error: BaseException) -> str:
-    """The reason of a failure."""
     if isinstance(error, APIConnectionError):
         return _of_connection(error)
     if isinstance(error, APITimeoutError):

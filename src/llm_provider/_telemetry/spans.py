@@ -198,7 +198,6 @@ class Spans:
 
 @functools.cache
 def version() -> str:
-    """The version of this package."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)
 
 
@@ -242,7 +241,6 @@ def _describe_request(call: ObservedCall) -> JSONObject:
 
 
 def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> JSONObject:
-    """The attributes of the end of a call."""
     attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens

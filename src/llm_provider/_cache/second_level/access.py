@@ -277,7 +277,6 @@ class SecondLevelAccess:
             self._take(name, again=True)
 
     def statistics(self) -> SecondLevelStatistics:
-        """The use so far, and the figures of the store."""
         figures: Mapping[str, object] = {}
         if not self._read_fails:
             try:

@@ -211,7 +211,6 @@ def _in_event_loop() -> bool:
 
 
 def _row(key: str, value: bytes) -> Row:
-    """The row of a value in the local store."""
     return key, value, tag_of(decode_question(key, value))
 
 

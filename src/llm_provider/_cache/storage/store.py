@@ -150,7 +150,6 @@ class Store:
         return [(key, value) for _, key, value in sorted(rows, reverse=True)]
 
     def count(self) -> int:
-        """The number of entries."""
         readers = self._readers or self._open_for_reading()
         with self._reading:
             return sum(reader.count() for reader in readers)
@@ -192,7 +191,6 @@ class Store:
         return len(rows)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete entries. Raises the first failure."""
         for error in self._change_shards(Writer.delete, {key: key for key in keys}, PATIENCE).values():
             raise error
 

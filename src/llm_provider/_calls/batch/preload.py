@@ -63,10 +63,7 @@ def name_shortage() -> Iterator[None]:
     except OSError as error:
         if error.errno not in SHORTAGES:
             raise
-        too_few = shortage()
-    else:
-        return
-    raise too_few
+        raise shortage() from None
 
 
 def shortage() -> APIConnectionError:

@@ -409,7 +409,6 @@ class Engine:
         return writes
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
-        """All parts from the cache; None if one of them is not stored."""
         stored = await self.find_samples(call, parts)
         return list(stored.values()) if len(stored) == len(parts) else None
 
@@ -463,7 +462,6 @@ class Engine:
             self._state = None
 
     async def close(self) -> None:
-        """Close every connection, on the loop."""
         state, self._state = self._state, None
         if state is not None:
             await state.close()

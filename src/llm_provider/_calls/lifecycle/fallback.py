@@ -257,7 +257,6 @@ class _Turns:
             await asyncio.sleep(max(0.0, min(seconds, left)))
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
-        """The models before one in the list."""
         before = self._call.fallback[:number]
         return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
 

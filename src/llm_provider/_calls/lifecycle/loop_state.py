@@ -32,8 +32,7 @@ class LoopState:
         """Closes what others made for this loop."""
 
     async def close(self) -> None:
-        """Close every connection, on the loop."""
-        self.flights.close()
+        self.flights.leases.close()
         await self.sender.close()
         for close in self.to_close:
             await close()

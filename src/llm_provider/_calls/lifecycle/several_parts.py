@@ -113,7 +113,6 @@ def _part_of(call: Call[T]) -> Call[T]:
 
 
 def note(call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
-    """Note that some parts of a call are answered."""
     if call.answered is not None:
         call.answered.update(zip(parts, samples, strict=False))
 

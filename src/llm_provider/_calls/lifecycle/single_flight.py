@@ -189,11 +189,7 @@ class Flights(Generic[T]):
 
     def under_way(self, keys: Sequence[str]) -> Flight[T] | None:
         """A flight of one of these keys, to follow; None if no call leads one."""
-        for key in keys:
-            flight = self._flights.get(key)
-            if flight is not None:
-                return flight
-        return None
+        return next(filter(None, map(self._flights.get, keys)), None)
 
     def lead(self, keys: Sequence[str], sent: SentRequests) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request, which `sent` counts.
@@ -223,10 +219,6 @@ class Flights(Generic[T]):
             if self._flights.get(key) is flight:
                 del self._flights[key]
         self._led.pop(leader, None)
-
-    def close(self) -> None:
-        """Close the files of the leases. Requests under way continue."""
-        self.leases.close()
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:

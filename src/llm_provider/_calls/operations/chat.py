@@ -72,7 +72,6 @@ class Chat(Operation[Request, Response]):
         return encoded
 
     def parts(self, request: Request) -> Sequence[int]:
-        """The numbers of its samples."""
         return range(request.draw, request.draw + request.n)
 
     def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
@@ -223,7 +222,6 @@ class Chat(Operation[Request, Response]):
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
-        """A response for each sample."""
         return tuple(self.result(call, samples).samples)
 
 

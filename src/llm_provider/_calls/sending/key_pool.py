@@ -137,7 +137,6 @@ class KeyPool:
         """Calls that wait only for the account that served their conversation."""
 
     def first(self) -> PooledAccount:
-        """The first account that has a key."""
         return next(pooled for pooled in self._accounts if pooled.account.keys)
 
     def find_allowed(self) -> list[PooledAccount]:
@@ -240,7 +239,6 @@ class KeySelection:
     async def _acquire_any(
         self, limit: Concurrency, tokens: float, first: bool, patience: Patience | None
     ) -> Ticket:
-        """Wait for the first of several keys."""
         servers = self._pool.servers
         if servers is not None:
             self._beginnings = self._beginnings or digest_beginnings(self._request.messages)
@@ -326,7 +324,6 @@ class KeySelection:
         return any(other.scope.seconds_until_open() <= 0 for other in others)
 
     def record_answer(self) -> None:
-        """Record that the last request was answered."""
         self._pooled.scope.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)
@@ -366,7 +363,6 @@ class KeySelection:
         return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
 
     async def _wait_for_grant(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
-        """Wait for the first account that grants a slot."""
         slot_request, timer = self._slot_request, None
         if for_one:
             self._pool.waiting_for_one.add(self)

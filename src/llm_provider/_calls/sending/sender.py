@@ -162,11 +162,9 @@ class Sender:
         return self._uploads
 
     def statistics(self) -> list[ScopeStatistics]:
-        """The state of the rate control of each scope in use."""
         return self._limiter.statistics()
 
     async def close(self) -> None:
-        """Close every connection."""
         self._shared.close()
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as below
