@@ -398,17 +398,18 @@ async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservatio
 def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation] | None:
     """`reserve` if that is possible without waiting; else None."""
     held: list[Reservation] = []
+    complete = False
     try:
         for budget in _in_order(budgets):
             reservation = budget.reserve_now(amount)
             if reservation is None:
-                release(held)
                 return None
             held.append(reservation)
-    except BaseException:
-        release(held)
-        raise
-    return held
+        complete = True
+        return held
+    finally:
+        if not complete:
+            release(held)
 
 
 def release(reservations: Iterable[Reservation]) -> None:
