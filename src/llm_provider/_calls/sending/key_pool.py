@@ -35,16 +35,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..._errors import (
-    APIResponseValidationError,
-    AuthenticationError,
-    LLMError,
-    MissingAPIKeyError,
-    NotFoundError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RateLimitError,
-)
+from ... import _errors as errors
 from ..._limits.concurrency import Concurrency
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
@@ -282,26 +273,28 @@ class KeySelection:
         """Wait for every candidate from now on, not only for the account of the conversation."""
         self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
 
-    def record_failure(self, error: LLMError) -> bool:
+    def record_failure(self, error: errors.LLMError) -> bool:
         """Record the failure of the last request. True if another key may serve the call at once."""
         pool, pooled = self._pool, self._pooled
-        if isinstance(error, AuthenticationError):
+        if isinstance(error, errors.AuthenticationError):
             pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")
-        elif isinstance(error, QuotaExceededError):
+        elif isinstance(error, errors.QuotaExceededError):
             pool.retire(pooled, pooled.account.keys, "has no quota left")
-        elif isinstance(error, (PermissionDeniedError, NotFoundError)):
+        elif isinstance(error, (errors.PermissionDeniedError, errors.NotFoundError)):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
             self._denied_by += (pooled,)
-        elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+        elif isinstance(error, errors.RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
-        elif pool.servers is not None and (is_outage(error) or isinstance(error, APIResponseValidationError)):
+        elif pool.servers is not None and (
+            is_outage(error) or isinstance(error, errors.APIResponseValidationError)
+        ):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
-        elif isinstance(error, RateLimitError) and self._has_open_account():
+        elif isinstance(error, errors.RateLimitError) and self._has_open_account():
             self._refused_by += (pooled,)
             return True
         else:
             return False
-        if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
+        if not isinstance(error, errors.AuthenticationError) or self.key in pooled.account.keys:
             # After a retired key, the account may have other keys to try.
             self._tried += (pooled,)
         if pool.candidates(self._tried):
@@ -420,7 +413,7 @@ class KeyPools:
     def _single_key(self, target: Target) -> Credential:
         try:
             return find_key(target, self._env_file)
-        except MissingAPIKeyError:
+        except errors.MissingAPIKeyError:
             # A notebook may set the variable now, perhaps to a list.
             self._listed.pop(target.provider, None)
             raise

@@ -35,7 +35,6 @@ from ..._settings import Settings
 from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
-from ..._types.usage import Usage
 from ..call import Call, Emit, Sample
 from ..observation import observe_attempt
 from ..sent_requests import cost_of
@@ -319,7 +318,9 @@ class _Sending:
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self.queue), self.call.sent
         sample.answer.origin = read_origin(self.call.target, self.headers)
-        self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
+        usage = sample.answer.usage
+        tokens = None if usage is None else count_charged_tokens(self.call.target.provider, usage)
+        self.selection.scope.record_end(self.ticket, None, tokens=tokens)
         sent.end()
         cost = self.sender.recorder.record_answer(
             self.call, sample, self.parts, self._bound, self.selection.key.identity
@@ -413,10 +414,6 @@ class _Sending:
                 self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
         if self.call.watch is not None:
             observe_attempt(self.call, number, failure.waited, failure.seconds, failure, delay)
-
-    def _count_charged(self, usage: Usage | None) -> float | None:
-        """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
-        return None if usage is None else count_charged_tokens(self.call.target.provider, usage)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)
