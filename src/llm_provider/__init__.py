@@ -98,8 +98,9 @@ if TYPE_CHECKING:
     from ._limits.shared_controller import SharedControllerWarning
     from ._limits.timeouts import Timeouts
     from ._money.budget import Budget
-    from ._money.ledger import Ledger, LedgerRow
+    from ._money.ledger import Ledger
     from ._money.ledger_file import LedgerWarning
+    from ._money.ledger_rows import LedgerRow
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
@@ -167,7 +168,7 @@ _HOMES = (
     "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
-    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_file",
+    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
@@ -202,37 +203,22 @@ def _warn_of_the_other_distribution() -> None:
 _warn_of_the_other_distribution()
 
 
-def _wait_for_imports() -> None:
-    from ._runtime.forks import wait_for_imports
+def _import_when_called(module: str, name: str) -> _Any:
+    """A function of another module, which its first call imports."""
 
-    wait_for_imports()
+    def call(*arguments: _Any) -> _Any:
+        return getattr(_import_module(f"{__name__}.{module}"), name)(*arguments)
 
-
-def _read_raw(name: str, provider: str, reply: _Any) -> _Any:
-    from ._providers.shared.rich_content import read
-
-    return read(name, provider, reply)
+    return call
 
 
-def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
-    from ._providers.shared.served_by import read_served_by
-
-    return read_served_by(provider, reply, origin)
-
-
-def _export(*arguments: _Any) -> _Any:
-    from ._client.evidence import export_results
-
-    return export_results(*arguments)
-
-
-_raw_reader.export = _export
-_raw_reader.read = _read_raw
-_raw_reader.read_served_by = _read_served_by
+_raw_reader.export = _import_when_called("_client.evidence", "export_results")
+_raw_reader.read = _import_when_called("_providers.shared.rich_content", "read")
+_raw_reader.read_served_by = _import_when_called("_providers.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.
-    _os.register_at_fork(before=_wait_for_imports)
+    _os.register_at_fork(before=_import_when_called("_runtime.forks", "wait_for_imports"))
 
 
 def __getattr__(name: str) -> object:

@@ -44,12 +44,8 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
         except RequestError as error:
             message = str(error).replace(", True or False", "").removeprefix("cache")
             message = message.removeprefix(": ").removeprefix(" ")
-            kind = type(error)
-            raise kind(
-                f"LLM_PROVIDER_CACHE {message}"
-                if message[:5] == "must "
-                else f"LLM_PROVIDER_CACHE: {message}"
-            ) from None
+            colon = "" if message.startswith("must ") else ":"
+            raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
     # Imported here because most clients have one level.

@@ -4,11 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from llm_provider import Ledger, LedgerRow, RequestError, Usage
-from llm_provider._money.ledger import row_of
-from llm_provider._money.totals import COUNTS, Key, Posting, Totals
-
-ALL = Key("", "", "", "")
+from llm_provider import Ledger, RequestError, Usage
+from llm_provider._money.totals import Key, Posting, Totals
 
 
 def test_the_sums_of_all_rows(ledger: Ledger) -> None:
@@ -41,19 +38,3 @@ def test_a_ledger_goes_on_counting_and_one_request_without_a_bound_leaves_the_su
     assert ledger.unknown == 2
     assert ledger.unknown_at_most is None
     assert [row.unknown_at_most for row in ledger.rows()] == [None, Decimal("0.5"), 0]
-
-
-def test_a_row_of_nothing_is_zero() -> None:
-    row = row_of(ALL, [])
-    assert (row.requests, row.usage, row.spent, row.unknown_at_most) == (0, Usage(), 0, 0)
-    assert isinstance(row.spent, Decimal)
-
-
-def test_as_a_dict_it_has_every_field_with_the_counts_one_by_one(ledger: Ledger) -> None:
-    (_, sol) = ledger.rows()
-    values = sol.as_dict()
-    fields = [name for name in LedgerRow.__dataclass_fields__ if name != "usage"]
-    assert set(values) == {*fields, *COUNTS}
-    assert set(sol.dollars()) == {"spent", "wasted", "saved", "unknown_at_most"}
-    assert (values["tag"], values["requests"], values["spent"]) == ("ablation", 3, Decimal("0.0162"))
-    assert Usage(**{name: values[name] for name in COUNTS}) == sol.usage

@@ -85,10 +85,10 @@ class ResponseCache:
         shared: bool | None = None,
     ) -> None:
         self._directory = directory
-        if shared is None and (shared := bool(os.environ.get("LLM_PROVIDER_CACHE_SHARED"))):
-            from .storage.sharing import read_shared_variable
+        if shared is None and os.environ.get("LLM_PROVIDER_CACHE_SHARED"):
+            from .._telemetry.telemetry import switch
 
-            shared = read_shared_variable()
+            shared = switch("LLM_PROVIDER_CACHE_SHARED")
         self._shared = bool(shared)
         self._patience = patience
         self._saved = saved

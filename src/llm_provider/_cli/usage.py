@@ -12,7 +12,7 @@ import click
 import orjson
 
 from .._errors import RequestError
-from .._money.ledger import Ledger, LedgerRow
+from .._money.ledger_rows import LedgerRow
 from .._money.totals import Posting, Totals
 from .._runtime.exact_decimal import total
 from .._types.served_by import FIELDS
@@ -56,6 +56,8 @@ _NO_TIME = 0.0
 @click.option("--json", "as_json", is_flag=True, help=_JSON)
 def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> None:
     """Print what calls cost, from ledgers and files of answers."""
+    from .._money.ledger import Ledger
+
     names = _parse_names(by)
     groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
     keys = [name for name in names if name in _KEYS]

@@ -293,6 +293,7 @@ class Budget:
             self._serve_queue()
 
     def forget_waiting(self) -> None:
+        """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
 

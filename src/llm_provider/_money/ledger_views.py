@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .._types.usage import Usage
-    from .ledger import LedgerRow
+    from .ledger_rows import LedgerRow
 
 
 def _format_unknown(row: LedgerRow) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._errors import MissingDependencyError, RequestError
 from .._runtime.imports import install_command
+from .._words import read_switch
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -24,8 +25,6 @@ SDK_METRICS = f"{SDK}.metrics"
 VARIABLE = "LLM_PROVIDER_OTEL"
 CONTENT_VARIABLE = "LLM_PROVIDER_LOG_CONTENT"
 WAITS_VARIABLE = "LLM_PROVIDER_SHOW_WAITS"
-
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +48,11 @@ class Telemetry:
 
 def switch(variable: str) -> bool | None:
     """A variable of the environment that is on or off; None if it is not set."""
-    text = os.environ.get(variable, "").strip().lower()
-    if not text:
-        return None
-    if text not in (*_YES, *_NO):
+    text = os.environ.get(variable, "").strip()
+    is_on = read_switch(text)
+    if text and is_on is None:
         raise RequestError(f"{variable} must be 1 or 0, not {text!r}")
-    return text in _YES
+    return is_on
 
 
 def check_telemetry(value: bool | Telemetry | None) -> bool | Telemetry | None:

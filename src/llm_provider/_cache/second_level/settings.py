@@ -9,13 +9,13 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._errors import MissingDependencyError, RequestError
 from ..._runtime.imports import install_command
+from ..._words import read_switch
 
 SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
 _METHODS = ("get_many", "put_many", "stats", "export", "close")
 _MODES = ("use", "refresh", "only", "off")
 _WAIT, _LEASES = "wait_for_writes", "leases"
 _LEASE_METHODS = ("take_lease", "release_lease")
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @runtime_checkable
@@ -154,8 +154,8 @@ def _parse_url(url: str) -> dict[str, str | bool]:
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in (_WAIT, _LEASES):
             query.append((name, value))
-        elif value.lower() in (*_YES, *_NO):
-            settings[name] = value.lower() in _YES
+        elif (is_on := read_switch(value)) is not None:
+            settings[name] = is_on
         else:
             raise RequestError(f"cache: {name} in the URL must be true or false, not {value!r}")
     if importlib.util.find_spec("valkey") is None:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from ..._errors import RequestError
-from ..response_cache import MOST_AHEAD_BYTES, PATIENCE, ResponseCache, warn
+from ..response_cache import MOST_AHEAD_BYTES, ResponseCache, warn
 from ..statistics import CacheStatistics
 from ..storage.archive import Imported
 from ..storage.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
@@ -36,17 +37,11 @@ class TwoLevelCache(ResponseCache):
     has_second_level = True
 
     def __init__(
-        self,
-        level: SecondLevel,
-        directory: str | os.PathLike[str] | None = None,
-        *,
-        patience: float = PATIENCE,
-        saved: Callable[[], float] = float,
-        shared: bool | None = None,
+        self, level: SecondLevel, directory: str | os.PathLike[str] | None = None, **settings: Any
     ) -> None:
         self._level = level
         self.leases = level.leases
-        super().__init__(directory, patience=patience, saved=saved, shared=shared)
+        super().__init__(directory, **settings)
 
     def _reset(self) -> None:
         super()._reset()

@@ -133,15 +133,7 @@ class ServerScope(Scope):
         """Whether nothing but its own requests holds the server back."""
         return self.outage.down_since is None and max(self.used_last_until, self.controller.gate) <= now
 
-    def record_end(
-        self,
-        ticket: Ticket,
-        error: LLMError | None,
-        *,
-        tokens: float | None = None,
-        caller: object = None,
-        suspect: bool = False,
-    ) -> bool:
+    def record_end(self, ticket: Ticket, error: LLMError | None, **details: Any) -> bool:
         """End a request that was sent; see `Scope.record_end`."""
         if self.outage.down_since is not None:
             # It begins anew, perhaps as another server. Requests before the probe tell nothing of it.
@@ -157,7 +149,7 @@ class ServerScope(Scope):
                 self._works(self._loop.time(), ticket)
             self.wake()
             return True
-        return super().record_end(ticket, error, tokens=tokens, caller=caller, suspect=suspect)
+        return super().record_end(ticket, error, **details)
 
     def _end_uncounted(self, ticket: Ticket) -> None:
         self.window.record_end(ticket, self._sent, None)
