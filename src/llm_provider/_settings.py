@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ._errors import RequestError, cite
 from ._json_values import JSONMapping, JSONObject, plain_number
@@ -49,9 +49,9 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
     # Imported here because most clients have one level.
-    from ._cache.second_level.settings import second_level_of
+    from ._cache.second_level.settings import SecondLevel
 
-    level = second_level_of(cache)
+    level = cache if isinstance(cache, SecondLevel) else SecondLevel(cast("Any", cache))
     return level.mode, level
 
 

@@ -284,17 +284,7 @@ class PriceTable:
         """All rows of a model, of every service level and date. Names are found as by `find`."""
         return [row for rows in self._find_variants(provider, model).values() for row in rows]
 
-    def cost(
-        self,
-        provider: str,
-        model: str,
-        usage: Usage,
-        *,
-        variant: str = "standard",
-        at: date | None = None,
-        prompt: int | None = None,
-        requests: int = 1,
-    ) -> Decimal | None:
+    def cost(self, provider: str, model: str, usage: Usage, **details: Any) -> Decimal | None:
         """The exact USD of a call; None where the cost is not known, never 0 in its place.
 
         The counts of a usage are inclusive, and each token is billed in one class only: input that was
@@ -306,11 +296,9 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. `explain_cost` says which.
+        no price, or where the counts contradict each other. `explain_cost`, whose `details` it has, says which.
         """
-        cost = self.explain_cost(
-            provider, model, usage, variant=variant, at=at, prompt=prompt, requests=requests
-        )
+        cost = self.explain_cost(provider, model, usage, **details)
         return None if isinstance(cost, str) else cost
 
     def explain_cost(

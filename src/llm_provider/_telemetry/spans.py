@@ -161,10 +161,7 @@ class Spans:
     def end(
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
     ) -> None:
-        """End the span of a call, in the task that started it, with its result or its exception.
-
-        `usage` is None if no request was billed, and `usd` where the cost is not known.
-        """
+        """End the span of a call, in the task that started it; the arguments are those of `note_end`."""
         self._detach(started.token)
         self._close(started.span, call, outcome, usage, usd)
 

@@ -4,7 +4,7 @@ import importlib.util
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._errors import MissingDependencyError, RequestError
@@ -110,11 +110,6 @@ class SecondLevel:
         return ValkeyStore(self.store)
 
 
-def second_level_of(value: object) -> SecondLevel:
-    """The second level that the `cache` of a client names; raises as `SecondLevel` does."""
-    return value if isinstance(value, SecondLevel) else SecondLevel(cast("str | SecondLevelStore", value))
-
-
 def _check_methods(store: object, names: Sequence[str]) -> None:
     modes, methods = ", ".join(_MODES), ", ".join(names)
     if isinstance(store, type):
@@ -177,6 +172,3 @@ def _check_address(parts: SplitResult, port: int | None) -> None:
     database = parts.path.strip("/")
     if database and not (database.isascii() and database.isdigit()):
         raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
-
-
-__all__ = ["SecondLevel", "SecondLevelStore", "second_level_of"]

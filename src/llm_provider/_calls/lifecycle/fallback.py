@@ -59,11 +59,7 @@ def leads_on(error: errors.LLMError) -> bool:
 
 
 def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
-    """A call for the model of `call` and for each of its `fallback`, in their order.
-
-    Raises:
-        RequestError: one of the models cannot serve the request. `error.model` names it.
-    """
+    """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
     added = read_headers(call.target)
     headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
     request = replace(call.request, extra_headers=headers or None)
@@ -123,11 +119,7 @@ def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Cal
 
 
 def look_up(engine: Engine, call: Call[T]) -> T | None:
-    """The first stored answer in the order of the list; None if there is none.
-
-    Raises:
-        CacheMissError: there is none, and the call may not be sent.
-    """
+    """The first stored answer in the order of the list; None, or `CacheMissError` if it may not be sent."""
     passed: tuple[PassedOver, ...] = ()
     refused: T | None = None
     missing: list[errors.CacheMissError] = []

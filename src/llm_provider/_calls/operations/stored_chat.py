@@ -72,10 +72,7 @@ def find_questions(
 def find_stored(
     stored: Iterable[tuple[str, JSONMapping]], prepare: Callable[[JSONMapping], Call[Response]]
 ) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
-    """Each question once, with the call that reads its answer; None if it cannot be asked as it was.
-
-    `prepare` makes the call, and raises `LLMError`.
-    """
+    """Each question once, with the call of `prepare` that reads its answer; None if it cannot be asked so."""
     seen = set[bytes]()
     for key, question in stored:
         call: Call[Response] | None = None

@@ -242,14 +242,8 @@ def later_choice(choice: str | JSONMapping | None) -> str | JSONMapping | None:
     return choice
 
 
-# --- for the ways to call ----------------------------------------------------------------------------------
-
-
 def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) -> Response:
-    """The answer to a synchronous call. Interrupting the wait cancels the rounds.
-
-    A `RuntimeError` says that this is the thread in which the rounds would run.
-    """
+    """The answer to a synchronous call, not in the thread of its rounds. An interrupt cancels them."""
     _own_loop.refuse_its_thread()
     inbox = _own_loop.start()
     return event_loop.wait(Rounds(engine, call).run(stored), inbox=inbox)
@@ -258,10 +252,7 @@ def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) 
 def prepare_stream(
     engine: Engine, call: Call[Response], stored: Response | None, *, here: bool
 ) -> MakeSource:
-    """What makes a stream of all rounds, with `here` on the event loop of the caller.
-
-    `stored` is the answer of the first round, if it is stored.
-    """
+    """What makes a stream of all rounds, with `here` on the caller's loop. `stored` answers the first one."""
     if not here:
         _own_loop.refuse_its_thread()
 
@@ -308,9 +299,6 @@ def batch_of(
         return await event_loop.run(Rounds(engine, call).run(), inbox=inbox)
 
     return lookup, run_call
-
-
-# --- the loop of synchronous calls -------------------------------------------------------------------------
 
 
 class _OwnLoop:
