@@ -57,11 +57,8 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
 
 def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]:
     known = {*get_args(FinishReason), "empty"}
-    if (
-        isinstance(finish_reasons, str)
-        or not isinstance(finish_reasons, Collection)
-        or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons)
-    ):
+    several = isinstance(finish_reasons, Collection) and not isinstance(finish_reasons, str)
+    if not several or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons):
         raise RequestError(
             f"{name} must be some of {', '.join(sorted(known))}, in a list such as "
             f"['stop', 'length'], not {cite(finish_reasons)}"

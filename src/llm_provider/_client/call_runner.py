@@ -276,13 +276,8 @@ def uses_batch_api(
     deadline = parameters.get("deadline")
     if deadline is not None:
         deadline = check("deadline", deadline)
-    if (
-        not has_batches
-        or not cached
-        or parameters.get("max_tool_rounds")
-        or parameters.get("fallback")
-        or (deadline is not None and deadline < DAY)
-    ):
+    alone = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    if not has_batches or not cached or alone or (deadline is not None and deadline < DAY):
         return False
     standard, batch = (
         prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")

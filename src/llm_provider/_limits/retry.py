@@ -152,10 +152,8 @@ def is_congestion(error: errors.LLMError) -> bool:
 
     A refusal with too long a wait says nothing about a rate, and later calls get the same one at once.
     """
-    return (
-        isinstance(error, (errors.RateLimitError, errors.OverloadedError))
-        and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
-    )
+    is_refusal = isinstance(error, (errors.RateLimitError, errors.OverloadedError))
+    return is_refusal and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
 
 
 def is_free(error: errors.LLMError) -> bool:

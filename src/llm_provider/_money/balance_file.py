@@ -112,14 +112,12 @@ class FileTransaction:
 
     def is_next(self) -> bool:
         now = clock.monotonic()
-        return (
-            self._connection.execute(
-                "SELECT 1 FROM line WHERE holder <> :own AND looked BETWEEN :from AND :to"
-                " AND number < coalesce((SELECT number FROM line WHERE holder = :own), 1e300) LIMIT 1",
-                {"own": self._store.holder, "from": now - _STALE_SECONDS, "to": now + _STALE_SECONDS},
-            ).fetchone()
-            is None
+        before = self._connection.execute(
+            "SELECT 1 FROM line WHERE holder <> :own AND looked BETWEEN :from AND :to"
+            " AND number < coalesce((SELECT number FROM line WHERE holder = :own), 1e300) LIMIT 1",
+            {"own": self._store.holder, "from": now - _STALE_SECONDS, "to": now + _STALE_SECONDS},
         )
+        return before.fetchone() is None
 
     def set_waiting(self, waiting: bool) -> None:
         if waiting:

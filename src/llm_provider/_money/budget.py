@@ -38,7 +38,7 @@ from collections import deque
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
@@ -96,14 +96,11 @@ class Reservation:
             self._budget.park(self._claim, is_parked)
 
 
-class _QueuedReservation:
+class _QueuedReservation(NamedTuple):
     """A call that waits for its reservation."""
 
-    __slots__ = ("amount", "future")
-
-    def __init__(self, amount: Decimal) -> None:
-        self.amount = amount
-        self.future: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
+    amount: Decimal
+    future: asyncio.Future[Reservation]
 
 
 class Budget:
@@ -224,7 +221,7 @@ class Budget:
             BudgetExceededError: the amount is more than limit - spent.
             RequestError: the budget's file cannot be used.
         """
-        queued = _QueuedReservation(amount)
+        queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
         self._serve_queue()
         try:

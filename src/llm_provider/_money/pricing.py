@@ -296,7 +296,7 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. `explain_cost`, whose `details` it has, says which.
+        no price, or where the counts contradict each other. `explain_cost(..., **details)` says which.
         """
         cost = self.explain_cost(provider, model, usage, **details)
         return None if isinstance(cost, str) else cost

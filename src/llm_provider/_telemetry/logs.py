@@ -109,8 +109,6 @@ def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
 class _Line:
     """The text of a line, made when a handler needs it: `name key=value key=value`."""
 
-    __slots__ = ("_fields", "_name")
-
     def __init__(self, name: str, fields: Mapping[str, object]) -> None:
         self._name, self._fields = name, fields
 

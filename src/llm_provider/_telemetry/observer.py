@@ -199,8 +199,6 @@ class Observer:
 class Watch:
     """Follows one call that is sent."""
 
-    __slots__ = ("call", "observer", "span", "started")
-
     def __init__(
         self, observer: Observer, call: ObservedCall | None, started: float, span: Started | None
     ) -> None:

@@ -90,12 +90,8 @@ class Chat(Operation[Request, Response]):
         """
         encoded = call.encoded
         write = canonical if encoded.structure is None else orjson.dumps
-        if (
-            len(parts) == 1
-            and encoded.labels is None
-            and encoded.structure is None
-            and encoded.prefix is None
-        ):
+        is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
+        if is_plain and len(parts) == 1:
             return call.body
         return write(build_payload(encoded, len(parts)))
 

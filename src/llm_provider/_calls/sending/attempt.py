@@ -31,11 +31,6 @@ from ..call import Call, Emit, Sample, delta_of_choice
 class Attempt:
     """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
 
-    __slots__ = (
-        "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",
-        "_watch", "error", "first_token", "import_unfinished",
-    )  # fmt: skip
-
     def __init__(
         self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
     ) -> None:

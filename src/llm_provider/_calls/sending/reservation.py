@@ -84,8 +84,6 @@ class BudgetedRequest:
 class Hold:
     """The reservations of one request in its budgets. Exactly one of its methods is called."""
 
-    __slots__ = ("_known", "_reservations")
-
     def __init__(self, reservations: Sequence[Reservation], known: bool) -> None:
         self._reservations = reservations
         self._known = known

@@ -376,11 +376,8 @@ class _Sending:
             deadline=self.call.deadline,
             down=down,
         )
-        if (
-            suspect
-            and len(self.failures) >= LEAST_FAILURES
-            and now - self.failing_since >= call.patience.seconds
-        ):
+        is_over = now - self.failing_since >= call.patience.seconds
+        if suspect and is_over and len(self.failures) >= LEAST_FAILURES:
             # An outage would be waited for no longer.
             self.verdict = retry.FINAL
         call.sent.is_too_late = self.verdict.too_late

@@ -139,11 +139,8 @@ class ServerScope(Scope):
             # It begins anew, perhaps as another server. Requests before the probe tell nothing of it.
             self.window = ServerWindow(self._sent)
         self.window.record_end(ticket, self._sent, None if error else self._loop.time() - ticket.at)
-        if (
-            isinstance(error, RateLimitError)
-            and error.retry_after is None
-            and self.window.explains(ticket, self._sent, self.controller.in_flight - 1)
-        ):
+        unexplained = isinstance(error, RateLimitError) and error.retry_after is None
+        if unexplained and self.window.explains(ticket, self._sent, self.controller.in_flight - 1):
             self.controller.record_failure(self._loop.time(), ticket)
             if self.outage.watches:
                 self._works(self._loop.time(), ticket)
