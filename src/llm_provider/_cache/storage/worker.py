@@ -119,7 +119,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
 
     def submit_from(self, loop: asyncio.AbstractEventLoop, item: ItemT) -> asyncio.Future[ResultT]:
         """Submit an item from an event loop's own thread. The future cannot be cancelled."""
-        from .uncancellable import UncancellableFuture
+        from ..._runtime.event_loop import UncancellableFuture
 
         future: asyncio.Future[ResultT] = UncancellableFuture(loop=loop)
         self._add(item, future)

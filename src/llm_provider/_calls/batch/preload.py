@@ -18,11 +18,7 @@ cache, three for the event loop, and the rest for connections and small files.""
 
 SHORTAGES = (errno.EMFILE, errno.ENFILE)
 
-_MODULES = (
-    "diskcache",
-    "llm_provider._cache.storage.row_format",
-    "llm_provider._cache.storage.uncancellable",
-)
+_MODULES = ("diskcache", "llm_provider._cache.storage.row_format")
 """What is imported at the first answer otherwise."""
 
 _MODULES_OF_STRUCTURES = (
