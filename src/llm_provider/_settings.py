@@ -170,9 +170,7 @@ class Settings:
         lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
     )
     """The store of answers that machines share."""
-    kept: frozenset[str] = _rule(
-        _check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons", none_counts=True
-    )
+    kept: frozenset[str] = _rule(_check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons")
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
     # Sealed by `parse_settings`, which knows the hosts too.
@@ -183,21 +181,19 @@ class Settings:
     env_file: EnvFile | None = _rule(_check_env_file)
     prices: Path | None = _rule(_keep)
     budget: Budget | None = _rule(check, _budget_of_environment)
-    timeout: Timeouts = _rule(
-        lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS, none_counts=True
-    )
+    timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
     max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)
     holds_max_retries: bool = _rule(lambda _, __: True, default=False, of="max_retries")
     """Whether the user has set `max_retries`, which then bounds the requests of a call in an outage too."""
     outage_patience: float | None = _rule(check)
     """Seconds; None means 60 for a call and 3,600 for a batch."""
-    max_response_bytes: int = _rule(number(1, 2**40, whole=True), MAX_RESPONSE_BYTES, none_counts=True)
+    max_response_bytes: int = _rule(number(1, 2**40, whole=True), MAX_RESPONSE_BYTES)
     on_result: Callable[..., object] | None = _rule(_check_callback)
-    rate_control: RateControl = _rule(one_of(RateControl), "adaptive", none_counts=True)
+    rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
     transport: Transport | None = _rule(one_of(Transport))
     """None means the transport of the route."""
     ledger: Path | None = _rule(_keep)
-    strict_model: bool = _rule(flag, default=False, none_counts=True)
+    strict_model: bool = _rule(flag, default=False)
     show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
     telemetry: bool | Telemetry | None = _rule(
         lambda _, value: check_telemetry(value), lambda: check_telemetry(None)
