@@ -358,15 +358,11 @@ def _settings_of_worker(settings: JSONMapping) -> JSONObject:
     own = dict(settings)
     ledger = own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
     if ledger:
-        path = Path(ledger)
-        own["ledger"] = path.with_name(f"{path.stem}.{_worker_name()}{path.suffix}")
+        path, ray = Path(ledger), import_optional("ray", install_command("ray"))
+        actor = ray.get_runtime_context().get_actor_id()
+        worker = str(actor or f"{os.uname().nodename}-{os.getpid()}")
+        own["ledger"] = path.with_name(f"{path.stem}.{worker}{path.suffix}")
     return own
-
-
-def _worker_name() -> str:
-    ray = import_optional("ray", install_command("ray"))
-    actor = ray.get_runtime_context().get_actor_id()
-    return str(actor or f"{os.uname().nodename}-{os.getpid()}")
 
 
 def _fill(source: PromptSource, row: JSONObject) -> object:

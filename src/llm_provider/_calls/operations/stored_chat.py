@@ -1,11 +1,9 @@
 """Asks stored questions again: a chat whose payload is that of a cache entry."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -37,7 +35,7 @@ class StoredRequest(Request):
     question: JSONMapping
 
     @classmethod
-    def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> StoredRequest:
+    def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> Self:
         """Check the parameters that a stored question may have; those of its payload are left alone."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LLMError, UnknownPriceError
+from ..._limits.rate_estimator import Ticket
 from ..._money.budget import Budget, Reservation, release, reserve, reserve_now
+from ..._money.pricing import PriceTable
+from ..._telemetry.waits import Waits
 from ..._words import format_usd
+from ..call import Call
+from .key_pool import KeySelection
 from .worst_case import worst_case
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._limits.rate_estimator import Ticket
-    from ..._money.pricing import PriceTable
-    from ..._telemetry.waits import Waits
-    from ..call import Call
-    from .key_pool import KeySelection
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""

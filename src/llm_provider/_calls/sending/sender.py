@@ -32,11 +32,11 @@ from ..._requests.api_keys import environment_secrets
 from ..._runtime import clock, randomness
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
+from ..._telemetry.observed_call import EndedAttempt
 from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
 from ..call import Call, Emit, Sample
-from ..observation import observe_attempt
 from ..sent_requests import cost_of
 from .attempt import Attempt
 from .key_pool import KeyPools, KeySelection
@@ -334,7 +334,7 @@ class _Sending:
             self.call.early_stop.failing.discard(id(self.call))
             self.call.early_stop.note_answer()
         if self.call.watch is not None:
-            observe_attempt(self.call, len(self.failures) + 1, waited, sample.sending)
+            self.call.watch.note_attempt(EndedAttempt(len(self.failures) + 1, waited, sample.sending))
         return sample
 
     def _judge_failure(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
@@ -410,7 +410,8 @@ class _Sending:
                 scope = self.selection.scope
                 self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
         if self.call.watch is not None:
-            observe_attempt(self.call, number, failure.waited, failure.seconds, failure, delay)
+            attempt = EndedAttempt(number, failure.waited, failure.seconds, failure, delay)
+            self.call.watch.note_attempt(attempt)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)

@@ -18,16 +18,14 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LLMError, RateLimitError
 from ..._limits.rate_estimator import Ticket
 from ..._limits.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..._limits.server_window import ServerWindow
+from ..._telemetry.waits import Waits
 from .prompt_memory import PromptMemory
-
-if TYPE_CHECKING:
-    from ..._telemetry.waits import Waits
 
 _LOOK_AHEAD = 128
 """Calls of the queue that a server chooses from."""
