@@ -378,7 +378,6 @@ def _is_missing(value: object) -> bool:
 
 
 def error_column(error: BaseException) -> JSONObject:
-    """The `error` column of a row."""
     retryable = isinstance(error, LLMError) and error.retryable
     return {"type": type(error).__name__, "message": str(error), "retryable": bool(retryable)}
 

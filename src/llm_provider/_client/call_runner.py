@@ -206,7 +206,6 @@ class CallRunner:
         return make
 
     def tell_of(self, result: object) -> None:
-        """Tell the user's `on_result` of a result, if there is one."""
         if self.tell is not None:
             self.tell(result)
 

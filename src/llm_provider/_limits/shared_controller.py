@@ -145,7 +145,6 @@ class SharedStateFile:
             )
 
     def has_ended(self, owner: str) -> bool:
-        """Whether the process of an owner has ended."""
         if owner == self.owner:
             return False
         lease = self._leases.take(owner)

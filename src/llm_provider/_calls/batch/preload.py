@@ -39,7 +39,9 @@ def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
     """
     with name_shortage():
         if engine not in _prepared:
-            _check_descriptors()
+            with contextlib.ExitStack() as opened:
+                for _ in range(_NEEDED):
+                    opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
             for module in _MODULES:
                 import_module(module)
             engine.recorder.prices()
@@ -68,9 +70,3 @@ def shortage() -> APIConnectionError:
         f"the process has too few file descriptors left (a batch needs {_NEEDED}): raise its limit "
         "(ulimit -n), or close files"
     )
-
-
-def _check_descriptors() -> None:
-    with contextlib.ExitStack() as opened:
-        for _ in range(_NEEDED):
-            opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))

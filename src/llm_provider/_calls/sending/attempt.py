@@ -162,7 +162,6 @@ class Attempt:
         return reply
 
     def failure(self, waited: float) -> FailedAttempt:
-        """The record of a failed attempt for the user."""
         assert self.error is not None
         return FailedAttempt(
             error=type(self.error).__name__,

@@ -49,7 +49,6 @@ class Servers:
         self.scopes: list[ServerScope] = []
 
     def make_scope(self, controller: Controller, name: str, waits: Waits | None = None) -> ServerScope:
-        """The scope of one more server."""
         self.scopes.append(ServerScope(self, controller, name, waits))
         return self.scopes[-1]
 
