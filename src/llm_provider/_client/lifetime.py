@@ -130,7 +130,6 @@ def ledger_of(path: Path | None) -> LedgerFile | None:
 def cache_of(
     level: SecondLevel | None, directory: Path | None, saved: Callable[[], float], *, shared: bool | None
 ) -> ResponseCache:
-    """The cache, with its second level if there is one."""
     if shared is not None:
         flag("cache_shared", shared)
     directory = None if directory is None else check_path("cache_dir", directory)
