@@ -65,7 +65,12 @@ class Lifetime:
             self._engine.closed = True
             import asyncio
 
-            await asyncio.to_thread(self._close_engine)
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:  # in a child that was forked within a coroutine, no loop runs
+                self._close_engine()
+            else:
+                await asyncio.to_thread(self._close_engine)
             # Files of sqlite are closed by the thread that opened them. It takes milliseconds.
             self._close_files()
 
