@@ -105,8 +105,7 @@ def result_of(function: str, inputs: Any) -> dict[str, Any]:
         # Once in a process, so not of one pair.
         warnings.simplefilter("ignore", UnpinnedRouterWarning)
         try:
-            made = _call(function, inputs)
-            result = {"gives": as_json(made)}
+            result = {"gives": as_json(_call(function, inputs))}
         except LLMError as error:
             result = {"gives": _described(error)}
         except (TypeError, ValueError) as error:
@@ -134,8 +133,7 @@ def _call(function: str, inputs: Any) -> Any:
         return _embedding_request(module, *_embed_request(inputs))
     if name == "encode":
         request, target = chat_request(inputs)
-        encoded = called(request, target)
-        return _with_facts(encoded, registry.load(target.route.adapter))
+        return _with_facts(called(request, target), registry.load(target.route.adapter))
     if name == "_reply":
         return called(json.dumps(inputs).encode())  # the line of a file of results
     if name == "facts":

@@ -40,8 +40,7 @@ NAMED_BY_OTHERS = {"served_model_usage": "a method that inspect_ai calls"}
 
 
 def test_no_function_is_named_by_a_participle() -> None:
-    modules = LIBRARY.rglob("*.py")
-    names = {name for path in modules for name in list_functions(parse_module(path))}
+    names = {name for path in LIBRARY.rglob("*.py") for name in list_functions(parse_module(path))}
     assert {name for name in names if is_participle(name)} == set(NAMED_BY_OTHERS)
 
 

@@ -80,8 +80,7 @@ def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulato
 
 def test_an_answer_that_is_not_kept_is_given_and_not_paid_again(client: Client, simulator: Simulator) -> None:
     simulator.configure(output_tokens=50)
-    batch = client.submit_many("gpt-5.5", ["Hi"], max_tokens=5)
-    (result,) = batch.results()
+    (result,) = client.submit_many("gpt-5.5", ["Hi"], max_tokens=5).results()
     assert result.finish_reason == "length"
     (stored,) = client.batches()
     (again,) = stored.results()

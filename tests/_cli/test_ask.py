@@ -203,7 +203,6 @@ def test_files_are_attached_and_stay_in_the_conversation(
     assert image["image_url"]["url"].startswith("data:image/png;base64,")
     picture.unlink()
     assert run("ask", "-c", "And now?").code == 0
-    sent = simulator.requests()[-1].body["messages"]
-    assert sent[0]["content"][1] == image
+    assert simulator.requests()[-1].body["messages"][0]["content"][1] == image
     assert run("ask", MODEL, "-a", str(notes)).code == 0
     assert "some notes" in json.dumps(simulator.requests()[-1].body["messages"])

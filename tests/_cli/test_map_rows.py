@@ -40,8 +40,7 @@ def row(**fields: Any) -> Row:
 
 
 def test_each_format_has_rows(tmp_path: Path) -> None:
-    text = "\ufeffone\r\n\n  \ntwö".encode()
-    assert values(tmp_path / "a.txt", text) == ["one", "twö"]
+    assert values(tmp_path / "a.txt", "\ufeffone\r\n\n  \ntwö".encode()) == ["one", "twö"]
     lines = b'\xef\xbb\xbf{"a": 1}\n\n"two"\n[{"role": "user", "content": "x"}]\n'
     assert values(tmp_path / "a.JSONL", lines) == [{"a": 1}, "two", [{"role": "user", "content": "x"}]]
     table = '\ufeffid,text\n1,"a, ""b""\nand c"\n\n2,\n'.encode()

@@ -55,8 +55,7 @@ def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> 
     assert (total["cost"], total["unknown"], total["input_tokens"]) == (1.5, 2, 6000)
     by_day = run("usage", *ledgers, "--by", "day").out.splitlines()
     assert [line.split()[0] for line in by_day] == ["day", "2026-11-20", "2026-11-21", "total"]
-    served = run("usage", *ledgers, "--by", "served", "--by", "delivery").out
-    assert "gpt-5.5-2026" in served
+    assert "gpt-5.5-2026" in run("usage", *ledgers, "--by", "served", "--by", "delivery").out
 
 
 def test_only_what_came_since_a_day_counts(run: RunCommand, ledgers: list[str]) -> None:
@@ -105,8 +104,7 @@ def test_answers_are_summed_like_their_ledger(
         file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
         source.write_text("\n".join(texts))
         run("map", "gpt-5.5", str(source), str(file), "--param", "max_retries=0")
-    summary = json.loads(run("usage", str(file), "--by", "model", "--json").out)
-    (row,) = summary["rows"]
+    (row,) = json.loads(run("usage", str(file), "--by", "model", "--json").out)["rows"]
     assert (row["model"], row["requests"], row["hits"], row["failed"]) == ("gpt-5.5", 1, 1, 2)
     paid = client.call("gpt-5.5", "2+2?")
     assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)

@@ -15,6 +15,5 @@ def test_metadata_of_a_call_stays_a_parameter() -> None:
     assert parsed.inputs[0].metadata is None
     assert parsed.parameters == {"metadata": {"run": "7"}}
     parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]}, {})
-    described = parsed.inputs[0].metadata
-    assert described("a") == 1
+    assert parsed.inputs[0].metadata("a") == 1
     assert parsed.parameters == {}

@@ -146,8 +146,7 @@ def test_the_service_level_that_is_asked_for_prices_the_batch(client: Client) ->
 @pytest.mark.parametrize("model", ["local/my-model", "groq/no-such-model"])
 def test_an_unknown_price_is_named_and_never_nothing(client: Client, model: str) -> None:
     estimated = client.estimate(model, ["Hi"])
-    assert estimated.cost is None
-    assert estimated.costs == {}
+    assert (estimated.cost, estimated.costs) == (None, {})
     assert f"no price of {model} (standard) is known" in str(estimated)
     assert "unknown" in str(estimated)
 
@@ -197,8 +196,7 @@ def test_it_reads_as_a_table(client: Client) -> None:
     assert all(len(line) <= 110 for line in text.splitlines())
     (invalid,) = (line for line in text.splitlines() if "cannot be sent" in line)
     assert invalid.endswith("…"), "the error's message is longer than the row"
-    html = estimated._repr_html_()
-    assert html.count("<tr>") == text.count("\n") - len(estimated.assumptions)
+    assert estimated._repr_html_().count("<tr>") == text.count("\n") - len(estimated.assumptions)
     assert "<script>" not in client.estimate("local/x", ["<script>"])._repr_html_()
 
 
@@ -259,8 +257,7 @@ def test_a_notebook_shows_what_is_dear_before_it_begins(
 
 def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], simulator: Simulator) -> None:
     with Client(show_estimate_above=0) as client:
-        results = client.iter_many(MODEL, questions(1))
-        assert [index for index, _ in results] == [0]
+        assert [index for index, _ in client.iter_many(MODEL, questions(1))] == [0]
         batch = parse_batch("call_many", MODEL, questions(100_000, 1), {}, {})
         show_estimates(client._runner, batch, 0)
     assert [each.inputs for each in displayed] == [100_000]

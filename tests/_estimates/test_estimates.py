@@ -10,7 +10,6 @@ import pytest
 from llm_provider import Client, Estimates
 
 MODELS = ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"]
-FIGURES = ("inputs", "cached", "duplicates", "requests")
 
 
 def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:
@@ -20,7 +19,7 @@ def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:
     assert asyncio.run(client.aestimate(MODELS, inputs, max_tokens=50)) == estimates
     assert (type(estimates), list(estimates)) == (Estimates, MODELS)
     total = estimates.total
-    for figure in FIGURES:
+    for figure in ("inputs", "cached", "duplicates", "requests"):
         assert getattr(total, figure) == sum(getattr(each, figure) for each in estimates.values())
     assert (total.cached, total.duplicates, total.requests) == (1, 3, 5)
     costs = [each.cost.likely for each in estimates.values() if each.cost is not None]

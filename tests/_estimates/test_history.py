@@ -26,8 +26,7 @@ def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) ->
     client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
     history = history_of(client._engine, made(client), None)
     assert history is not None
-    assert history.answers == 10
-    assert history.input_factor is None
+    assert (history.answers, history.input_factor) == (10, None)
 
 
 def test_many_alike_leave_a_tenth_of_doubt_and_answers_of_many_lengths_more() -> None:

@@ -113,8 +113,7 @@ class TestProbes:
         assert outage.ready_at(now + 1) == now + 1
 
     def test_retry_after_delays_the_probe(self) -> None:
-        outage = down(OverloadedError("HTTP 503", status=503, retry_after=20.0))
-        assert outage.ready_at(0.1) == 20.1
+        assert down(OverloadedError("HTTP 503", status=503, retry_after=20.0)).ready_at(0.1) == 20.1
 
     def test_answers_to_requests_from_before_do_not_end_the_outage(self) -> None:
         outage = down()

@@ -59,8 +59,7 @@ def send(controller: AdaptiveController, count: int, now: float) -> list[Ticket]
 def test_only_the_call_that_is_refused_at_random_waits(how: str) -> None:
     controller, chance, now, alone = AdaptiveController(), random.Random(1), 0.0, []
     for _ in range(50):
-        tickets = send(controller, 20, now)
-        for ticket in tickets:
+        for ticket in send(controller, 20, now):
             if chance.random() < 0.05:
                 alone.append(getattr(controller, how)(now + 0.05, ticket, 1.0))
             else:

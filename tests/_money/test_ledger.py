@@ -35,6 +35,5 @@ def test_a_ledger_goes_on_counting_and_one_request_without_a_bound_leaves_the_su
     totals.post(Posting(1.79e9, "answered", Key("xai", "m", "m", ""), Decimal(1)))
     assert (ledger.spent, len(ledger.rows())) == (before + 1, 3)
     totals.post(Posting(0.0, "answered", Key("anthropic", "claude-haiku-5-5", "claude-haiku-5-5", ""), None))
-    assert ledger.unknown == 2
-    assert ledger.unknown_at_most is None
+    assert (ledger.unknown, ledger.unknown_at_most) == (2, None)
     assert [row.unknown_at_most for row in ledger.rows()] == [None, Decimal("0.5"), 0]

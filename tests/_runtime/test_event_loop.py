@@ -228,8 +228,7 @@ async def test_a_kernel_is_woken_once_and_never_against_its_will(monkeypatch: py
     monkeypatch.setattr(event_loop, "_waking", [])
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, lambda: None)
-    others = await connected()
-    assert others != -1
+    assert await connected() != -1
     assert event_loop._waking == []
     loop.remove_signal_handler(signal.SIGUSR1)
     first, second = await connected(), await connected()

@@ -123,8 +123,7 @@ def test_clients_of_one_provider_share_its_instruments(metered: Metered, tmp_pat
 def test_prometheus_reads_the_metrics(simulator: Simulator, own_cache: Path) -> None:
     provider = MeterProvider(metric_readers=[PrometheusMetricReader()])
     try:
-        telemetry = Telemetry(meter_provider=provider)
-        with Client(cache_dir=own_cache, telemetry=telemetry) as client:
+        with Client(cache_dir=own_cache, telemetry=Telemetry(meter_provider=provider)) as client:
             answer = client.call(MODEL, "Hi")
             page = prometheus_client.generate_latest().decode()
     finally:

@@ -143,8 +143,7 @@ def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> Non
 def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     content = [{"type": "text", "text": "What is this?"}, part]
-    asked = response("a", prompt=[{"role": "user", "content": content}])
-    data, _ = read_page([asked], tmp_path)
+    data, _ = read_page([response("a", prompt=[{"role": "user", "content": content}])], tmp_path)
     shown = data["runs"][0]["prompts"][0][0]["content"]
     assert shown[0]["text"] == "What is this?"
     assert len(shown[1]["text"]) < 250

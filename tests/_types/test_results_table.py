@@ -39,11 +39,9 @@ def test_a_table_has_a_row_for_each_sample_and_each_error(results: Results[Respo
     table = columns(results)
     own = ["id", "metadata_text", "metadata_parsed.city"]
     assert list(table)[:8] == [*own, "input_index", "sample", "text", "error", "error_message"]
-    assert table["input_index"] == [0, 0, 1, 2]
-    assert table["sample"] == [0, 1, 0, 0]
+    assert (table["input_index"], table["sample"]) == ([0, 0, 1, 2], [0, 1, 0, 0])
     assert table["text"] == ["a", "b", None, "c"]
-    assert table["error"] == [None, None, "RateLimitError", None]
-    assert table["id"] == [7, 7, 8, None]
+    assert (table["error"], table["id"]) == ([None, None, "RateLimitError", None], [7, 7, 8, None])
     assert_same_sums(results, table)
     assert list(columns(Results())) == list(table)[3:]
 
@@ -222,8 +220,7 @@ def test_the_index_of_the_inputs_survives(
     template = "Name a {word}."
 
     async def iterate() -> Results[Any]:
-        pairs = client.aiter_many(model, template, rows=frame)
-        arrived = [each async for each in pairs]
+        arrived = [each async for each in client.aiter_many(model, template, rows=frame)]
         return Results(dict(sorted(arrived, key=itemgetter(0))).values())
 
     ways: list[Results[Any]] = [

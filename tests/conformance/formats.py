@@ -87,11 +87,10 @@ def _envelopes(model: type[pydantic.BaseModel], reply: dict[str, Any], without: 
 
 # --- OpenAI: Chat Completions --------------------------------------------------------------------------
 _CHOICE = item_of(ChatCompletion.model_fields["choices"].annotation)
-_MESSAGE = _CHOICE.model_fields["message"].annotation
 
 
 def _chat_kinds() -> Iterator[Kind]:
-    for name, (kind, _) in fields(_MESSAGE).items():
+    for name, (kind, _) in fields(_CHOICE.model_fields["message"].annotation).items():
         if name in ("role", "parsed"):
             continue
         if name == "tool_calls":

@@ -190,8 +190,7 @@ def test_an_answer_in_the_words_of_any_format_is_the_same_request(
     plain = [USER, {"role": "assistant", "content": [{"type": "text", "text": "Aha"}]}, USER]
     expected = form.encode(plain, model)
     for payload in (encoded, expected):
-        text = json.dumps(payload[form.turns])
-        assert "Aha" in text
+        assert "Aha" in json.dumps(payload[form.turns])
     if form is not RESPONSES:
         assert _without_detail(encoded) == _without_detail(expected)
     assert not form.check(encoded)
@@ -275,8 +274,7 @@ def test_every_result_goes_with_its_call(
     if not (form is RESPONSES and not edited):
         assert not form.check(payload)
     turns = payload[form.turns]
-    text = json.dumps(turns[1:], ensure_ascii=False)
-    assert content in text
+    assert content in json.dumps(turns[1:], ensure_ascii=False)
     calls, results = _calls_and_results(form, turns)
     assert calls == results != []
 

@@ -43,8 +43,7 @@ WITH_EXAMPLES = [name for name in MODULES if has_examples(name)]
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_of(name: str, simulator: Simulator) -> None:
     """A call that an example makes goes to the simulator."""
-    outcome = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
-    assert outcome.failed == 0
+    assert doctest.testmod(importlib.import_module(name), optionflags=OPTIONS).failed == 0
 
 
 def test_there_are_examples_to_run() -> None:

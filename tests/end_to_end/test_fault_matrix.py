@@ -256,8 +256,7 @@ def check_error(meeting: Meeting, error: Any) -> None:
     assert kind is not None, f"answered: {error!r}" if isinstance(error, Response) else repr(error)
     leaf = not kind.__subclasses__()
     assert type(error) is kind if leaf else isinstance(error, kind), repr(error)
-    assert error.__cause__ is None
-    assert error.__context__ is None
+    assert (error.__cause__, error.__context__) == (None, None)
     twin = pickle.loads(pickle.dumps(error))
     assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
     fields = dict(vars(error))

@@ -21,5 +21,4 @@ from llm_provider.simulator import Simulator
     ],
 )
 def test_the_first_call_waits_for_it(simulator: Simulator, route: str) -> None:
-    race = Race(route, 0.0, ("openai first", *OTHERS[1:]), PROGRAM)
-    assert race.run(simulator) == ""
+    assert Race(route, 0.0, ("openai first", *OTHERS[1:]), PROGRAM).run(simulator) == ""

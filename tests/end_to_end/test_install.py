@@ -18,7 +18,6 @@ from llm_provider.simulator import Simulator
 from tools.release import build_distributions
 
 ROOT = README.parent
-PYTHONS = ("3.11", "3.12", "3.13")
 
 pytestmark = [pytest.mark.install, pytest.mark.timeout(900)]
 
@@ -72,7 +71,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_first_example_runs_after_the_first_line(
     version: str,
     simulator: Simulator,

@@ -45,8 +45,7 @@ def test_every_test_that_the_page_names_exists_and_every_threat_has_one() -> Non
     page = PAGE.read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", page)
     assert len(named) > 30
-    missing = [f"{path}::{name}" for path, name in named if name not in names_in(ROOT / path)]
-    assert missing == []
+    assert [f"{path}::{name}" for path, name in named if name not in names_in(ROOT / path)] == []
     _, _, table = page.partition("## Threats")
     rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| threat")]
     assert len(rows) > 20

@@ -50,8 +50,7 @@ def streamed(
 
 
 def document(model: str, name: str = "text") -> JSON:
-    shapes = SHAPES[{**NATIVE, **LITELLM}[model]]
-    return next(shape.whole for shape in shapes if shape.name == name)
+    return next(shape.whole for shape in SHAPES[{**NATIVE, **LITELLM}[model]] if shape.name == name)
 
 
 @anyhow

@@ -74,8 +74,7 @@ def decoded(name: str, reply: Any, outcome: Outcome) -> None:
     outcome.answer = adapter.decode(reply)
     for part in ("citations", "images", "audio", "server_tool_calls"):
         rich_content.read(part, "openai" if name == "responses" else name, reply)
-    again = adapter.decode(orjson.loads(orjson.dumps(reply)))
-    assert again == outcome.answer
+    assert adapter.decode(orjson.loads(orjson.dumps(reply))) == outcome.answer
     usage = outcome.answer.usage
     assert usage is None or (usage.input_tokens >= 0 and usage.output_tokens >= 0)
 

@@ -52,8 +52,7 @@ def test_fifty_texts_keep_their_order(embedding_llama: LlamaServer) -> None:
     assert (len(vectors), vectors.timing.attempts) == (50, 1)
     for index in (0, 7, 49):
         single = embed(embedding_llama.model, [texts[index]], base_url=embedding_llama.base_url, cache="off")
-        nearest = [other for other in range(50) if close(single[0], vectors[other])]
-        assert nearest == [index]
+        assert [other for other in range(50) if close(single[0], vectors[other])] == [index]
 
 
 def test_this_server_ignores_dimensions(embedding_llama: LlamaServer) -> None:

@@ -47,8 +47,7 @@ FORCED = {"type": "function", "function": {"name": "weather"}}
 def test_a_call_is_answered_with_real_token_counts(llama: LlamaServer) -> None:
     answer = call(llama.model, PROMPT, base_url=llama.base_url, max_tokens=12, temperature=0)
     assert len(answer.text.split()) == 12
-    assert answer.finish_reason == "length"
-    assert answer.usage.output_tokens == 12
+    assert (answer.finish_reason, answer.usage.output_tokens) == ("length", 12)
     # The tokenizer knows no English: each byte of the prompt is a token, and the template adds its own.
     assert len(PROMPT) < answer.usage.input_tokens < len(PROMPT) + 40
     assert (answer.provider, answer.model, answer.cost) == ("local", "tiny", None)
@@ -80,8 +79,7 @@ def test_a_stream_gives_the_same_answer_word_by_word(llama: LlamaServer) -> None
 def test_a_conversation_beyond_the_context_is_told_apart(llama: LlamaServer) -> None:
     with pytest.raises(ContextWindowExceededError) as caught:
         call(llama.model, "x" * 2 * llama.context, base_url=llama.base_url, max_tokens=5)
-    assert caught.value.status == 400
-    assert caught.value.attempts == 1
+    assert (caught.value.status, caught.value.attempts) == (400, 1)
     assert str(llama.context) in caught.value.message
 
 

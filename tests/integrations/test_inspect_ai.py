@@ -172,8 +172,7 @@ def test_epochs_and_repetitions_are_asked_anew(evaluate: Evaluate, simulator: Si
         return solve
 
     for _ in range(2):
-        log = evaluate(task_of("What is 1+1?", solver=twice()), epochs=3)
-        assert log.status == "success"
+        assert evaluate(task_of("What is 1+1?", solver=twice()), epochs=3).status == "success"
         assert simulator.ledger().requests == 6
 
 
@@ -223,13 +222,11 @@ def test_an_image_a_schema_and_a_choice_of_tools(simulator: Simulator) -> None:
         seen = await model.generate(
             [ChatMessageUser(content=[text, image, pdf])], config=GenerateConfig(response_schema=schema)
         )
-        called = await model.generate("Hi", tools=[adding()], tool_choice=ToolFunction("add"))
-        return seen, called
+        return seen, await model.generate("Hi", tools=[adding()], tool_choice=ToolFunction("add"))
 
     seen, called = asyncio.run(ask())
     assert json.loads(seen.completion) == {"value": 1}
-    assert called.stop_reason == "tool_calls"
-    assert called.message.tool_calls[0].function == "add"
+    assert (called.stop_reason, called.message.tool_calls[0].function) == ("tool_calls", "add")
     first, second = sent(simulator)
     assert [part["type"] for part in first["messages"][0]["content"]] == ["text", "image", "document"]
     assert second["tool_choice"]["name"] == "add"
@@ -287,8 +284,7 @@ def test_errors_are_not_retried_by_inspect(evaluate: Evaluate, simulator: Simula
 def test_a_failure_is_retried_here(simulator: Simulator) -> None:
     simulator.inject(Fault(status=500))
     output = generated(model_of("gpt-4.1"), "1+1?")
-    assert output.completion == "2"
-    assert output.metadata["llm_provider"]["attempts"] == 2
+    assert (output.completion, output.metadata["llm_provider"]["attempts"]) == ("2", 2)
 
 
 def test_a_budget_is_one_for_all_samples(simulator: Simulator) -> None:
@@ -301,8 +297,7 @@ def test_a_budget_is_one_for_all_samples(simulator: Simulator) -> None:
 
 
 def test_the_cost_limit_of_inspect_knows_the_costs(evaluate: Evaluate, simulator: Simulator) -> None:
-    log = evaluate(task_of("What is 1+1?"), cost_limit=1e-9)
-    assert log.samples[0].limit.type == "cost"
+    assert evaluate(task_of("What is 1+1?"), cost_limit=1e-9).samples[0].limit.type == "cost"
 
 
 def test_arguments_of_the_model(simulator: Simulator) -> None:

@@ -157,8 +157,7 @@ def test_where_its_own_model_scores_nothing_this_one_refuses(simulator: Simulato
     pairs = [("The sky is", " blue"), ("The sky is", " on the land")]
     asked = [Instance("loglikelihood", {}, pair, index) for index, pair in enumerate(pairs)]
     simulator.inject(Fault(shape="no_prompt_scores"), provider="vllm", times=None)
-    wrong = own_model(simulator).loglikelihood(asked, disable_tqdm=True)
-    assert wrong == [(0, True), (0, True)]
+    assert own_model(simulator).loglikelihood(asked, disable_tqdm=True) == [(0, True), (0, True)]
     with pytest.raises(BatchError, match="check 'count' failed"):
         load(model="vllm/toy", method="echo").loglikelihood(asked, disable_tqdm=True)
 

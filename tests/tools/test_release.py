@@ -98,5 +98,4 @@ def test_the_workflow_runs_what_is_checked_here() -> None:
     lines = re.findall(
         r"run: (.*)", (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     )
-    assert lines[0] == "make release-check"
-    assert len(lines) == 2
+    assert (lines[0], len(lines)) == ("make release-check", 2)

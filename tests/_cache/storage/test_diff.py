@@ -33,8 +33,7 @@ def test_there_is_a_difference_exactly_where_two_values_differ(value: Any, other
 @given(st.lists(JSON, max_size=5), JSON, st.data())
 def test_one_more_item_is_one_difference(items: list[Any], item: Any, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(items)))
-    longer = [*items[:index], item, *items[index:]]
-    (difference,) = compare(items, longer)
+    (difference,) = compare(items, [*items[:index], item, *items[index:]])
     assert difference.stored is ABSENT
     assert encode(difference.asked) == encode(item)
 

@@ -330,8 +330,7 @@ def test_a_list_with_a_model_of_no_route_is_refused_and_one_beside_auto_is_live(
     with pytest.raises(RequestError, match="no route"):
         client.call(OPENAI, "Hi", fallback=["nothing"])
     assert not simulator.requests()
-    live = client.call_many(OPENAI, ["Hi"], fallback=[GEMINI], delivery="auto")
-    assert live[0].attempts == 1
+    assert client.call_many(OPENAI, ["Hi"], fallback=[GEMINI], delivery="auto")[0].attempts == 1
 
 
 def test_every_key_is_looked_for_before_the_first_is_used(

@@ -199,8 +199,7 @@ class TestOtherTypes:
         strict.start()
         loose.join()
         strict.join()
-        assert answers["City"].name == "text"
-        assert answers["Swiss"].name == "Bern"
+        assert (answers["City"].name, answers["Swiss"].name) == ("text", "Bern")
 
 
 @pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "claude-3-opus"])

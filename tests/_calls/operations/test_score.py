@@ -130,8 +130,7 @@ class TestValues:
             with pytest.raises(ScoreCheckError, match="check 'slice'"):
                 lab.score(**model)
             return
-        scores = lab.score(**model)
-        for text, value in zip(texts, scores, strict=True):
+        for text, value in zip(texts, lab.score(**model), strict=True):
             assert value.token_logprobs == pytest.approx(truth(context, text))
 
 

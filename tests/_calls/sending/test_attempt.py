@@ -40,7 +40,6 @@ every_way = pytest.mark.parametrize(
     ("model", "transport"),
     [*WAYS, pytest.param(THROUGH_LITELLM, "aiohttp", marks=(needs_litellm, *IGNORED_WARNINGS))],
 )
-every_direct_way = pytest.mark.parametrize(("model", "transport"), WAYS)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def test_an_answer_that_does_not_begin(
     assert limit_of(error) == ("first_byte", 0.3, True, "no first byte within 0.3 s")
 
 
-@every_direct_way
+@pytest.mark.parametrize(("model", "transport"), WAYS)
 @pytest.mark.sampled(3)
 def test_an_answer_that_stalls(clients: Mapping[str, Client], model: str, transport: str) -> None:
     with RawServer(raw_server.stall_mid_body) as raw:

@@ -65,8 +65,7 @@ def test_an_answer_without_a_price_is_unknown(client: Client, simulator: Simulat
 def test_an_answer_that_tells_no_usage_has_a_bound(client: Client, simulator: Simulator) -> None:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}
     simulator.inject(Fault(body=json.dumps({"choices": [choice]})))
-    answer = client.call(MODEL, "Hi", max_tokens=100)
-    assert answer.cost is None
+    assert client.call(MODEL, "Hi", max_tokens=100).cost is None
     assert (client.usage.requests, client.usage.unknown) == (1, 1)
     # 100 tokens of output, at USD 30 a million, and those of the prompt.
     assert Decimal("0.003") < client.usage.unknown_at_most < Decimal("0.03")

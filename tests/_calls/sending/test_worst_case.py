@@ -37,8 +37,7 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
     samples = data.draw(st.integers(1, 4))
     priced = price_names(call.target)
     read = most_input_tokens(call.facts(), call.body, call.target)
-    each = most_output_tokens(call.facts(), call.target)
-    written = each * samples
+    written = most_output_tokens(call.facts(), call.target) * samples
     prompt = data.draw(st.integers(0, read))
     cached = data.draw(st.integers(0, prompt))
     # Not every provider has a price for writing to its cache.
@@ -51,9 +50,7 @@ def test_no_usage_within_the_bounds_costs_more(model: str, data: st.DataObject) 
         output_tokens=answer,
         reasoning_output_tokens=data.draw(st.integers(0, answer)),
     )
-    cost = TABLE.cost(*priced, usage)
-    most = worst_case(call, range(samples), TABLE)
-    assert cost <= most
+    assert TABLE.cost(*priced, usage) <= worst_case(call, range(samples), TABLE)
 
 
 def test_the_prompt_is_paid_once_and_every_sample_by_itself() -> None:

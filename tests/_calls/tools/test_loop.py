@@ -98,8 +98,7 @@ def test_the_tools_are_run_until_the_model_answers(
     first, last = response.rounds
     assert [call.name for call in first.tool_calls] == ["add", "weather", "bad", "nothing"]
     assert (last.text, last.tool_calls) == (response.text, ())
-    assert response.usage == first.usage + last.usage
-    assert response.timing.attempts == 2
+    assert (response.usage, response.timing.attempts) == (first.usage + last.usage, 2)
     assert response.cost == pytest.approx(sum(answer.cost or 0 for answer in response.rounds))
     assert float(sums.spent) == pytest.approx(response.cost)
     roles = [message["role"] for message in response.messages]
@@ -178,8 +177,7 @@ def test_rounds_that_are_used_up_are_an_error_with_the_response(client: Client, 
     assert [call.name for call in response.tool_calls] == ["again"]
     assert (len(response.rounds), len(response.tool_results)) == (rounds + 1, rounds)
     assert response.cost == pytest.approx(sum(answer.cost for answer in response.rounds))
-    restored = pickle.loads(pickle.dumps(error))
-    assert restored.response.messages == response.messages
+    assert pickle.loads(pickle.dumps(error)).response.messages == response.messages
     # More rounds begin where these ended: only the new ones are sent.
     with pytest.raises(ToolRoundsExceededError) as further:
         run_rounds(client, "use the tool again({})", rounds=rounds + 1)
@@ -408,8 +406,7 @@ def test_the_cache_key_depends_on_the_schema_alone(client: Client) -> None:
         return f
 
     for doc, cached in (("a", False), ("a", True), ("b", False)):
-        response = run_rounds(client, "use the tool f", made(doc))
-        assert response.rounds[0].cached is cached
+        assert run_rounds(client, "use the tool f", made(doc)).rounds[0].cached is cached
     with pytest.raises(CacheMissError):
         run_rounds(client, "use the tool f", made("c"), cache="only")
 

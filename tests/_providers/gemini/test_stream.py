@@ -44,8 +44,7 @@ def piece_of(*parts: dict[str, Any], **others: Any) -> dict[str, Any]:
 )
 def test_a_stream_of_one_sample_is_read_like_one_of_several(events: list[dict[str, Any]]) -> None:
     single, several = Assembler(), Assembler()
-    end = piece_of({"text": "."}, finishReason="STOP")
-    for event in [*events, end]:
+    for event in [*events, piece_of({"text": "."}, finishReason="STOP")]:
         whole = delta_of(single.feed(event))
         piece = [delta_of(step) for step in several.feed_samples(event)]
         assert (whole.text, whole.reasoning) == (

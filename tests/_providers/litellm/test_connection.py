@@ -84,8 +84,7 @@ class TestThroughLiteLLM:
         simulator.inject(Fault(finish="tool_calls"), host)
         order = outgoing(simulator.url(host), "Weather?", model, tools=[TOOL])
         choice = adapter.decode(runner.run(sent(connection, order, stream=stream))).choices[0]
-        assert choice.finish_reason == "tool_calls"
-        assert choice.tool_calls[0].name == "weather"
+        assert (choice.finish_reason, choice.tool_calls[0].name) == ("tool_calls", "weather")
         assert "_skip_mcp_handler" not in simulator.requests(host)[0].body
 
     def test_a_server_that_wants_no_key(

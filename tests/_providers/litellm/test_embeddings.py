@@ -66,8 +66,7 @@ class TestThroughLiteLLM:
         answer = embeddings.decode(runner.run(sent(connection, order)), len(TEXTS))
         assert {len(vector) for vector in answer.vectors} == {8}
         (request,) = simulator.requests("openai")
-        assert request.body["dimensions"] == 8
-        assert request.headers["x-trace"] == "1"
+        assert (request.body["dimensions"], request.headers["x-trace"]) == (8, "1")
         assert request.headers["authorization"].startswith("sha256:")
 
     def test_dimensions_that_litellm_refuses(

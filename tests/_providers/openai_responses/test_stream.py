@@ -15,8 +15,7 @@ ARGUMENTS = ('{"a"', ": ", "1", "}")
 
 def stream() -> list[dict[str, Any]]:
     """A numbered stream of a text whose pieces repeat, and of a call."""
-    text = {"type": "output_text", "text": "".join(PIECES)}
-    message = {"type": "message", "content": [text]}
+    message = {"type": "message", "content": [{"type": "output_text", "text": "".join(PIECES)}]}
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "".join(ARGUMENTS)}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {}},

@@ -96,8 +96,7 @@ class TestTransports:
 
 
 def sdk_errors(sdk: str) -> Iterator[Any]:
-    module = installed(sdk)
-    base = getattr(module, "APIStatusError", None)
+    base = getattr(installed(sdk), "APIStatusError", None)
     for param in exceptions_of(sdk):
         (kind,) = param.values
         # OAuthError belongs to workload identities, which need no key.
@@ -162,8 +161,7 @@ class TestSDKs:
 
     def test_an_error_inside_a_stream_has_no_status_and_may_be_billed(self, sdk: str) -> None:
         module = importlib.import_module(sdk)
-        library = http_library(sdk)
-        request = library.Request("POST", "http://127.0.0.1/v1")
+        request = http_library(sdk).Request("POST", "http://127.0.0.1/v1")
         body = {"type": "overloaded_error", "message": "Overloaded"}
         error = errors.from_sdk(module.APIError("Overloaded", request=request, body=body))
         assert type(error) is llm.OverloadedError

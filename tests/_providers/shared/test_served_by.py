@@ -26,7 +26,6 @@ pytestmark = IGNORED_WARNINGS
 
 REGION = "simulated-region-1"
 OSS = "openai/gpt-oss-120b"
-FINGERPRINT = "vllm-0.21.0-tp8-1a2b3c4d"
 OPENAI = {"engine": "vllm", "engine_version": "0.21.0"}
 METADATA = {"extra_headers": {"X-OpenRouter-Metadata": "enabled"}}
 CHAT: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
@@ -63,7 +62,7 @@ HEADERS_ONLY = {"region", "host", "request_id", "snapshot", "service_tier"}
 @pytest.fixture
 def honest(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    simulator.configure(fingerprints=FINGERPRINT, upstreams=1)
+    simulator.configure(fingerprints="vllm-0.21.0-tp8-1a2b3c4d", upstreams=1)
     return simulator
 
 

@@ -10,7 +10,6 @@ from llm_provider.simulator._settings import Settings
 from llm_provider.simulator.formats import openai_chat
 
 PATH = "/v1/chat/completions"
-SLOW = {"batch_seconds": 86_000.0, "batch_clock": 1.0}
 
 
 def store_with(**changes: Any) -> tuple[BatchStore, list[str]]:
@@ -38,7 +37,7 @@ def names(batch: Batch, *kinds: str) -> list[str]:
 
 
 def test_a_slow_batch_is_not_done_yet_and_a_cancelled_one_keeps_what_is_done() -> None:
-    store, billed = store_with(**SLOW)
+    store, billed = store_with(batch_seconds=86_000.0, batch_clock=1.0)
     batch = add(store, 4)
     store.advance()
     assert batch.outcomes is None

@@ -21,8 +21,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(file: Path, *arguments: str) -> tuple[int, str, str]:
         options = ["--file", str(file), "--litellm", str(path), "--day", TODAY]
-        code = main([*options, *arguments])
-        return code, *capsys.readouterr()
+        return main([*options, *arguments]), *capsys.readouterr()
 
     return run
 
