@@ -26,9 +26,7 @@ def test_none_means_that_a_setting_is_not_set() -> None:
     assert none == replace(default, show_estimate_above=None)
 
 
-def test_settings_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_variables_as_settings(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, tmp_path: Path) -> None:
     monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", "2")
     simulator.configure(latency=0.02)
     with Client(cache_dir=tmp_path) as client:

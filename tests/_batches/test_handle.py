@@ -32,9 +32,7 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
     assert simulator.ledger().answered == 3
 
 
-def test_metadata_reaches_the_process_that_collects(
-    client: Client, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_metadata_reaches_whoever_collects(client: Client, simulator: Simulator, tmp_path: Path) -> None:
     simulator.configure(batch_seconds=10_000.0)
     ids = [{"id": 1, "payload": '"'}, object()]
     client.submit_many("gpt-5.5", ["1+1?", "2+2?"], metadata=ids, n=2)

@@ -29,9 +29,7 @@ def add(first: int, second: int) -> int:
 
 
 @pytest.mark.parametrize("parameters", [{"user": "u-1"}, {"response_format": City}, {"n": 1, "seed": None}])
-def test_a_row_has_the_body_of_a_live_request(
-    client: Client, simulator: Simulator, parameters: dict[str, Any]
-) -> None:
+def test_a_row_has_the_live_body(client: Client, simulator: Simulator, parameters: dict[str, Any]) -> None:
     model = "claude-sonnet-5-5"
     client.call_many(model, ["Hi"], delivery="batch", **parameters)
     client.call(model, "Hi", cache="refresh", **parameters)
@@ -46,9 +44,7 @@ def test_a_row_has_the_body_of_a_live_request(
     assert client.call(model, "Hi", **parameters).cached
 
 
-def test_an_answer_that_does_not_match_is_an_error_and_is_not_stored(
-    client: Client, simulator: Simulator
-) -> None:
+def test_an_answer_that_does_not_fit_is_an_error_and_not_stored(client: Client, simulator: Simulator) -> None:
     options: dict[str, Any] = {"response_format": Refused}
     good, bad = client.call_many("gpt-5.5", ["Name a city."], delivery="batch", response_format=City), None
     (bad,) = client.call_many("gpt-5.5", ["Name another."], delivery="batch", **options)
@@ -78,9 +74,7 @@ def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> N
     assert not any(isinstance(result, Response) for result in failed)
 
 
-def test_what_a_batch_cannot_deliver_is_refused_before_anything_is_sent(
-    client: Client, simulator: Simulator
-) -> None:
+def test_what_a_batch_cannot_deliver_is_refused_before_sending(client: Client, simulator: Simulator) -> None:
     anything: Any = client
     with pytest.raises(RequestError, match="takes one model"):
         anything.submit_many(["gpt-5.5", "claude-haiku-5-5"], ["a"])

@@ -223,9 +223,7 @@ def test_results_that_are_gone_may_have_been_billed(
 
 @pytest.mark.parametrize("provider", CHAT)
 @pytest.mark.sampled(3)
-def test_failures_without_a_reason_are_sent_again(
-    simulator: Simulator, tmp_path: Path, provider: str
-) -> None:
+def test_failures_without_reason_are_sent_again(simulator: Simulator, tmp_path: Path, provider: str) -> None:
     """The provider counts them as failed, and never gives the file of its failures."""
     simulator.configure(batch_errors_late=10**6, batch_errored=0.34)
     with Client(cache_dir=tmp_path / "cache", outage_patience=0.5) as client:

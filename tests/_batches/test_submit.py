@@ -91,9 +91,7 @@ def cut_journal(client: Client, rows: float) -> str:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.8, 1.0])
 @pytest.mark.sampled(5)
-def test_a_journal_that_was_cut_pays_nothing_twice(
-    client: Client, simulator: Simulator, model: str, keep: float
-) -> None:
+def test_a_cut_journal_pays_none_twice(client: Client, simulator: Simulator, model: str, keep: float) -> None:
     simulator.configure(batch_seconds=1.0)  # a batch of Anthropic is known by its rows, once it has ended
     client.submit_many(model, INPUTS)
     cut_journal(client, keep)
@@ -115,9 +113,7 @@ def test_a_damaged_journal_leaves_the_decision_to_the_user(client: Client, simul
         batch.forget()
 
 
-def test_a_moved_cache_directory_takes_its_batches_along(
-    client: Client, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_a_moved_cache_takes_its_batches_along(client: Client, simulator: Simulator, tmp_path: Path) -> None:
     simulator.configure(batch_seconds=20_000.0)
     client.submit_many("claude-haiku-5-5", INPUTS)
     client.close()
@@ -212,9 +208,7 @@ def test_a_lost_journal_loses_no_cost(simulator: Simulator, tmp_path: Path) -> N
     assert Ledger.read(tmp_path / "ledger.jsonl").spent == simulator.ledger().billed
 
 
-def test_a_batch_that_was_planned_and_never_submitted_is_removed(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_batch_that_was_planned_and_not_submitted_is_removed(client: Client, simulator: Simulator) -> None:
     client.submit_many("gpt-5.5", INPUTS)
     cut_journal(client, 1.0)
     simulator.clear()  # as if its process had died before it submitted anything

@@ -66,9 +66,7 @@ def test_a_missing_key_stops_a_batch_too(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (results.errors[-1].provider, results.errors[-1].model) == ("openai", MODEL)
 
 
-def test_an_asynchronous_batch_stops_and_reads_a_generator_to_its_end(
-    client: Client, simulator: Simulator
-) -> None:
+def test_an_async_batch_stops_and_reads_a_generator_to_its_end(client: Client, simulator: Simulator) -> None:
     stored = client.call(MODEL, INPUTS[99], max_tokens=10)
     simulator.inject(Fault(status=401), times=None)
     budget = Budget(1.0)

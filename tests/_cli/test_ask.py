@@ -27,9 +27,7 @@ def test_the_prompt_is_an_argument_standard_input_or_both(run: RunCommand, simul
     assert run("ask", MODEL, "--", "-2+5").out == "3\n"
 
 
-def test_without_a_prompt_that_is_text_or_a_route_nothing_is_sent(
-    run: RunCommand, simulator: Simulator
-) -> None:
+def test_without_a_text_prompt_or_a_route_nothing_is_sent(run: RunCommand, simulator: Simulator) -> None:
     for words, stdin, message in (
         ((MODEL,), b"", "there is no prompt;"),
         ((MODEL,), b"\n", "there is no prompt;"),
@@ -66,9 +64,7 @@ def test_options_reach_the_provider(run: RunCommand, simulator: Simulator) -> No
     assert expected.items() <= sent.items()
 
 
-def test_the_base_url_can_be_given(
-    run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_base_url_is_taken(run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOCAL_BASE_URL")
     assert run("ask", "local/tiny", "2*3", "--base-url", simulator.url("local")).out == "6\n"
 
@@ -156,9 +152,7 @@ def test_an_answer_that_a_schema_does_not_match_is_exit_code_3(run: RunCommand, 
     assert (ended.code, json.loads(ended.out)["parsed"]) == (3, None)
 
 
-def test_a_question_goes_on_with_the_last_conversation(
-    run: RunCommand, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_it_continues_the_last_conversation(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
     run("ask", MODEL, "What is 2+2?", "--system", "Brief.")
     assert run("ask", "-c", "And 3+3?").out == "6\n"
     sent = simulator.requests()[-1].body["messages"]
@@ -190,9 +184,7 @@ def test_there_must_be_a_conversation(
     assert simulator.requests() == []
 
 
-def test_files_are_attached_and_stay_in_the_conversation(
-    run: RunCommand, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_attached_files_stay_in_a_conversation(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
     picture, notes = tmp_path / "a.png", tmp_path / "notes.txt"
     picture.write_bytes(PICTURE)
     notes.write_text("some notes")

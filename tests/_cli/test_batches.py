@@ -39,9 +39,7 @@ def test_batches_are_cancelled_and_forgotten(client: Client, simulator: Simulato
     assert run("batches", "claim", batch.id, "msgbatch_1").code == 2
 
 
-def test_a_batch_that_has_ended_is_not_cancelled(
-    client: Client, simulator: Simulator, run: RunCommand
-) -> None:
+def test_a_batch_that_ended_is_not_cancelled(client: Client, simulator: Simulator, run: RunCommand) -> None:
     batch = client.submit_many("gpt-5.5", ["1+1?"])
     assert wait_until(lambda: batch.status == "ended")
     said = run("batches", "cancel", batch.id)
@@ -71,9 +69,7 @@ def test_an_id_may_be_shortened(
     assert run("batches", action, "").code == 2
 
 
-def test_an_unclear_beginning_names_the_batches(
-    client: Client, simulator: Simulator, run: RunCommand
-) -> None:
+def test_an_unclear_beginning_names_batches(client: Client, simulator: Simulator, run: RunCommand) -> None:
     made = [client.submit_many("gpt-5.5", [f"{n}+1?"]) for n in range(2)]
     ended = run("batches", "cancel", "batch_")
     assert ended.code == 2

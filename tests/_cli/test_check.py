@@ -54,9 +54,7 @@ def test_without_keys_it_is_wrong_usage(
     assert run("check", "groq").code == 2
 
 
-def test_ctrl_c_prints_what_is_known_and_cancels_the_batch(
-    program: Program, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_ctrl_c_prints_and_cancels_the_batch(program: Program, simulator: Simulator, tmp_path: Path) -> None:
     simulator.configure(batch_clock=1.0)
     simulator.inject(Fault(hang=True), match="batches.retrieve")
     report = tmp_path / "report.md"

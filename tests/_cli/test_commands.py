@@ -163,9 +163,7 @@ def _parse(command: click.Command, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_that_a_page_names_exists(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_of_a_page_exists(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it cannot run: `batches claim ID`, a download of prices, a command without its arguments."""
     for name in (*FILES, "FILE"):
         (tmp_path / name).write_text("")

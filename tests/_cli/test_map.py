@@ -37,9 +37,7 @@ def lines(path: Path) -> list[Any]:
 TEMPLATE = ("--template", "What is {a} + 1?")
 
 
-def test_every_row_is_answered_in_order(
-    run: RunCommand, simulator: Simulator, source: Path, target: Path
-) -> None:
+def test_every_answer_is_in_order(run: RunCommand, simulator: Simulator, source: Path, target: Path) -> None:
     ended = run("map", MODEL, str(source), str(target), *TEMPLATE, "--id", "name", "--system", "Brief.")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"12 of 12 rows answered in {target}: $0.0")
@@ -230,9 +228,7 @@ def test_a_row_is_asked_once_and_the_last_line_has_the_bill(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_full_disk_is_named_with_the_rows_and_the_remedy(
-    run: RunCommand, simulator: Simulator, source: Path
-) -> None:
+def test_a_full_disk_names_rows_and_remedy(run: RunCommand, simulator: Simulator, source: Path) -> None:
     ended = run("map", MODEL, str(source), "/dev/full", *TEMPLATE)
     assert ended.code == 1
     assert ended.err == (

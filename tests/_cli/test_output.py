@@ -16,9 +16,7 @@ from support import Program, RunCommand, errors_of, wait_until
 MODEL = "gpt-6.1-sol"
 
 
-def test_what_the_encoding_lacks_is_escaped(
-    cold_program: Program, run: RunCommand, simulator: Simulator
-) -> None:
+def test_what_encodings_lack_is_escaped(cold_program: Program, run: RunCommand, simulator: Simulator) -> None:
     # Asked here first, so that the other process finds the answer in the cache and starts fast.
     assert run("ask", MODEL, "→ é").out == "echo: → é\n"
     with cold_program("ask", MODEL, "→ é", PYTHONIOENCODING="latin-1") as process:

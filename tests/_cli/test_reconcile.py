@@ -137,9 +137,7 @@ def test_what_cannot_be_compared_is_an_error_with_a_remedy(
         assert (ended.code, variable in ended.err, "--report" in ended.err) == (2, True, True), ended
 
 
-def test_calls_near_midnight_may_be_billed_on_the_next_day(
-    run: RunCommand, ledger: str, simulator: Simulator
-) -> None:
+def test_calls_at_midnight_may_count_a_day_later(run: RunCommand, ledger: str, simulator: Simulator) -> None:
     simulator.configure(billing_clock=86_400.0)
     with Client(ledger=ledger, cache="refresh") as client:
         client.call("gpt-6.1-sol", "late " * 50, max_tokens=50)

@@ -64,9 +64,7 @@ def test_only_what_came_since_a_day_counts(run: RunCommand, ledgers: list[str]) 
     assert json.loads(run("usage", *ledgers, "--since", "2030-01-01", "--json").out)["rows"] == []
 
 
-def test_the_environment_names_the_ledger(
-    run: RunCommand, ledgers: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_name_ledgers(run: RunCommand, ledgers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run("usage")
     assert (ended.code, "LLM_PROVIDER_LEDGER" in ended.err) == (2, True)
     monkeypatch.setenv("LLM_PROVIDER_LEDGER", ledgers[0])

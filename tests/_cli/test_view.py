@@ -72,9 +72,7 @@ def test_evidence_is_shown(run: RunCommand, simulator: Simulator, tmp_path: Path
     assert "no evidence" in run("view", str(path)).err
 
 
-def test_the_browser_is_asked_only_with_open(
-    run: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_open_asks_the_browser(run: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url) and len(opened) == 1)
     path = tmp_path / "results.jsonl"

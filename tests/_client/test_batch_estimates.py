@@ -17,9 +17,7 @@ async def later(*texts: str) -> AsyncIterator[str]:
         yield text
 
 
-def test_the_name_of_a_model_tells_its_kind_and_a_parameter_overrules_it(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_models_name_tells_its_kind_and_a_parameter_overrules(client: Client, simulator: Simulator) -> None:
     named = client.estimate(EMBEDDER, ["a", "b"], dimensions=256, delivery="batch")
     assert (named.requests, named.output_tokens.high) == (1, 0)
     where = {"base_url": simulator.url("openai")}
@@ -38,9 +36,7 @@ def test_several_embedding_models_read_an_iterator_once(client: Client) -> None:
     assert [estimate.inputs for estimate in estimates.values()] == [2, 2]
 
 
-def test_an_awaited_estimate_takes_asynchronous_texts_and_tables(
-    client: Client, simulator: Simulator
-) -> None:
+def test_an_awaited_estimate_takes_async_texts_and_tables(client: Client, simulator: Simulator) -> None:
     async def run() -> list[Estimate]:
         rows = [{"word": "bird"}, {"word": "fish"}]
         return [

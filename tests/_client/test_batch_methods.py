@@ -29,9 +29,7 @@ def test_raising_waits_for_the_rest_and_keeps_it(client: Client, simulator: Simu
 
 
 @EITHER
-def test_rows_fill_a_template_and_metadata_travels_with_them(
-    simulator: Simulator, own_cache: Path, way: str
-) -> None:
+def test_rows_fill_a_template_and_metadata_travels(simulator: Simulator, own_cache: Path, way: str) -> None:
     rows = [{"sum": "1+1", "id": 1}, {"sum": "fails", "id": 2}, {"sum": "2+2", "id": 3}]
     simulator.inject(Fault(finish="no_choices"), times=None, match="fails")
     metadata: list[object] = []

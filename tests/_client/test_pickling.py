@@ -57,9 +57,7 @@ def test_in_its_own_process_it_is_the_same_client(own_cache: Path) -> None:
         assert other._runner.defaults == {"temperature": 0}
 
 
-def test_paths_do_not_depend_on_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_do_not_depend_on_a_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Client(cache_dir="cache") as client:
         (_, _, settings, _, _) = client.__reduce__()[1]

@@ -237,9 +237,7 @@ def test_what_the_cache_has_in_part_is_left_out(client: Client, simulator: Simul
 
 
 @pytest.mark.long
-def test_an_interrupt_keeps_what_was_asked(
-    simulator: Simulator, own_cache: Path, run_script: RunScript
-) -> None:
+def test_ctrl_c_keeps_what_was_asked(simulator: Simulator, own_cache: Path, run_script: RunScript) -> None:
     simulator.configure("groq", latency=0.02)
     script = f"""
 import _thread

@@ -151,9 +151,7 @@ def test_an_unknown_price_is_named_and_never_nothing(client: Client, model: str)
     assert "unknown" in str(estimated)
 
 
-def test_a_tokenizer_is_loaded_where_something_is_counted(
-    simulator: Simulator, run_warm_script: RunScript
-) -> None:
+def test_a_tokenizer_is_loaded_where_it_counts(simulator: Simulator, run_warm_script: RunScript) -> None:
     pytest.importorskip("tiktoken")
     run_warm_script(
         """

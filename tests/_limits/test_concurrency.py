@@ -15,9 +15,7 @@ from llm_provider._limits.concurrency import (
 
 
 @pytest.mark.parametrize(("text", "most"), [("8", 8), (" 32 ", 32), ("", None), ("  ", None)])
-def test_the_environment_sets_the_same_limit(
-    monkeypatch: pytest.MonkeyPatch, text: str, most: int | None
-) -> None:
+def test_a_variable_sets_the_same_limit(monkeypatch: pytest.MonkeyPatch, text: str, most: int | None) -> None:
     monkeypatch.setenv("LLM_PROVIDER_MAX_CONCURRENT", text)
     assert concurrency_of_environment() == concurrency(most)
     monkeypatch.delenv("LLM_PROVIDER_MAX_CONCURRENT")

@@ -65,9 +65,7 @@ def test_what_idling_had_saved_up_cannot_raise_the_estimate() -> None:
     ],
     ids=["large ones: tokens", "any: still requests", "small ones: requests", "any: still tokens"],
 )
-def test_what_is_refused_tells_what_the_limit_is_of(
-    by_tokens: bool, refused: list[float], then: bool
-) -> None:
+def test_what_is_refused_tells_what_a_limit_is_of(by_tokens: bool, refused: list[float], then: bool) -> None:
     estimator = swept(10.0)
     estimator.by_tokens = by_tokens
     for number, tokens in enumerate(refused, 1):

@@ -119,9 +119,7 @@ class TestRetryBudget:
             max_size=60,
         )
     )
-    def test_retries_are_ten_and_a_tenth_of_the_answers_and_ten_a_second(
-        self, steps: list[tuple[str, float]]
-    ) -> None:
+    def test_retries_are_10_a_tenth_of_answers_and_10_a_second(self, steps: list[tuple[str, float]]) -> None:
         budget, now, earned, sent = RetryBudget(), MONOTONIC, 10.0, []
         for step, amount in steps:
             if step == "answer":

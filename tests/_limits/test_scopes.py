@@ -130,9 +130,7 @@ async def test_a_waiter_costs_one_step_however_many_wait(make: Callable[[], Cont
 
 
 @pytest.mark.parametrize(("at_once", "begun"), [(sys.maxsize, 256), (4, 5)], ids=["user's calls", "batch"])
-async def test_calls_that_a_user_starts_go_at_once_and_a_batch_feels_its_way(
-    at_once: int, begun: int
-) -> None:
+async def test_calls_of_a_user_go_at_once_and_a_batch_feels_its_way(at_once: int, begun: int) -> None:
     scope = Scope(AdaptiveController())
     tasks = [asyncio.create_task(scope.acquire(1000, at_once=at_once)) for _ in range(300)]
     await asyncio.sleep(0)

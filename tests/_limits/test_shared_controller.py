@@ -59,9 +59,7 @@ async def test_one_that_is_alone_asks_nobody(files: list[SharedStateFile]) -> No
     assert stored == [(1,)], "it was stored once, when the first request was sent"
 
 
-async def test_what_was_never_refused_is_nobodys_business(
-    tmp_path: Path, files: list[SharedStateFile]
-) -> None:
+async def test_what_was_not_refused_is_nobodys_business(tmp_path: Path, files: list[SharedStateFile]) -> None:
     controller = SharedController(files[0], "scope", from_start=False)
     tickets = admitted(controller, 1.0, max_in_flight=5)
     controller.record_success(1.1, tickets[0])
@@ -217,9 +215,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-async def test_a_damaged_state_is_forgotten_and_nothing_else(
-    files: list[SharedStateFile], damage: str
-) -> None:
+async def test_a_damaged_state_alone_is_forgotten(files: list[SharedStateFile], damage: str) -> None:
     first, other = together(files)
     tickets = admitted(first, 1.0, max_in_flight=2)
     first.record_refusal(1.1, tickets[0], 5.0)
@@ -298,7 +294,7 @@ class Interrupting(Headroom):
         raise KeyboardInterrupt
 
 
-async def test_an_interrupted_transaction_leaves_no_half_told_controller(
+async def test_a_cut_transaction_leaves_no_half_told_controller(
     files: list[SharedStateFile],
 ) -> None:
     first, other = together(files)

@@ -19,9 +19,7 @@ async def iterations() -> None:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-async def test_calls_are_served_in_their_order_and_every_end_counts_once(
-    tmp_path: Path, is_shared: bool
-) -> None:
+async def test_calls_are_served_in_order_and_every_end_counts_once(tmp_path: Path, is_shared: bool) -> None:
     budget = Budget(1, path=tmp_path / "run.budget" if is_shared else None)
     first = await budget.reserve(Decimal("0.6"))
     waiting = [asyncio.create_task(budget.reserve(Decimal(amount))) for amount in ("0.5", "0.3", "0.8")]

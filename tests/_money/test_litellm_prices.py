@@ -93,9 +93,7 @@ def test_litellm_is_not_loaded_for_a_bound(run_script: RunScript) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_has_litellms_cost_and_a_budget_counts_it(
-    client: Client, simulator: Simulator, stream: bool
-) -> None:
+def test_answers_and_budgets_have_litellms_cost(client: Client, simulator: Simulator, stream: bool) -> None:
     budget = Budget(1)
     answer = ask(
         client, ONLY_LITELLM, stream=stream, base_url=simulator.url("local"), api_key="sk-x", max_tokens=50,
@@ -223,9 +221,7 @@ def test_the_service_tier_of_the_answer_or_the_request_is_billed(
     assert answer.cost == pytest.approx(float(expected))
 
 
-def test_the_images_of_an_answer_are_billed_as_images(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_of_an_answer_are_billed_as_images(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     litellm: Any = load()
     entry = {
         "litellm_provider": "hosted_vllm", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
@@ -242,9 +238,7 @@ def test_the_images_of_an_answer_are_billed_as_images(
     assert answer.cost == pytest.approx(1000e-6 + 40 * 2e-6 + 60 * 3e-5)
 
 
-def test_a_cloud_that_the_table_lists_is_billed_by_it(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cloud_that_a_table_lists_is_billed_by_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(load().model_cost, "azure/gpt-5.1", {})
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     answer = answered(client, replying(usage, stream=False), "litellm/azure/gpt-5.1", stream=False)

@@ -35,9 +35,7 @@ ROUTER = (
         ('{"data": 3}', None),
     ],
 )
-def test_hosts_tell_more_in_their_own_fields(
-    simulator: Simulator, body: str, expected: list[ListedModel] | None
-) -> None:
+def test_hosts_have_own_fields(simulator: Simulator, body: str, expected: list[ListedModel] | None) -> None:
     simulator.inject(Fault(body=body), match="models.list")
     work = list_models("groq/any")
     if expected is None:

@@ -17,9 +17,7 @@ from llm_provider._recheck.statistics import (
 @pytest.mark.parametrize(
     ("floor", "share", "size", "alarm"), [(0.01, 0.1, 76, 4), (0.01, 0.2, 30, 3), (0.1, 0.3, 57, 12)]
 )
-def test_sizes_have_the_power_and_no_smaller_ones_do(
-    floor: float, share: float, size: int, alarm: int
-) -> None:
+def test_sizes_have_the_power_and_no_smaller_do(floor: float, share: float, size: int, alarm: int) -> None:
     assert (find_size(floor, share), find_alarm(size, floor)) == (size, alarm)
     assert sum_tail(alarm, size, floor) <= ALPHA
     assert find_power(size, floor, share) >= 0.95 > find_power(size - 1, floor, share)

@@ -111,9 +111,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_calls_streams_embeddings_and_refusals_follow_from_the_row(
-    extended: Path, llm_simulator: Simulator
-) -> None:
+def test_calls_streams_vectors_and_refusals_follow_the_row(extended: Path, llm_simulator: Simulator) -> None:
     program = f"""
 from llm_provider import UnsupportedParameterError, call, embed, stream
 answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)

@@ -102,9 +102,7 @@ def test_equal_servers_are_one_host_and_may_die_and_come_back(own_cache: Path) -
     ],
 )  # fmt: skip
 @pytest.mark.sampled(3)
-def test_a_server_that_refuses_stops_no_other(
-    llm_simulator: Simulator, own_cache: Path, fault: Fault
-) -> None:
+def test_a_refusing_server_stops_no_other(llm_simulator: Simulator, own_cache: Path, fault: Fault) -> None:
     llm_simulator.inject(fault, "groq", times=None)
     lab = Host("lab", [llm_simulator.url(name) for name in ("groq", "local")], prices=PRICES)
     with warnings.catch_warnings():
@@ -156,9 +154,7 @@ def test_a_shared_file_names_the_variable_of_the_key(
     assert sent == ["sha256:" + sha256(key.encode()).hexdigest()[:8] for key in expected]
 
 
-def test_a_file_that_is_no_text_is_refused_with_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_binary_file_is_refused_with_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tests/data/golden/_cli/main.json` has files with other mistakes."""
     path = tmp_path / "hosts.toml"
     monkeypatch.setenv(VARIABLE, str(path))

@@ -127,9 +127,7 @@ def test_a_call_without_options_has_none() -> None:
         ("safety_settings", {"A": "B"}, ({"category": "A", "threshold": "B"},)),
     ],
 )
-def test_values_are_normalised_and_a_second_check_changes_nothing(
-    name: str, value: Any, normalised: Any
-) -> None:
+def test_values_are_normalised_and_stay_so_at_a_second_check(name: str, value: Any, normalised: Any) -> None:
     assert build(**{name: value}).options == {name: normalised}
     assert build(**{name: normalised}).options == {name: normalised}
 

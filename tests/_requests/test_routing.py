@@ -42,9 +42,7 @@ class TestResolve:
 
 
 class TestBaseURL:
-    def test_the_environment_points_a_route_elsewhere_and_the_call_wins(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_variable_points_elsewhere_and_the_call_wins(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("GROQ_BASE_URL", " https://proxy.example.com/groq/ ")
         target = resolve("groq/llama")
         assert (target.base_url, target.custom_base_url) == ("https://proxy.example.com/groq", True)

@@ -125,9 +125,7 @@ def test_importing_starts_nothing_and_the_end_is_quiet(run_script: RunScript) ->
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
-def test_open_connections_are_closed_quietly_at_the_end(
-    llm_simulator: Simulator, run_warm_script: RunScript
-) -> None:
+def test_connections_close_quietly_at_the_end(llm_simulator: Simulator, run_warm_script: RunScript) -> None:
     base_url = llm_simulator.url("openai")
     ended = run_warm_script(
         f"""

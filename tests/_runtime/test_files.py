@@ -27,9 +27,7 @@ def test_the_remedy_depends_on_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["open_descriptor", "fsync", "replace"])
-def test_a_file_stays_as_it_was_when_a_step_fails(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_step_changes_no_file(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"before")
 

@@ -146,9 +146,7 @@ def test_an_interrupt_within_an_import_ends_the_call_after_it(
     assert (done.stdout, done.stderr, done.returncode) == ("interrupted\necho: one two\n", "", 0)
 
 
-def test_an_interrupt_of_a_swallowing_import_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_in_a_swallowing_import_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "swallowing.py").write_text(
         "import os, signal\n"
         "try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException:\n    pass\n"

@@ -27,9 +27,7 @@ VALUES = st.recursive(
 @given(
     VALUES, st.sampled_from([None, 1]), st.integers(1, 30), st.integers(0, 60), st.sampled_from(b'[]{},"x')
 )
-def test_they_read_what_orjson_reads(
-    value: Any, indent: int | None, piece: int, position: int, damage: int
-) -> None:
+def test_they_read_as_orjson(value: Any, indent: int | None, piece: int, position: int, damage: int) -> None:
     body = json.dumps(value, indent=indent, ensure_ascii=False).encode()
     damaged = body[:position] + bytes([damage]) + body[position + 1 :]
     with pytest.MonkeyPatch.context() as patch:

@@ -136,9 +136,7 @@ async def test_a_stopped_process_gets_one_heir(tmp_path: Path, start: Start) -> 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-async def test_a_forked_child_holds_nothing_and_keeps_nothing_of_its_parent(
-    tmp_path: Path, start: Start
-) -> None:
+async def test_a_forked_child_holds_and_keeps_nothing_of_its_parent(tmp_path: Path, start: Start) -> None:
     holder = start(
         """
         import asyncio, os, sys, time

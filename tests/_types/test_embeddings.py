@@ -31,9 +31,7 @@ class TestEmbeddings:
         assert (array.shape, str(array.dtype)) == ((2, 3), "float32")
         assert array.tolist() == [[0.5, -1.0, 2.0], [0.25, 0.0, 0.0]]
 
-    def test_numpy_is_loaded_where_it_is_asked_for_and_its_absence_is_told(
-        self, run_script: RunScript
-    ) -> None:
+    def test_numpy_is_loaded_where_it_is_wanted_and_its_absence_is_told(self, run_script: RunScript) -> None:
         run_script(
             """
             import sys

@@ -210,9 +210,7 @@ def frame_with(index: str) -> Any:
 @needs("pandas")
 @pytest.mark.parametrize("index", INDEXES)
 @pytest.mark.sampled(3)
-def test_the_index_of_the_inputs_survives(
-    client: Client, simulator: Simulator, tmp_path: Path, index: str
-) -> None:
+def test_the_inputs_index_survives(client: Client, simulator: Simulator, tmp_path: Path, index: str) -> None:
     import pandas
 
     simulator.inject(Fault(status=400), times=None, match="fails")

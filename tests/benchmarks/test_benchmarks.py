@@ -158,9 +158,7 @@ def test_results_are_written_and_make_the_page(monkeypatch: pytest.MonkeyPatch, 
     assert "<!--" not in summary + data
 
 
-def test_the_committed_pages_are_those_of_the_results(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_committed_pages_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(report, "DOCS", tmp_path)
     for page in report.write_pages():
         assert page.read_text() == (ROOT / "docs" / page.name).read_text(), "run python -m benchmarks report"

@@ -183,9 +183,7 @@ def test_a_part_in_the_words_of_any_format_is_the_same_request(
 
 @on_every_route
 @pytest.mark.parametrize("part", SAID.values(), ids=SAID)
-def test_an_answer_in_the_words_of_any_format_is_the_same_request(
-    form: Format, model: str, part: dict[str, Any]
-) -> None:
+def test_an_answer_of_any_format_is_the_same_request(form: Format, model: str, part: dict[str, Any]) -> None:
     encoded = form.encode([USER, {"role": "assistant", "content": [part]}, USER], model)
     plain = [USER, {"role": "assistant", "content": [{"type": "text", "text": "Aha"}]}, USER]
     expected = form.encode(plain, model)

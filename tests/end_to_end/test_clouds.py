@@ -65,9 +65,7 @@ def clouds(cloud: FakeCloud, simulator: Simulator, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("model", PATHS)
 @pytest.mark.sampled(3)
-def test_every_address_is_served_without_a_key(
-    model: str, transport: Any, clouds: Simulator, cloud: FakeCloud
-) -> None:
+def test_every_address_needs_no_key(model: str, transport: Any, clouds: Simulator, cloud: FakeCloud) -> None:
     with Client(cache="off", transport=transport) as client:
         assert client.call(model, "What is 2+3?").text == "5"
         with client.stream(model, "What is 20+12?") as deltas:
@@ -174,9 +172,7 @@ def test_the_region_is_that_of_the_profile_and_of_the_address(
     assert find_key(target).identity == find_key(resolve(model)).identity != find_key(other).identity
 
 
-def test_entras_audience_can_be_set(
-    clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entras_audience_is_set(clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_SCOPE", "https://ai.example/.default")
     with Client(cache="off") as client:
         client.call("azure/gpt-6.1-sol", "Hi")

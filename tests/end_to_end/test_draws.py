@@ -19,9 +19,7 @@ def wanted(simulator: Simulator) -> list[int]:
 
 
 @pytest.mark.parametrize(("model", "most"), NATIVE)
-def test_only_what_is_missing_is_asked_for(
-    client: Client, simulator: Simulator, model: str, most: int
-) -> None:
+def test_only_the_missing_is_asked_for(client: Client, simulator: Simulator, model: str, most: int) -> None:
     # Wrong sums differ from one sample of a request to the next.
     simulator.configure(error_rate=1.0)
     question = "What is 100+200?"
@@ -38,9 +36,7 @@ def test_only_what_is_missing_is_asked_for(
 
 
 @pytest.mark.parametrize(("model", "most"), NATIVE)
-def test_no_request_asks_for_more_than_its_api_takes(
-    client: Client, simulator: Simulator, model: str, most: int
-) -> None:
+def test_no_request_exceeds_its_api(client: Client, simulator: Simulator, model: str, most: int) -> None:
     answer = client.call(model, "Say something", n=most + 1 if most < 100 else 20)
     assert sum(wanted(simulator)) == len(answer.texts)
     assert max(wanted(simulator)) <= most

@@ -71,9 +71,7 @@ def test_a_connection_that_ends(client: Client, certificate: tuple[Path, Path], 
 
 
 @every_library
-def test_more_requests_than_a_connection_takes(
-    client: Client, certificate: tuple[Path, Path], model: str
-) -> None:
+def test_requests_beyond_a_connection(client: Client, certificate: tuple[Path, Path], model: str) -> None:
     # The library learns the server's limit only after it has sent as many as it likes.
     with HTTP2Server(certificate, ANSWERS[model], lambda _: None, most_streams=10, seconds=0.05) as server:
         failures = [failure for answer in ask(client, model, server) for failure in answer.failures]

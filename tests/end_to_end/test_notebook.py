@@ -102,9 +102,7 @@ def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
     assert re.match(finished, texts(outputs).splitlines()[-1].split("\r")[-1])
 
 
-def test_values_have_pictures_and_views_and_raised_errors_have_tracebacks(
-    run: Run, server: Simulator
-) -> None:
+def test_values_have_pictures_and_views_and_errors_have_tracebacks(run: Run, server: Simulator) -> None:
     server.inject(Fault(status=400), match="fails", times=None)
     run("results = client.call_many('gpt-6.1-sol', ['7+8?', 'fails <b>'], progress=False)")
     for value in (

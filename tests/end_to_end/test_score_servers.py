@@ -239,9 +239,7 @@ def test_right_values_their_ids_and_who_answered(client: Client, server: Any, na
         )
     ],
 )
-def test_a_broken_server_scores_nothing(
-    client: Client, server: Any, name: str, method: Any, broken: str
-) -> None:
+def test_no_broken_server_scores(client: Client, server: Any, name: str, method: Any, broken: str) -> None:
     server.break_values, checks = staticmethod(BREAKS[broken][0]), BREAKS[broken][1]
     with pytest.raises(ScoreCheckError) as caught:
         ask(client, server, name, method)

@@ -121,9 +121,7 @@ def is_known(name: str) -> bool:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.sampled(7)
-def test_every_name_is_of_the_conventions(
-    exported: Exported, simulator: Simulator, model: str, way: str
-) -> None:
+def test_names_are_of_the_conventions(exported: Exported, simulator: Simulator, model: str, way: str) -> None:
     use(exported.client, simulator, model, way)
     spans = exported.exporter.get_finished_spans()
     assert bool(spans) is (way != "batch")

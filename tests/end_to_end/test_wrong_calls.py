@@ -229,9 +229,7 @@ def test_the_message_says_what_to_write(client: Client, group: list[Wrong]) -> N
         ("draw", numpy.int64(4), 4),
     ],
 )
-def test_numbers_of_numpy_make_the_key_of_plain_ones(
-    client: Client, name: str, value: Any, plain: Any
-) -> None:
+def test_numpys_numbers_make_the_key_of_plain_ones(client: Client, name: str, value: Any, plain: Any) -> None:
     def key(value: Any) -> str:
         with pytest.raises(llm_provider.CacheMissError) as caught:
             client.call("gpt-4.1", "Hi", cache="only", **{name: value})  # type: ignore[misc]  # any parameter

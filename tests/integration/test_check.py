@@ -49,9 +49,7 @@ def test_llama_cpp_does_what_it_is_known_for(llama_address: str, monkeypatch: py
     assert "timings" in rows["new fields"].observed
 
 
-def test_litellms_proxy_does_what_it_is_known_for(
-    litellm_proxy: LitellmProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_litellms_proxy_does_as_known(litellm_proxy: LitellmProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{litellm_proxy.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-proxy")
     rows = check("gpt-6.1-sol")

@@ -88,9 +88,7 @@ class Verdict(BaseModel):
     score: int
 
 
-def test_a_call_has_the_answer_the_usage_and_the_cost_of_a_direct_one(
-    litellm_proxy: LitellmProxy, way: Way
-) -> None:
+def test_a_call_has_the_answer_usage_and_cost_of_a_direct_one(litellm_proxy: LitellmProxy, way: Way) -> None:
     direct = call(way.direct_model, "What is 12 + 30?", **way.directly(litellm_proxy))
     proxied = call(way.model, "What is 12 + 30?", **way.to(litellm_proxy))
     assert (proxied.text, proxied.finish_reason) == (direct.text, direct.finish_reason) == ("42", "stop")

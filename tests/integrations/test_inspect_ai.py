@@ -315,9 +315,7 @@ def test_tokens_are_counted_without_a_request(simulator: Simulator) -> None:
     assert simulator.ledger().requests == 0
 
 
-def test_what_a_model_does_not_take_is_left_out(
-    simulator: Simulator, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_model_cannot_take_is_left_out(simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
     model = model_of("gpt-6.1-sol")
     with pytest.warns(UserWarning, match="does not accept temperature"):
         output = generated(model, "1+1?", temperature=0.3, best_of=3)

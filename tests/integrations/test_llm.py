@@ -75,9 +75,7 @@ def test_models_of_the_users_files(
     assert "no-such-model" in listed.stderr  # and all other models still work
 
 
-def test_only_models_with_a_key_are_registered(
-    llm: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_only_models_with_a_key_are_listed(llm: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from llm_provider.integrations.llm import register_models
 
     def registered() -> set[str]:

@@ -119,9 +119,7 @@ def own_model(simulator: Simulator) -> Any:
     return model
 
 
-def test_a_task_has_the_results_of_the_harness_s_own_model(
-    simulator: Simulator, hosts: Path, tmp_path: Path
-) -> None:
+def test_a_task_has_the_harness_models_results(simulator: Simulator, hosts: Path, tmp_path: Path) -> None:
     import lm_eval
     from lm_eval.tasks import TaskManager
 

@@ -69,7 +69,7 @@ def test_a_url_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
         Client()
 
 
-def test_the_environment_names_a_second_level_only_for_clients_without_one(
+def test_a_variable_names_a_level_only_for_clients_without_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "ftp://me:hidden@host")

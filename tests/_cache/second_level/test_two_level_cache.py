@@ -106,9 +106,7 @@ def test_another_machine_finds_every_answer_in_every_way_to_call(
     assert simulator.ledger().requests == sent
 
 
-def test_answers_are_copied_into_the_local_store(
-    store: SqliteStore, machine: Machine, tmp_path: Path
-) -> None:
+def test_answers_are_copied_to_the_local_store(store: SqliteStore, machine: Machine, tmp_path: Path) -> None:
     as_a_list(machine(SecondLevel(store, wait_for_writes=True)))
     second = machine(store)
     as_a_list(second)
@@ -145,9 +143,7 @@ def test_only_modes_that_read_and_write_use_the_second_level(store: SqliteStore,
     assert (store.gets, store.puts) == ([], [1])
 
 
-def test_a_miss_in_both_levels_is_final_for_only(
-    simulator: Simulator, store: SqliteStore, machine: Machine
-) -> None:
+def test_a_miss_in_both_is_final_for_only(simulator: Simulator, store: SqliteStore, machine: Machine) -> None:
     client = machine(SecondLevel(store, mode="only"))
     for way in WAYS:
         try:

@@ -53,9 +53,7 @@ def reachable() -> Iterator[Path]:
 
 
 @needs_root
-def test_two_users_of_a_group_share_answers(
-    simulator: Simulator, reachable: Path, run_warm_script: RunScript
-) -> None:
+def test_a_group_shares_answers(simulator: Simulator, reachable: Path, run_warm_script: RunScript) -> None:
     directory = reachable / "lab"
     directory.mkdir()
     os.chown(directory, -1, GROUP)

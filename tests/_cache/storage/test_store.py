@@ -342,9 +342,7 @@ def test_a_destroyed_database_is_put_aside(
     assert str(store.list_damaged()[0]) in messages[0]
 
 
-def test_readable_rows_of_a_damaged_database_are_rescued(
-    tmp_path: Path, store: Store, messages: list[str]
-) -> None:
+def test_rows_of_a_damaged_database_are_rescued(tmp_path: Path, store: Store, messages: list[str]) -> None:
     big = [(key, value * 300, "tag") for key, value, _ in rows(800)]
     store.write(big)
     damaged = database_of(tmp_path / "cache", "key-0")
@@ -427,9 +425,7 @@ def test_a_read_only_disk_is_read(small_disk: Path, messages: list[str], clean: 
     store.close()
 
 
-def test_a_directory_without_permission_to_write_is_read(
-    tmp_path: Path, store: Store, messages: list[str]
-) -> None:
+def test_a_directory_that_forbids_writing_is_read(tmp_path: Path, store: Store, messages: list[str]) -> None:
     store.write(rows(50))
     store.close()
     paths = [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]

@@ -46,9 +46,7 @@ def test_an_error_of_the_inputs_is_raised_after_what_was_started(client: Client)
     assert sorted(seen) == [0, 1]
 
 
-def test_max_concurrent_bounds_a_batch_and_may_exceed_the_clients(
-    client: Client, simulator: Simulator
-) -> None:
+def test_max_concurrent_bounds_a_batch_and_may_exceed_a_clients(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.05)
     client.call_many(MODEL, [f"few {number}" for number in range(20)], max_concurrent=3)
     assert simulator.ledger().peak_in_flight <= 3
@@ -93,9 +91,7 @@ def test_ten_thousand_calls_in_little_memory(simulator: Simulator, run_script: R
         "asyncio.run(llm_provider.acall_many(['gpt-6.1-sol', 'gpt-5.5'], ['1+1?', 'late'], cache='off'))",
     ],
 )
-def test_an_interrupt_says_what_is_answered(
-    simulator: Simulator, statement: str, warm_python: list[str]
-) -> None:
+def test_ctrl_c_says_what_is_answered(simulator: Simulator, statement: str, warm_python: list[str]) -> None:
     simulator.inject(Fault(hang=True), times=None, match="late")
     code = f"import asyncio, llm_provider; {statement}"
     program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)

@@ -54,9 +54,7 @@ def test_a_pipe_gets_a_line_now_and_then(
 
 
 @pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
-def test_it_shows_on_a_terminal(
-    simulator: Simulator, arguments: str, shows: bool, warm_python: list[str]
-) -> None:
+def test_terminals_show_it(simulator: Simulator, arguments: str, shows: bool, warm_python: list[str]) -> None:
     terminal, side = pty.openpty()
     subprocess.run([*warm_python, "-c", BATCH.format(arguments)], stderr=side, check=True)
     os.close(side)

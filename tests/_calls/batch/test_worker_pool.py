@@ -36,9 +36,7 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
 
 
 @pytest.mark.parametrize("way", ["batch", "tasks"])
-def test_what_is_on_its_way_to_the_loop_is_not_sent_after_an_interrupt(
-    simulator: Simulator, way: str
-) -> None:
+def test_what_is_on_its_way_to_a_loop_is_not_sent_after_an_interrupt(simulator: Simulator, way: str) -> None:
     prompts = [f"What is {number}+1?" for number in range(4000)]
     with Client(cache=False) as client:
         if way == "batch":

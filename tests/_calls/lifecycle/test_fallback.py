@@ -128,9 +128,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @pytest.mark.parametrize("examples", [20, pytest.param(400, marks=pytest.mark.long)])
 @pytest.mark.filterwarnings("ignore:an earlier answer is empty")
-def test_who_answers_what_is_sent_and_what_it_costs(
-    examples: int, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_who_answers_what_is_sent_and_its_cost(examples: int, simulator: Simulator, tmp_path: Path) -> None:
     @settings(max_examples=examples)
     @given(plan=plans())
     def compare(plan: Plan) -> None:
@@ -227,9 +225,7 @@ def check_rerun(
     assert {entry.error for entry in again.passed_over} <= {"CacheMissError"}
 
 
-def test_a_batch_goes_on_while_a_provider_is_down_and_comes_back_to_it(
-    simulator: Simulator, tmp_path: Path
-) -> None:
+def test_a_batch_goes_on_while_a_provider_is_down_and_returns(simulator: Simulator, tmp_path: Path) -> None:
     simulator.inject(Fault(status=503), "openai", times=None)
     with Client(cache_dir=tmp_path, rate_control="independent") as client:
         prompts = [f"{number}+1?" for number in range(300)]
@@ -247,9 +243,7 @@ def test_a_batch_goes_on_while_a_provider_is_down_and_comes_back_to_it(
         assert not any(scope.down_for for scope in client.statistics())
 
 
-def test_while_every_model_is_down_a_call_waits_for_the_first_that_works(
-    simulator: Simulator, client: Client
-) -> None:
+def test_while_every_model_is_down_a_call_waits_for_the_first(simulator: Simulator, client: Client) -> None:
     for model in (OPENAI, ANTHROPIC):
         client.call(model, "an SDK may take long to import")
     simulator.inject(Fault(status=503), "openai", times=None)
@@ -300,9 +294,7 @@ def test_the_rounds_of_tools_stay_with_the_model_that_answered(simulator: Simula
 
 
 @pytest.mark.parametrize("way", ["stream", "astream"])
-def test_a_stream_leads_on_only_while_nothing_was_shown(
-    way: str, simulator: Simulator, client: Client
-) -> None:
+def test_a_stream_leads_on_only_until_something_shows(way: str, simulator: Simulator, client: Client) -> None:
     shown = ask(client, way, OPENAI, "please refuse", fallback=[GEMINI])
     assert (shown.provider, shown.finish_reason, shown.passed_over) == ("openai", "refusal", ())
     simulator.inject(Fault(abort_after=1, text="some words that are cut"), "openai")

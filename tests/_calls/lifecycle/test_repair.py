@@ -52,9 +52,7 @@ def ask_for_city(client: Client, model: str = MODEL, **parameters: Any) -> Respo
 
 class TestRepair:
     @pytest.mark.parametrize("model", FORMATS)
-    def test_the_model_is_asked_again_with_the_reason(
-        self, client: Client, simulator: Simulator, model: str
-    ) -> None:
+    def test_a_model_is_asked_again_with_why(self, client: Client, simulator: Simulator, model: str) -> None:
         answers(simulator, BAD, GOOD)
         answer = ask_for_city(client, model=model)
         assert answer.parsed == BERN
@@ -128,9 +126,7 @@ class TestRepair:
 
 
 class TestStreams:
-    def test_an_answer_that_was_shown_is_not_asked_for_again(
-        self, client: Client, simulator: Simulator
-    ) -> None:
+    def test_an_answer_that_was_shown_is_not_asked_again(self, client: Client, simulator: Simulator) -> None:
         answers(simulator, BAD)
         with client.stream(MODEL, "Name a city.", response_format=City) as deltas:
             assert "".join(map(str, deltas)) == BAD
@@ -172,9 +168,7 @@ Swiss.__name__ = "City"
 class TestOtherTypes:
     """Types with equal schemas share a cache key, and may accept different answers."""
 
-    def test_a_stored_answer_that_does_not_match_is_a_miss(
-        self, client: Client, simulator: Simulator
-    ) -> None:
+    def test_a_stored_answer_that_does_not_fit_is_a_miss(self, client: Client, simulator: Simulator) -> None:
         assert ask_for_city(client).parsed.name == "text"
         with pytest.raises(CacheMissError, match="not of response_format"):
             ask_for_city(client, response_format=Swiss, cache="only")
@@ -183,9 +177,7 @@ class TestOtherTypes:
         # The new answer took the place of the old one.
         assert ask_for_city(client).parsed == BERN
 
-    def test_equal_calls_at_once_each_get_what_they_accept(
-        self, client: Client, simulator: Simulator
-    ) -> None:
+    def test_equal_calls_at_once_get_what_each_accepts(self, client: Client, simulator: Simulator) -> None:
         simulator.configure(latency=0.3)
         answers: dict[str, Any] = {}
         simulator.inject(Fault(text=GOOD), match="does not match the JSON schema", times=None)
@@ -203,9 +195,7 @@ class TestOtherTypes:
 
 
 @pytest.mark.parametrize("model", ["deepseek/deepseek-v4-pro", "claude-3-opus"])
-def test_the_response_says_that_the_schema_was_in_the_prompt(
-    client: Client, simulator: Simulator, model: str
-) -> None:
+def test_a_response_tells_of_a_schema_in_the_prompt(client: Client, simulator: Simulator, model: str) -> None:
     answers(simulator, GOOD)
     for _ in range(2):
         answer = ask_for_city(client, model=model)
@@ -221,9 +211,7 @@ WHOLE = [way for way in WAYS if "stream" not in way]
 
 @pytest.mark.parametrize("way", WHOLE)
 @pytest.mark.sampled(4)
-def test_a_long_check_stops_no_other_call_and_ends_at_the_deadline(
-    client: Client, simulator: Simulator, way: str
-) -> None:
+def test_a_long_check_blocks_nothing_and_ends_in_time(client: Client, simulator: Simulator, way: str) -> None:
     """The validator waits for the end of another call, and then until the deadline has passed."""
     entered, leave = threading.Event(), threading.Event()
 

@@ -21,9 +21,7 @@ def error_of(client: Client, way: str = "call", **parameters: Any) -> LLMError:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_good_samples_of_a_call_are_told_paid_and_stored(
-    client: Client, simulator: Simulator, way: str
-) -> None:
+def test_good_samples_are_told_paid_and_stored(client: Client, simulator: Simulator, way: str) -> None:
     simulator.inject(Fault(status=400))
     error = error_of(client, way, n=4, max_tokens=100)
     assert isinstance(error, BadRequestError)

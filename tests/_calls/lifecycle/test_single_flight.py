@@ -135,9 +135,7 @@ def test_a_store_that_fails_grants_every_lease(machine: Client, store: SqliteSto
         assert machine.call(MODEL, "Hi").text
 
 
-async def test_a_cancelled_call_leaves_no_lease(
-    machine: Client, simulator: Simulator, store: SqliteStore
-) -> None:
+async def test_cancelling_leaves_no_lease(machine: Client, simulator: Simulator, store: SqliteStore) -> None:
     simulator.configure(latency=5)
     task = asyncio.create_task(machine.acall(MODEL, "Hi"))
     while not store.leases:

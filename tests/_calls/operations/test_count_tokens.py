@@ -69,9 +69,7 @@ def test_a_failure_is_retried_or_typed(client: Client, simulator: Simulator, mod
 @pytest.mark.parametrize("reply", ['{"other": 1}', "[]", '{"%s": "7"}', '{"%s": -1}', '{"%s": true}'])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.sampled(3)
-def test_a_reply_without_a_count_is_an_error(
-    client: Client, simulator: Simulator, model: str, reply: str
-) -> None:
+def test_a_reply_without_a_count_fails(client: Client, simulator: Simulator, model: str, reply: str) -> None:
     body = reply.replace("%s", FIELDS[model])
     for _ in range(2):
         simulator.inject(Fault(status=200, body=body))

@@ -41,9 +41,7 @@ def billing(simulator: Simulator) -> Simulator:
 
 class TestVectors:
     @pytest.mark.parametrize("model", MODELS)
-    def test_vectors_are_in_the_order_of_the_texts(
-        self, client: Client, simulator: Simulator, model: str
-    ) -> None:
+    def test_vectors_are_in_the_texts_order(self, client: Client, simulator: Simulator, model: str) -> None:
         alone = {text: client.embed(model, [text], cache="off").vectors[0] for text in "abc"}
         simulator.clear()
         embeddings = client.embed(model, ["c", "a", "b"])
@@ -142,9 +140,7 @@ class TestGroups:
 
 class TestMoney:
     @pytest.mark.parametrize("model", [MODEL, GEMINI])
-    def test_usage_and_cost_are_those_of_the_providers_bill(
-        self, client: Client, billing: Simulator, model: str
-    ) -> None:
+    def test_usage_and_cost_are_the_providers(self, client: Client, billing: Simulator, model: str) -> None:
         texts = [f"{number} " * (number % 7 + 1) for number in range(230)]
         embeddings = client.embed(model, texts, dimensions=2)
         bill = billing.ledger()

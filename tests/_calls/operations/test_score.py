@@ -151,9 +151,7 @@ class TestRefusals:
         assert (caught.value.attempts, caught.value.cost) == (0, 0.0)
         assert not simulator.requests()
 
-    def test_no_text_sends_nothing_and_a_wrong_one_has_its_place(
-        self, lab: Client, simulator: Simulator
-    ) -> None:
+    def test_no_text_sends_nothing_and_a_bad_one_has_a_place(self, lab: Client, simulator: Simulator) -> None:
         """Golden pairs have the other arguments that are refused."""
         assert len(lab.score("vllm/toy", "Hello", [])) == 0
         with pytest.raises(RequestError, match="lone surrogate"):
@@ -211,9 +209,7 @@ class TestChecks:
         )
 
     @pytest.mark.parametrize("method", ["prompt_logprobs", "echo"])
-    def test_values_that_depend_on_what_was_asked_before(
-        self, lab: Client, simulator: Simulator, method: Any
-    ) -> None:
+    def test_values_that_depend_on_history(self, lab: Client, simulator: Simulator, method: Any) -> None:
         simulator.inject(Fault(shape="prefix_cache"), times=None)
         model = f"vllm/order-{method}"
         with pytest.raises(ScoreCheckError, match=r"check 'order' failed.*no-enable-prefix-caching"):
@@ -362,9 +358,7 @@ class TestOperation:
         assert seen == [scores]
         assert {span.name for span in exporter.get_finished_spans()} >= {"score toy"}
 
-    def test_extra_fields_and_headers_are_sent_and_are_part_of_the_key(
-        self, lab: Client, simulator: Simulator
-    ) -> None:
+    def test_extra_fields_and_headers_are_sent_and_in_a_key(self, lab: Client, simulator: Simulator) -> None:
         first = lab.score("vllm/toy", "Hello", [" a"])
         second = lab.score(
             "vllm/toy", "Hello", [" a"], extra_body={"priority": 1}, extra_headers={"x-team": "a"}

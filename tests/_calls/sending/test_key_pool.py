@@ -214,7 +214,7 @@ async def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
     assert list(listed.secrets) == [APIKey(A), APIKey(B)]
 
 
-async def test_a_single_key_of_the_environment_is_looked_up_for_each_call(
+async def test_a_single_key_of_the_environment_is_read_for_each_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -309,9 +309,7 @@ def test_a_refusal_that_looks_random_is_not_waited_for_while_another_account_is_
     assert client.call(MODEL, "each refuses", max_retries=8).text, "it waits when all have refused"
 
 
-def test_a_refusal_for_longer_than_is_waited_for_leads_to_another_key(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_refusal_for_longer_than_a_wait_leads_to_another_key(client: Client, simulator: Simulator) -> None:
     for key in (A, B):
         simulator.inject(Fault(status=429, retry_after="100000"), key=key, times=None)
     for prompt in prompts(4):

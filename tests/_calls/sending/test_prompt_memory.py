@@ -28,9 +28,7 @@ def test_beginnings_are_compared_in_doubling_lengths() -> None:
     assert not digest_beginnings([{"role": "user", "content": object()}])
 
 
-def test_prompts_go_where_their_beginning_is_unless_that_is_busy(
-    simulator: Simulator, own_cache: Path
-) -> None:
+def test_prompts_go_where_their_beginning_is_unless_it_is_busy(simulator: Simulator, own_cache: Path) -> None:
     # Three servers of one simulator, which it knows by their names.
     names = ("groq", "mistral", "deepseek")
     documents = [f"document {number} " * 300 for number in range(12)]

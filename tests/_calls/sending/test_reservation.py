@@ -54,9 +54,7 @@ def answered(results: list[Any]) -> list[Response]:
     return [result for result in results if isinstance(result, Response)]
 
 
-def test_with_many_in_flight_the_bill_stays_below_and_comes_close(
-    client: Client, simulator: Simulator
-) -> None:
+def test_with_many_in_flight_the_bill_stays_below_and_close(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.05, latency_jitter=0.05, output_tokens=400)
     with limited(client, 1.2, max_concurrent=64) as spender:
         most = Decimal(0)
@@ -98,9 +96,7 @@ def test_an_endless_iterable_is_read_no_further_than_the_money_goes(client: Clie
     assert [isinstance(result, BudgetExceededError) for result in results] == [True] + [False] * 5
 
 
-def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_request_that_may_be_billed_counts_its_worst_case(client: Client, simulator: Simulator) -> None:
     for fault, kind in (
         (Fault(hang=True), APITimeoutError),
         (Fault(status=500), InternalServerError),
@@ -119,9 +115,7 @@ def test_a_request_that_was_perhaps_billed_counts_its_worst_case(
             assert "uncertain=" in repr(budget)
 
 
-def test_a_model_without_a_price_is_refused_unless_that_is_allowed(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_model_without_a_price_is_refused_unless_allowed(client: Client, simulator: Simulator) -> None:
     with limited(client, 1) as spender:
         for model, more in (("gpt-6.1-unheard-of", {}), (MODEL, {"extra_body": {"web_search_options": {}}})):
             with pytest.raises(UnknownPriceError, match="allow_unknown=True") as caught:

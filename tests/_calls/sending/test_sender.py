@@ -44,9 +44,7 @@ def test_waiting_for_a_slot_is_not_in_the_timeout(simulator: Simulator, own_cach
 
 
 @pytest.mark.parametrize("model", [MODEL, CLAUDE])
-def test_the_sdk_tells_how_many_attempts_came_before(
-    client: Client, simulator: Simulator, model: str
-) -> None:
+def test_the_sdk_tells_how_many_attempts_preceded(client: Client, simulator: Simulator, model: str) -> None:
     simulator.inject(Fault(status=503), times=2)
     answer = client.call(model, "Hi", timeout=45)
     assert (answer.timing.attempts, answer.text) == (3, "echo: Hi")

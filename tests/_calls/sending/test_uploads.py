@@ -39,9 +39,7 @@ def paths(simulator: Simulator) -> list[str]:
 
 
 @pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
-def test_a_file_is_uploaded_once_and_remembered(
-    client: Client, simulator: Simulator, own_cache: Path, model: str
-) -> None:
+def test_a_file_is_uploaded_once(client: Client, simulator: Simulator, own_cache: Path, model: str) -> None:
     steps = ["upload"] * (2 if model == GEMINI else 1)
     answer = client.call(model, prompt("What?"))
     assert (answer.text, answer.cached, paths(simulator)) == ("echo: What?", False, [*steps, "call"])
@@ -77,9 +75,7 @@ def test_a_lost_file_is_uploaded_again_once(client: Client, simulator: Simulator
     assert caught.value.attempts == 2
 
 
-def test_a_file_that_soon_expires_is_uploaded_again(
-    client: Client, simulator: Simulator, own_cache: Path
-) -> None:
+def test_an_expiring_file_is_uploaded_again(client: Client, simulator: Simulator, own_cache: Path) -> None:
     client.call(GEMINI, prompt("What?"))
     (remembered,) = (own_cache / "uploads").iterdir()
     stored = json.loads(remembered.read_text())

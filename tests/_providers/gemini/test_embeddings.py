@@ -16,9 +16,7 @@ from llm_provider.simulator import Simulator
     "transport", ["aiohttp", "http1", "http2", "aiohttp, public way", "http1, public way"]
 )
 @pytest.mark.parametrize("model", ["gemini-embedding-001", "gemini-embedding-2"])
-def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(
-    simulator: Simulator, transport: str, model: str
-) -> None:
+def test_the_exact_payload_is_sent_and_usage_billed(simulator: Simulator, transport: str, model: str) -> None:
     more: dict[str, Any] = {"extra_headers": {"X-Own": "1"}, "extra_body": {"title": "x"}}
     request = outgoing(embeddings, simulator.url("gemini"), model, dimensions=8, **more)
     name, _, public = transport.partition(", ")

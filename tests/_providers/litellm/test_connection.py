@@ -41,9 +41,7 @@ TOOL = {
 @needs_litellm
 class TestThroughLiteLLM:
     @pytest.mark.parametrize("stream", [False, True])
-    def test_citations_and_images_come_through(
-        self, runner: asyncio.Runner, connection: Any, stream: bool
-    ) -> None:
+    def test_citations_and_images_arrive(self, runner: asyncio.Runner, connection: Any, stream: bool) -> None:
         source = {"start_index": 0, "end_index": 5, "url": "https://a", "title": "A"}
         message = {
             "content": "Hello",

@@ -81,9 +81,7 @@ class TestThroughLiteLLM:
         assert caught.value.parameter == "dimensions"
         assert not simulator.requests()
 
-    def test_no_usage_is_told_as_none(
-        self, simulator: Simulator, runner: asyncio.Runner, connection: Any
-    ) -> None:
+    def test_no_usage_is_none(self, simulator: Simulator, runner: asyncio.Runner, connection: Any) -> None:
         entry = {"object": "embedding", "index": 0, "embedding": [0.5]}
         simulator.inject(Fault(body=orjson.dumps({"object": "list", "model": "m", "data": [entry]})))
         answer = embeddings.decode(runner.run(sent(connection, outgoing(simulator, COMPATIBLE, ("a",)))), 1)

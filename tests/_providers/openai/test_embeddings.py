@@ -39,7 +39,7 @@ def test_the_limits_of_openai_are_in_its_sdk() -> None:
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
-def test_exactly_the_payload_is_sent_and_the_bill_is_the_usage(simulator: Simulator, transport: str) -> None:
+def test_the_exact_payload_is_sent_and_usage_billed(simulator: Simulator, transport: str) -> None:
     request = outgoing(embeddings, simulator.url("openai"), MODEL, dimensions=8, extra_headers={"X-Own": "1"})
     [reply] = send(connect(transport), request)
     assert CreateEmbeddingResponse.model_validate(reply, strict=True).model_extra == {}
@@ -86,9 +86,7 @@ def test_perplexitys_vectors_are_bytes(model: str, encoding: str | None, host: s
         (MODEL, "base64", struct.pack("<2f", 0.5, 1), [0.5, 1.0]),
     ],
 )
-def test_vectors_in_base64_are_bits_or_floats(
-    model: str, encoding: str, sent: bytes, vector: list[float]
-) -> None:
+def test_base64_holds_bits_or_floats(model: str, encoding: str, sent: bytes, vector: list[float]) -> None:
     encoded = EncodedRequest("embeddings", {"model": model, "encoding_format": encoding})
     reply = {"data": [{"embedding": base64.b64encode(sent).decode()}]}
     assert embeddings.decode(reply, 1, encoded).vectors == [vector]

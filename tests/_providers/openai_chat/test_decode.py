@@ -141,9 +141,7 @@ calls_alone = st.tuples(st.sampled_from("fg"), st.sampled_from([CITY, OBJECT, "{
 
 
 @given(st.lists(calls_alone, min_size=1, max_size=4), st.booleans(), st.booleans())
-def test_streamed_calls_need_neither_ids_nor_indexes(
-    drawn: list[tuple[str, Any]], apart: bool, indexed: bool
-) -> None:
+def test_streamed_calls_need_no_id_or_index(drawn: list[tuple[str, Any]], apart: bool, indexed: bool) -> None:
     """In one chunk or in a chunk each, then also with the same index."""
     entries: list[JSON] = [{"function": bodies("function", *call)} for call in drawn]
     choice = read({"tool_calls": entries})

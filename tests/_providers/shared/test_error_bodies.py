@@ -15,9 +15,7 @@ BODIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("status", [400, 422, None])
 @pytest.mark.parametrize("sentence", BODIES)
-def test_a_wrong_key_and_an_unknown_model_are_told_with_every_status(
-    sentence: str, status: int | None
-) -> None:
+def test_a_wrong_key_and_an_unknown_model_are_told_with_any_status(sentence: str, status: int | None) -> None:
     pair = BODIES[sentence]
     codes, message = errors.error_fields(pair.inputs["body"])
     error = errors.from_answer(status, codes=codes, message=message)

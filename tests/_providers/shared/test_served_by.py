@@ -189,9 +189,7 @@ TOKEN_IDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("way", ["call", "stream"])
 @pytest.mark.parametrize("model", TOKEN_IDS)
-def test_token_ids_are_fields_of_the_answer_and_columns(
-    model: str, way: str, honest: Simulator, own_cache: Path
-) -> None:
+def test_token_ids_are_fields_and_columns(model: str, way: str, honest: Simulator, own_cache: Path) -> None:
     honest.configure(answer="two words", chunks=1)
     with Client(cache_dir=own_cache, telemetry=False) as client:
         answers = [ask(client, way, model, "Hi", **TOKEN_IDS[model]) for _ in range(2)]

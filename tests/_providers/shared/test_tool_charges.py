@@ -69,9 +69,7 @@ def test_the_cost_of_the_reply_wins(client: Client, simulator: Simulator, model:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("model", ["gpt-5.5", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini-3.8-flash"])
-def test_zeros_for_an_answer_are_an_unknown_cost(
-    client: Client, simulator: Simulator, model: str, stream: bool
-) -> None:
+def test_zeros_are_an_unknown_cost(client: Client, simulator: Simulator, model: str, stream: bool) -> None:
     simulator.configure(count_usage=False)
     answer = ask(client, model, stream=stream)
     assert (answer.cost, answer.cost_source, answer.usage) == (None, None, Usage())

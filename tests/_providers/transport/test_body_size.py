@@ -168,9 +168,7 @@ async def read(library: types.ModuleType, pieces: list[bytes], encoding: str, mo
     st.sampled_from([16, 0, -1]),
     st.lists(st.integers(0, 3000)),
 )
-def test_decoding_piece_by_piece_changes_nothing(
-    block: bytes, times: int, window: int, cuts: list[int]
-) -> None:
+def test_decoding_in_pieces_changes_nothing(block: bytes, times: int, window: int, cuts: list[int]) -> None:
     encoder = zlib.compressobj(
         6, zlib.DEFLATED, {16: zlib.MAX_WBITS | 16, 0: zlib.MAX_WBITS, -1: -zlib.MAX_WBITS}[window]
     )

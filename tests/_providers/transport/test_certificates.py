@@ -53,9 +53,7 @@ def test_a_variable_that_is_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "set SSL_CERT_FILE=/etc/ca.pem" in trust_remedy()
 
 
-def test_a_context_is_shared_until_the_authorities_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_context_is_kept_until_authorities_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = share_context(ssl.create_default_context)
     assert share_context(ssl.create_default_context) is context
     assert share_context(httpx2.create_ssl_context) is not context

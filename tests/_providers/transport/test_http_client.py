@@ -96,9 +96,7 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("X-Request-Id", "f" * 32), ("x-other", "1"), ("request-id", "1")]
 )
-def test_an_answer_that_comes_again_is_refused_unless_its_id_is_that_of_the_request(
-    name: str, value: str
-) -> None:
+def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(name: str, value: str) -> None:
     async def answer(request: web.Request) -> web.Response:
         fixed = {"date": "Fri, 27 Nov 2026 00:00:00 GMT", "x-request-id": "f" * 32}
         return web.Response(text=await request.text(), headers=fixed)

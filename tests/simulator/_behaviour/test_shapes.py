@@ -91,9 +91,7 @@ def test_an_error_with_the_type_of_a_stream(client: Client, simulator: Simulator
 
 
 @pytest.mark.parametrize("model", [RESPONSES, CLAUDE, GEMINI])
-def test_a_shape_changes_only_the_formats_that_have_it(
-    client: Client, simulator: Simulator, model: str
-) -> None:
+def test_a_shape_changes_only_formats_that_have_it(client: Client, simulator: Simulator, model: str) -> None:
     for shape in SHAPES:
         response = ask(client, simulator, model, shape, streamed=True)
         assert (response.text, response.finish_reason) == ("echo: one two three", "stop")

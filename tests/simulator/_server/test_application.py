@@ -36,9 +36,7 @@ VALUES = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(BASES)), st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4))
-def test_no_body_is_too_strange_for_an_answer(
-    simulator: Simulator, path: str, changes: dict[str, Any]
-) -> None:
+def test_no_body_is_too_odd_for_an_answer(simulator: Simulator, path: str, changes: dict[str, Any]) -> None:
     answer = send(simulator, path, {**BASES[path], **changes})
     assert answer.status in {200, 400}, answer.body
     assert answer.body.startswith((b"{", b"data: ", b"event: "))

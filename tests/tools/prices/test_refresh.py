@@ -40,9 +40,7 @@ two_sources = st.tuples(quoted, quoted).map(
 
 @settings(deadline=None)
 @given(st.lists(two_sources, min_size=1, max_size=4), st.integers(min_value=0, max_value=300))
-def test_no_past_price_is_ever_changed_and_a_second_run_changes_nothing(
-    history: list[list[Source]], step: int
-) -> None:
+def test_past_prices_stay_and_a_second_run_changes_nothing(history: list[list[Source]], step: int) -> None:
     rows: list[PriceRow] = []
     day = date.fromisoformat(TODAY)
     for sources in history:
