@@ -8,6 +8,7 @@ worker has a ledger file of its own. docs/clusters.md has examples, and says whe
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
@@ -366,7 +367,7 @@ def _settings_of_worker(settings: JSONMapping) -> JSONObject:
 def _worker_name() -> str:
     ray = import_optional("ray", install_command("ray"))
     actor = ray.get_runtime_context().get_actor_id()
-    return str(actor or f"{os.uname().nodename}-{os.getpid()}")
+    return str(actor or f"{platform.node()}-{os.getpid()}")
 
 
 def _fill(source: PromptSource, row: JSONObject) -> object:

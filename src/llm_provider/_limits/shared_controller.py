@@ -129,7 +129,7 @@ class SharedStateFile:
             with connection:  # commits, or rolls back
                 connection.execute("BEGIN IMMEDIATE")
                 return work(connection)
-        except (OSError, ImportError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error) as error:
             self._give_up(error)
             return None
 

@@ -336,7 +336,7 @@ class BalanceFile:
                 raise BusyError from None
             remedy = file_remedy(Path(self._path))
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}{remedy}") from None
-        except (OSError, ImportError, InvalidOperation, TypeError) as error:
+        except (OSError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
 
     def before_fork(self) -> None:

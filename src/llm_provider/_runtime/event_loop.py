@@ -18,10 +18,12 @@ import functools
 import selectors
 import signal
 import socket
+import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent import futures
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
@@ -324,6 +326,8 @@ def wait(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None =
     future: Future[T] = Future()
     try:
         submit(coroutine, cancel, inbox, future)
+        while sys.platform == "win32" and not future.done():
+            futures.wait((future,), 0.2)  # Ctrl-C ends no wait without a timeout there
         return future.result()
     finally:
         future.cancel()

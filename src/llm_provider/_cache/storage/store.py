@@ -15,6 +15,7 @@ import heapq
 import os
 import re
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -427,15 +428,16 @@ def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
     with contextlib.ExitStack() as stack:
         try:
-            import fcntl
+            if sys.platform != "win32":
+                import fcntl
 
-            descriptor = files.open_descriptor(directory, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+                descriptor = files.open_descriptor(directory, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise
-        except (ImportError, OSError):
-            pass  # Windows, or a file system without locks
+        except OSError:
+            pass  # a file system without locks
         yield
 
 
