@@ -29,26 +29,38 @@ _TYPES = (
     (r"/v1/files$", "openai.types", "FileObject"),
     (r"/messages/batches(/\w+(/cancel)?)?$", "anthropic.types.messages", "MessageBatch"),
     (r"/v1/batches(/\w+(/cancel)?)?$", "openai.types", "Batch"),
+    (r":batchGenerateContent$|/v1beta/batches/[\w-]+$", "google.genai.types", "BatchJob"),
 )
 """Pattern of a path; a module, and its types of a whole reply and of an event."""
 
+_ERRORS = {
+    "openai": ("openai.types.shared", "ErrorObject"),
+    "anthropic": ("anthropic.types", "ErrorResponse"),
+}
+"""SDK → the type of its errors: of the field `error`, or of all. google-genai has none."""
+
 _KNOWN = re.compile(
     r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_\w+: no"
-    r"|.*type 'ping'|.*service_tier: |.*\.embedding: |usageMetadata\.promptTokenDetails: no"
+    r"|.*type 'ping'|.*service_tier: unknown word '(on_demand|performance)'|.*\.embedding: |obfuscation: no"
+    r"|batch\.(@type|batchStats|done|response|output|inputConfig|priority): no"
+    r"|usageMetadata\.promptTokenDetails: no|error\.code: \d"
 )
-"""What providers have long sent, and the types lack: vectors in base64, tiers, events without news."""
+"""What providers have long sent, and the types lack: base64, tiers, padding, events without news."""
 
 _USUAL_ENDS = "stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use"
 _SIGNS = (
     (r'"function_call":\s*\{"', "function_call: the form before tool_calls"),
     (r'"custom":\s*\{|"type":\s*"custom(_tool_call)?"', "a custom call answers a function"),
-    (r'"tool_calls":\s*\[\s*\{[\s\S]*"finish_reason":\s*"stop"', "an answer with calls ends with stop"),
+    (r'"(tool_calls":\s*\[\s*\{|type":\s*"tool_use")[\s\S]*_reason":\s*"(stop|end_turn)"',
+     "an answer with calls ends with stop"),
+    (r'"(content|text)":\s*"\s*<think', "thinking stands within the text"),
     (r'"function":\s*\{"name":\s*"\w+"\}', "a call without arguments"),
     (r"data: \[DONE\][ \t]+\n|data:\[DONE\]", "the end of the stream is not written 'data: [DONE]'"),
     (r'"type":\s*"message_start".*"content":\s*\[\s*\{', "message_start has content already"),
+    (r'"type":\s*"content_block_start".*"input":\s*\{\s*"', "a call is complete at its start"),
     (r'^\{.*\{"type":\s*"text",\s*"text":\s*"(\\n|\s)*"\}', "a text that is blank"),
     (rf'"(finish_?[rR]eason|stop_reason)":\s*"(?!({_USUAL_ENDS})")', "an unusual word ends the answer"),
-)
+)  # fmt: skip
 """Patterns of bodies that the types allow, and what each means."""
 
 _TOTALS = {
@@ -58,6 +70,19 @@ _TOTALS = {
 }  # fmt: skip
 """Sum → its parts."""
 
+_DETAILS = {whole: f"{whole}_details" for whole in _TOTALS["total_tokens"]} | {
+    "promptTokenCount": "promptTokensDetails",
+    "candidatesTokenCount": "candidatesTokensDetails",
+    "cachedContentTokenCount": "cacheTokensDetails",
+    "cache_creation_input_tokens": "cache_creation",
+}
+"""Count → what tells parts of it."""
+
+_STAGE = r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)"
+"""The events of a stream that begin, continue and end something."""
+
+_END = re.compile(r'"(finish_?[rR]eason|stop_reason|blockReason)":\s*"\w|"error":\s*\{')
+
 _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 """Types whose JSON is of another type."""
 
@@ -65,8 +90,11 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 def inspect(exchange: Exchange) -> Iterator[Finding]:
     """What is unknown or wrong about one answer."""
     row = find_types(exchange)
-    if row is None:
-        return
+    found = _inspect(exchange, row[1], *row[2:]) if row else ()
+    return (finding for finding in found if not _KNOWN.match(finding[1]))
+
+
+def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> Iterator[Finding]:
     failed = exchange.status >= 400
     streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in exchange.path
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -74,21 +102,56 @@ def inspect(exchange: Exchange) -> Iterator[Finding]:
         yield WRONG, f"the content-type is {kind} with status {exchange.status}"
     body = exchange.body.decode(errors="replace")
     if failed:
-        if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
-            yield WRONG, f"status {exchange.status} has no error.message: {body!r:.60}"
+        yield from _inspect_error(exchange.status, body, module.partition(".")[0])
         return
     yield from ((WRONG, text) for pattern, text in _SIGNS if re.search(pattern, body))
-    kind_of_event = getattr(importlib.import_module(row[1]), row[2 + streamed])
-    lines = re.split(r"\r\n?|\n", body)  # Other separators of lines may stand within a text.
-    data = [line[5:].strip() for line in lines if line.startswith("data:")] if streamed else [body]
-    if streamed and row[2] == "ChatCompletion" and "[DONE]" not in data:
+    texts = list(_read_events(body)) if streamed else [("", body)]
+    if streamed and whole == "ChatCompletion" and ("", "[DONE]") not in texts:
         yield WRONG, "the stream ends without [DONE]"
-    events = [read_json(text) for text in data if text != "[DONE]"]
-    for event in events:
-        yield from (finding for finding in _compare(event, kind_of_event) if not _KNOWN.match(finding[1]))
-    objects = [event for event in events if isinstance(event, dict)]
-    problems = [*map(_check_counts, objects), *[_check_order(objects)] * streamed]
-    yield from ((WRONG, text) for texts in problems for text in texts)
+    if whole in ("ChatCompletion", "Message", "GenerateContentResponse") and not _END.search(body):
+        yield WRONG, "the answer has no finish reason"
+    types, objects = (
+        getattr(importlib.import_module(module), event if streamed else whole),
+        list[JSONObject](),
+    )
+    if whole == "BatchJob":  # Gemini's API writes most of it into a field, and other words than the SDK
+        reply = json.loads(body.replace("BATCH_STATE", "JOB_STATE"))
+        texts = [("", json.dumps(reply.pop("metadata", {}) | reply))]
+    for name, value in ((name, read_json(text)) for name, text in texts if text != "[DONE]"):
+        yield from _compare(value, types, "batch" if whole == "BatchJob" else "")
+        if isinstance(value, dict):
+            objects.append(value)
+            yield from ((WRONG, text) for text in _check_reply(value))
+            if streamed and name != value.get("type", name):
+                yield WRONG, "a line 'event:' is not the type of its event"  # SDKs skip the event
+    problems = [*_check_order(objects)] if streamed and objects else []
+    problems += (
+        _check_echo(json.loads(exchange.request), objects[-1]) if whole == "Response" and objects else []
+    )
+    yield from ((WRONG, text) for text in problems)
+
+
+def _inspect_error(status: int, body: str, sdk: str) -> Iterator[Finding]:
+    if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
+        yield WRONG, f"status {status} has no error.message: {body!r:.60}"
+    elif sdk in _ERRORS:
+        value = {"openai": read_json(body)["error"]}.get(sdk, read_json(body))
+        yield from _compare(
+            value, getattr(importlib.import_module(_ERRORS[sdk][0]), _ERRORS[sdk][1]), "error"
+        )
+    elif not re.search(r'"status":\s*"[A-Z_]+"', body):
+        yield WRONG, "error.status: missing"
+
+
+def _read_events(body: str) -> Iterator[tuple[str, str]]:
+    """Names and data of a stream's events. Other separators of lines may stand within a text."""
+    for block in re.split(r"(?:\r\n|\n|\r(?!\n)){2}", body):
+        fields = [line.partition(":")[::2] for line in re.split(r"\r\n?|\n", block)]
+        name, data = (
+            "\n".join(text.strip() for key, text in fields if key == of) for of in ("event", "data")
+        )
+        if data:
+            yield name, data
 
 
 def find_types(exchange: Exchange) -> tuple[str, ...] | None:
@@ -105,26 +168,44 @@ def read_json(text: str) -> Any:
         return text
 
 
-def _check_counts(reply: JSONObject) -> Iterator[str]:
-    response = reply.get("response") or {}
-    usage = reply.get("usage") or reply.get("usageMetadata") or response.get("usage") or {}
+def _check_reply(reply: JSONObject) -> Iterator[str]:
+    """The choices and the counts of a reply or an event."""
+    choices = reply.get("choices") or reply.get("candidates") or []
+    if len(choices) > 1 or any(choice.get("index") for choice in choices):
+        yield "an answer has another index than 0"
+    holder = reply.get("response") or reply.get("message") or reply
+    usage = holder.get("usage") or holder.get("usageMetadata") or {}
     for total, parts in _TOTALS.items():
         if usage.get(total) not in (None, sum(usage.get(part) or 0 for part in parts)):
             yield f"{total} differs from the sum of its parts"
-    for whole in _TOTALS["total_tokens"]:
-        details = usage.get(f"{whole}_details") or {}
-        if any((count or 0) > (usage.get(whole) or 0) for count in details.values()):
-            yield f"{whole}_details has more than {whole}"
+    for whole, name in _DETAILS.items():
+        details, count = usage.get(name) or {}, usage.get(whole) or 0
+        named = [part["tokenCount"] for part in details] if isinstance(details, list) else [*details.values()]
+        most = max([part or 0 for part in named], default=0) if name.endswith("_details") else sum(named)
+        if most > count or (name == "cache_creation" and details and most < count):
+            yield f"{name} has {'more' if most > count else 'less'} than {whole}"
+
+
+def _check_echo(asked: JSONObject, event: JSONObject) -> Iterator[str]:
+    """A reply of the Responses API says how it ended, and repeats the parameters."""
+    reply = event.get("response") or event
+    if not reply.get("status"):
+        yield "the answer has no status"
+    for name in sorted(asked.keys() & reply.keys() - {"model", "service_tier"}):
+        if not isinstance(asked[name], dict | list) and asked[name] != reply[name]:
+            yield f"{name}: {asked[name]} was asked, and {reply[name]} is echoed"
 
 
 def _check_order(events: list[JSONObject]) -> Iterator[str]:
     """What only the events of a stream together can have wrong."""
     choices = [choice for event in events for choice in event.get("choices") or event.get("candidates") or ()]
     ends = [bool(choice.get("finish_reason") or choice.get("finishReason")) for choice in choices]
-    if choices and True not in ends:
-        yield "the stream ends without a finish reason"
-    elif choices and "candidates" in events[0] and ends.index(True) < len(ends) - 1:
-        yield "the stream goes on after its finishReason"
+    late = [] if True not in ends else choices[ends.index(True) + 1 :]
+    pieces = [choice.get("delta") or choice.get("content") or {} for choice in late]
+    if ends.count(True) > 1 or any(
+        piece.get(n) for piece in pieces for n in ("content", "tool_calls", "parts")
+    ):
+        yield "the stream goes on after its finish reason"
     calls = [call for choice in choices for call in (choice.get("delta") or {}).get("tool_calls") or ()]
     if calls and calls[0].get("index") != 0:
         yield f"the first call of a stream has the index {calls[0].get('index')}"
@@ -132,6 +213,27 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
     names = {(item.get("id"), item["call_id"]) for item in items if "call_id" in item}
     if len(names) > len({identifier for identifier, _ in names}):
         yield "a call of a stream has another call_id at its end"
+    for name in ("id", "model", "responseId", "modelVersion"):
+        if len({event[name] for event in events if event.get(name)}) > 1:
+            yield f"{name} changes within a stream"
+    numbers = [event["sequence_number"] for event in events if "sequence_number" in event]
+    if numbers != sorted(set(numbers)):
+        yield "sequence_number does not rise"
+    for kind, name in (("content_block_start", "index"), ("response.output_item.added", "output_index")):
+        found = [event.get(name) for event in events if event.get("type") == kind]
+        if found != list(range(len(found))):
+            yield f"each {kind} has an {name} from 0, and these have {found}"
+    stages = [re.fullmatch(_STAGE, str(event.get("type"))) for event in events]
+    if "type" in events[0] and not str(events[0]["type"]).endswith(("start", "created")):
+        yield f"the stream begins with {events[0]['type']}"
+    places = [
+        tuple(event.get(name) for name in ("output_index", "content_index", "index")) for event in events
+    ]
+    steps = [(match[1], place, match[2]) for match, place in zip(stages, places, strict=True) if match]
+    begun, ended = (
+        {step[:2] for step in steps if (step[2] in ("done", "stop")) == end} for end in (False, True)
+    )
+    yield from (f"a {what} has no end, or no deltas" for what, _ in sorted(begun ^ ended, key=str))
 
 
 def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
@@ -143,7 +245,7 @@ def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
     if any(member in (Any, object) for member in members) or (value is None and type(None) in members):
         return
     if value is None:
-        yield WRONG, f"{path}: null"
+        yield WRONG, f"{path or 'reply'}: null"
     elif models and isinstance(value, dict):
         tags = [getattr(model.model_fields.get("type"), "annotation", None) for model in models]
         pairs = list(zip(models, map(_list_words, tags), strict=True))
@@ -160,7 +262,7 @@ def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
         if value not in words:
             yield WRONG, f"{path}: unknown word {value!r:.40}"
     elif not any(isinstance(value, _PLAIN.get(each, each)) for each in plain if isinstance(each, type)):
-        yield WRONG, f"{path}: {value!r:.40} has another type"
+        yield WRONG, f"{path or 'reply'}: {value!r:.40} has another type"
 
 
 def _compare_fields(value: JSONObject, model: Any, path: str) -> Iterator[Finding]:
