@@ -154,7 +154,7 @@ build: setup ## build the sdist and the wheel into dist/
 release-check: .venv-release/.ready ## build the release of the last commit into build/release, and check it in empty environments
 	@.venv-release/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@.venv-release/bin/zizmor --offline --quiet .github
-	@.venv-release/bin/python -m tools.release build/release --tag "$(TAG)"
+	@.venv-release/bin/python -m tools.release build/release --tag "$$TAG"
 	@LLM_PROVIDER_DISTRIBUTIONS=build/release/distributions .venv-release/bin/python -m pytest -m install tests/end_to_end/test_install.py
 
 features: setup ## write docs/features.md anew from what passes tests/conformance

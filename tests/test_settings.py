@@ -1,6 +1,7 @@
 """The settings of a client: checks, defaults and the environment."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from llm_provider import CacheMissError, Client, RequestError
 from llm_provider._requests.parameters import ClientSettings
-from llm_provider._settings import NAMES
+from llm_provider._settings import NAMES, parse_settings
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -18,6 +19,11 @@ def test_each_setting_has_a_check_a_type_and_a_row_of_the_manual() -> None:
     assert ClientSettings.__annotations__.keys() == NAMES
     manual = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([a-z_]+)` \|", manual, flags=re.MULTILINE)) == NAMES
+
+
+def test_none_means_that_a_setting_is_not_set() -> None:
+    default, none = parse_settings({}), parse_settings(dict.fromkeys(NAMES))
+    assert none == replace(default, show_estimate_above=None)
 
 
 def test_settings_from_the_environment(

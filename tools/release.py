@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tools.components import LIST
+
 ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(sys.executable).parent
 DISTRIBUTIONS = "distributions"
@@ -46,7 +48,7 @@ def main() -> None:
         sys.exit(f"error: {error}")
     for path in list_files(arguments.folder):
         print(f"{digest(path)}  {path.relative_to(arguments.folder)}")
-    print("two builds gave these bytes; nothing is signed")
+    print("two builds gave the distributions, byte for byte; nothing is signed")
 
 
 class ReleaseError(Exception):
@@ -59,8 +61,8 @@ def build_release(folder: Path, tag: str = "") -> None:
     Raises:
         ReleaseError: the tag, the version and the changelog differ, or two builds do.
     """
-    version = read_version(ROOT)
-    notes = find_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version, tag)
+    version = read_project()["version"]
+    notes = find_notes(read_committed("CHANGELOG.md"), version, tag)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / NOTES).write_text(notes, encoding="utf-8")
@@ -71,19 +73,23 @@ def build_release(folder: Path, tag: str = "") -> None:
     (folder / STATEMENT).write_text(json.dumps(statement, indent=1) + "\n", encoding="utf-8")
 
 
-def read_version(root: Path) -> str:
-    """The version in pyproject.toml."""
-    document = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    version: str = document["project"]["version"]
-    return version
+def read_committed(name: str) -> str:
+    """The text of a file in the last commit, whatever the working tree has."""
+    return run(["git", "show", f"HEAD:{name}"])
+
+
+def read_project() -> dict[str, Any]:
+    """The table `project` of pyproject.toml in the last commit."""
+    project: dict[str, Any] = tomllib.loads(read_committed("pyproject.toml"))["project"]
+    return project
 
 
 def find_notes(changelog: str, version: str, tag: str) -> str:
     r"""The section of the changelog about a version, without its heading.
 
     Raises:
-        ReleaseError: the first section is about another version. Or there is a tag, and it is not that of the
-            version, or the section has no date.
+        ReleaseError: the first section is about another version, or has no entry. Or there is a tag, and it
+            is not that of the version, or the section has no date.
 
     >>> find_notes("\n## [0.2.0] - 2027-01-05\n\n- New.\n\n## [0.1.0] - 2026-12-01\n", "0.2.0", "")
     '- New.\n'
@@ -95,7 +101,10 @@ def find_notes(changelog: str, version: str, tag: str) -> str:
         raise ReleaseError(f"the tag is {tag}, and the version is {version}: the tag must be v{version}")
     if tag and not re.search(r" - \d{4}-\d\d-\d\d$", heading):
         raise ReleaseError(f"CHANGELOG.md has no date for {version}: write '## [{version}] - YYYY-MM-DD'")
-    return section.partition("\n## [")[0].strip() + "\n"
+    notes = section.partition("\n## [")[0].strip()
+    if not re.search(r"^- \S", notes, re.MULTILINE):
+        raise ReleaseError(f"the section of CHANGELOG.md about {version} has no entry: write what is new")
+    return notes + "\n"
 
 
 def build_distributions(folder: Path) -> None:
@@ -113,7 +122,9 @@ def build_distributions(folder: Path) -> None:
             tree, built = Path(parent) / f"tree-{number}", Path(parent) / f"built-{number}"
             archive = Path(parent) / f"{number}.tar"
             tree.mkdir()
-            run(["git", "archive", "--output", archive, "HEAD"])
+            # Whatever git is told on this machine: both settings change the bytes of what is archived.
+            same = ["-c", "core.autocrlf=false", "-c", "tar.umask=0022"]
+            run(["git", *same, "archive", "--output", archive, "HEAD"])
             with tarfile.open(archive) as members:
                 members.extractall(tree, filter="data")
             command = [
@@ -137,26 +148,56 @@ def build_distributions(folder: Path) -> None:
 
 
 def write_bill(folder: Path) -> None:
-    """Write the bill of materials: what `pip install` of the wheel brings today, in an empty environment."""
+    """Write the bill of materials: what `pip install` of the wheel brings today, and the JavaScript in it.
+
+    Each component has the digest of the file that pip installed, or of the file in the wheel.
+
+    Raises:
+        ReleaseError: a package that pip installed is missing, or the bill is not as its schema says.
+    """
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     (wheel,) = (folder / DISTRIBUTIONS).glob("*.whl")
     with tempfile.TemporaryDirectory() as parent:
-        environment = Path(parent) / "environment"
-        run([PROGRAMS / "uv", "venv", "--quiet", "--python", sys.executable, environment])
-        python = environment / "bin" / "python"
-        run([PROGRAMS / "uv", "pip", "install", "--quiet", "--python", python, wheel])
-        options = [
-            "--output-reproducible",
-            "--pyproject",
-            ROOT / "pyproject.toml",
-            "--output-file",
-            folder / BILL,
-        ]
-        run([PROGRAMS / "cyclonedx-py", "environment", *options, python])
+        report, project = Path(parent) / "report.json", Path(parent) / "pyproject.toml"
+        project.write_text(read_committed("pyproject.toml"), encoding="utf-8")
+        run([sys.executable, "-m", "venv", Path(parent) / "environment"])
+        python = Path(parent) / "environment" / "bin" / "python"
+        run([python, "-m", "pip", "install", "--quiet", "--report", report, wheel])
+        run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools"])
+        options = ["--output-reproducible", "--mc-type", "library", "--pyproject", project]
+        bill = json.loads(run([PROGRAMS / "cyclonedx-py", "environment", *options, python]))
+        installed = json.loads(report.read_bytes())["install"]
+    digests = {
+        each["metadata"]["name"]: each["download_info"]["archive_info"]["hashes"]["sha256"]
+        for each in installed
+    }
+    described = bill["metadata"]["component"]
+    described["purl"] = f"pkg:pypi/{described['name']}@{described['version']}"
+    for component in [described, *bill["components"]]:
+        component["hashes"] = [{"alg": "SHA-256", "content": digests.pop(component["name"])}]
+    if digests:
+        raise ReleaseError(f"{BILL} lacks packages that pip installed: {', '.join(sorted(digests))}")
+    for line in csv.DictReader(io.StringIO(read_committed(str(LIST.relative_to(ROOT))))):
+        reference = f"pkg:npm/{line['name']}@{line['version']}"
+        bill["components"].append(
+            {"type": "library", "bom-ref": reference, "name": line["name"], "version": line["version"]}
+            | {"purl": reference, "licenses": [{"license": {"id": line["licence"]}}]}
+            | {"hashes": [{"alg": "SHA-256", "content": line["sha256"]}]}
+        )
+        bill["dependencies"].append({"ref": reference})
+        (own,) = (each for each in bill["dependencies"] if each["ref"] == described["bom-ref"])
+        own["dependsOn"].append(reference)
+    text = json.dumps(bill, indent=1) + "\n"
+    if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
+        raise ReleaseError(f"{BILL} is not as its schema says: {error}")
+    (folder / BILL).write_text(text, encoding="utf-8")
 
 
 def make_statement(folder: Path, commit: str, tag: str) -> dict[str, Any]:
     """The statement about the files of a release: in-toto's form, with SLSA's provenance as its predicate."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = read_project()
     source = f"git+{project['urls']['Repository']}"
     return {
         "_type": "https://in-toto.io/Statement/v1",
@@ -192,11 +233,16 @@ def check_release(folder: Path) -> None:
     version = statement["predicate"]["buildDefinition"]["externalParameters"]["version"]
     (wheel,) = (folder / DISTRIBUTIONS).glob("*.whl")
     name = check_wheel(wheel, version)
-    described = json.loads((folder / BILL).read_bytes())["metadata"]["component"]
-    if (described["name"], described["version"]) != (name, version):
-        raise ReleaseError(
-            f"{BILL} is that of {described['name']} {described['version']}, not {name} {version}"
-        )
+    bill = json.loads((folder / BILL).read_bytes())
+    described = bill["metadata"]["component"]
+    facts = (described["name"], described["version"], described["hashes"][0]["content"])
+    if facts != (name, version, digest(wheel)):
+        raise ReleaseError(f"{BILL} is that of {' '.join(facts)}, not {name} {version} {digest(wheel)}")
+    parts = [described, *bill["components"]]
+    needed = ("version", "licenses", "hashes", "purl")
+    poor = [each["name"] for each in parts if not all(map(each.get, needed))]
+    if poor:
+        raise ReleaseError(f"{BILL} has no version, licence, digest or address of {', '.join(poor)}")
 
 
 def check_statement(statement: Mapping[str, Any]) -> None:

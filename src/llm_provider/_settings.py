@@ -187,7 +187,6 @@ class Settings:
             check=_check_reasons,
             default=frozenset({"stop", "tool_calls"}),
             of="cache_finish_reasons",
-            none_counts=True,
         )
     )
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
@@ -208,9 +207,7 @@ class Settings:
     budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))
     timeout: Timeouts = field(
         metadata=_Rule(
-            check=lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS),
-            default=DEFAULT_TIMEOUTS,
-            none_counts=True,
+            check=lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), default=DEFAULT_TIMEOUTS
         )
     )
     max_retries: int = field(metadata=_Rule(check=check, default=DEFAULT_MAX_RETRIES))
@@ -219,16 +216,14 @@ class Settings:
     outage_patience: float | None = field(metadata=_Rule(check=check))
     """Seconds; None means 60 for a call and 3,600 for a batch."""
     max_response_bytes: int = field(
-        metadata=_Rule(check=number(1, 2**40, whole=True), default=MAX_RESPONSE_BYTES, none_counts=True)
+        metadata=_Rule(check=number(1, 2**40, whole=True), default=MAX_RESPONSE_BYTES)
     )
     on_result: Callable[..., object] | None = field(metadata=_Rule(check=_check_callback))
-    rate_control: RateControl = field(
-        metadata=_Rule(check=one_of(RateControl), default="adaptive", none_counts=True)
-    )
+    rate_control: RateControl = field(metadata=_Rule(check=one_of(RateControl), default="adaptive"))
     transport: Transport | None = field(metadata=_Rule(check=one_of(Transport)))
     """None means the transport of the route."""
     ledger: Path | None = field(metadata=_Rule(check=_keep))
-    strict_model: bool = field(metadata=_Rule(check=flag, default=False, none_counts=True))
+    strict_model: bool = field(metadata=_Rule(check=flag, default=False))
     show_estimate_above: float | None = field(
         metadata=_Rule(check=_check_dollars, default=1.0, none_counts=True)
     )

@@ -1,12 +1,15 @@
 """Reading results: every row is stored once and entered once."""
 
+import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from llm_provider import Client, Ledger, RateLimitError, Response
 from llm_provider._batches.collect import _encode_error, decode_error
 from llm_provider._batches.journal import Journal
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
 
 
 def test_rows_are_entered_once_although_they_are_read_twice(simulator: Simulator, tmp_path: Path) -> None:
@@ -23,6 +26,48 @@ def test_rows_are_entered_once_although_they_are_read_twice(simulator: Simulator
         assert second.batches()[0].results().texts == ["2", "4", "6"]
     assert settings["ledger"].read_text().count('"delivery":"batch"') == 3
     assert Ledger.read(settings["ledger"]).requests == 3
+
+
+LINES: dict[str, tuple[str, str, str]] = {
+    "gpt-5.5": (
+        "files.download",
+        '{"custom_id":"%s","response":{"status_code":200,"body":%s}}',
+        '{"custom_id":"%s","response":{"status_code":500,"body":{"error":{"message":"no"}}}}',
+    ),
+    "claude-haiku-5-5": (
+        "batches.results",
+        '{"custom_id":"%s","result":{"type":"succeeded","message":%s}}',
+        '{"custom_id":"%s","result":{"type":"errored","error":{"error":{"type":"api_error"}}}}',
+    ),
+    "gemini/gemini-3.8-flash": (
+        "files.download",
+        '{"key":"%s","response":%s}',
+        '{"key":"%s","error":{"code":13}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("model", LINES)
+@pytest.mark.parametrize("kinds", ["EA", "AE", "EEAE", "AB", "EAB", "AEB"])
+def test_an_answer_counts_and_not_an_error_of_the_same_row(
+    simulator: Simulator, tmp_path: Path, model: str, kinds: str
+) -> None:
+    simulator.configure(prices="prices.csv")
+    operation, answered, failed = LINES[model]
+    with Client(cache_dir=tmp_path / "live") as live:
+        bodies = dict(
+            zip("AB", [json.dumps(live.call(model, text).raw) for text in ("1+1?", "2+2?")], strict=True)
+        )
+    live_bill = simulator.ledger().billed
+    with Client(cache_dir=tmp_path / "cache") as client:
+        batch = client.submit_many(model, ["1+1?"])
+        (record,) = Journal(client.cache.directory / "batches").records()
+        (name,) = record.rows
+        lines = [failed % name if kind == "E" else answered % (name, bodies[kind]) for kind in kinds]
+        simulator.inject(Fault(body="\n".join(lines)), match=operation)
+        assert batch.results().texts == ["2"]
+        assert simulator.ledger().answered == 3
+        assert client.usage.spent == (simulator.ledger().billed or 0) - (live_bill or 0)
 
 
 def test_a_row_that_is_not_valid_fails_alone(client: Client, simulator: Simulator) -> None:

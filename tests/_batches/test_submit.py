@@ -26,6 +26,12 @@ from llm_provider.simulator import Fault, Simulator
 MODELS = ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"]
 INPUTS = ["1+1?", "2+2?"]
 ODD_BODIES = ("{}", "null", '{"data":{"id":"x"}}', "<html>a proxy</html>")
+ODD_LISTS = (
+    *ODD_BODIES,
+    "[]",
+    '{"data":[],"has_more":true}',
+    '{"data":[{"id":"x"}],"operations":[{"name":"x"}]}',
+)
 
 
 def wanted(size: int, parts: int = 1) -> Wanted:
@@ -46,13 +52,15 @@ def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("fault", [Fault(abort_after=0), *(Fault(body=body) for body in ODD_BODIES)])
-@pytest.mark.sampled(5)
+@pytest.mark.parametrize("listed", ODD_LISTS)
+@pytest.mark.sampled(8)
 def test_a_submission_whose_answer_is_lost_is_found(
-    client: Client, simulator: Simulator, model: str, fault: Fault
+    client: Client, simulator: Simulator, model: str, fault: Fault, listed: str
 ) -> None:
     simulator.inject(fault, match="batches.create")
-    simulator.inject(Fault(body="<html>a proxy</html>"), match="batches.list")
-    results = client.call_many(model, INPUTS, delivery="batch")
+    simulator.inject(Fault(body=listed), match="batches.list")
+    # A refresh looks for no batch of another directory, so the list is first read after the submission.
+    results = client.call_many(model, INPUTS, delivery="batch", cache="refresh")
     assert results.texts == ["2", "4"]
     assert simulator.ledger().answered == 2
     # Another one is not submitted before the provider's list was read.
@@ -133,6 +141,18 @@ def submit_theirs(simulator: Simulator, batches: int) -> None:
     with anthropic.Anthropic(base_url=simulator.url("anthropic"), api_key=key) as sdk:
         for _ in range(batches):
             sdk.messages.batches.create(requests=rows)  # type: ignore[arg-type]  # plain dicts
+
+
+def test_another_programs_batch_is_not_cancelled(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=86_000.0, batch_clock=1.0)
+    submit_theirs(simulator, 1)
+    simulator.inject(Fault(status=500), match="batches.create")
+    batch = client.submit_many("claude-haiku-5-5", INPUTS)
+    with pytest.raises(UncertainBatchError, match="another program's batch, which is not cancelled"):
+        batch.cancel()
+    assert batch.status == "in_progress"
+    batch.claim(batch.batch_ids[0])
+    assert batch.cancel()
 
 
 @pytest.mark.parametrize("theirs", [1, 3])

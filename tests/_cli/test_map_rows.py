@@ -16,7 +16,8 @@ from llm_provider._cli.map_rows import Format, PromptMaker, Row, RowFile
 
 
 def compressed_zstd(content: bytes) -> bytes:
-    data: bytes = pytest.importorskip("backports.zstd").compress(content)
+    name = "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+    data: bytes = pytest.importorskip(name).compress(content)
     return data
 
 

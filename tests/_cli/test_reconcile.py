@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cloud_support import FakeCloud
 from llm_provider import Client
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
@@ -169,7 +170,12 @@ def test_a_provider_whose_report_is_empty_is_compared(
     line = path.read_text()
     other = line.replace('"openai"', '"anthropic"').replace("/openai/v1", "/anthropic")
     path.write_text(line + other + line.replace("/openai", "/elsewhere"))
+    # OpenRouter reports no day before it has ended.
+    simulator.configure(billing_clock=-86_400.0)
+    with Client(ledger=path, cache="off") as client:
+        client.call(MODELS[2], "1 + 1 = ?", max_tokens=50)
     ended = run("reconcile", str(path))
+    assert "2 rows are not compared" in ended.err
     found = ended.out.count("nothing in the report"), "1 lines of other" in ended.err
     assert (ended.code, *found) == (1, 2, True)
     monkeypatch.delenv("ANTHROPIC_ADMIN_KEY")
@@ -188,6 +194,12 @@ def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
     return json.dumps({"data": [{"start_time": 1795132800, "results": [*rows, *others.values()]}]})
 
 
+def analytics(measure: str, kind: str, **counts: Any) -> str:
+    """A page of Anthropic's `analytics/cost` or `analytics/usage`."""
+    group = {"model": "m" if kind == "tokens" else None, "cost_type": kind, "service_tier": "standard"}
+    return json.dumps({"data": [{"starting_at": "2026-11-20T00:00:00Z", "group": group, measure: counts}]})
+
+
 @pytest.mark.parametrize(
     ("report", "options", "code", "message"),
     [
@@ -200,7 +212,15 @@ def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
         (bucket(("m", 0.1)), "--report no", 2, "there is no"),
         (bucket(("m", float("nan"))), "", 2, "is no report"),
         (bucket(("m", "1e999999999")), "", 2, "is no report"),
-        (bucket(row={"object": "", "model": "m", "num_model_requests": 1.5}), "", 2, "is no report"),
+        (bucket(row={"object": "", "model": "m", "input_tokens": 1.5}), "", 2, "is no report"),
+        (bucket(("m", 0.1), row={"object": "", "num_sessions": 1}), "", 0, "usage: not compared"),
+        (bucket(("flex | m, output, long", 0.06), ("m audio, input", "0.04")), "", 0, "0.000000 (0.0"),
+        (bucket(("m", 0.1), ("assistants api | file search", None)), "", 0, "0.000000 (0.0"),
+        (bucket(("m, input", 0.05), ("m, output", 0.1 + 0.2 - 0.25)), "", 0, "0.000000 (0.0"),
+        (bucket(("m, input", 0.05), ("m, output", 0.06)), "", 1, "0.010000 (9.0909%) unexplained"),
+        (analytics("cost", "tokens", amount="10.0", currency="USD"), "", 0, "cost: 0.100000 USD"),
+        (analytics("cost", "session_usage", amount="1"), "", 1, "session_usage"),
+        (analytics("usage", "tokens", output_tokens=1.0), "--project default", 0, "tokens 0 and 1"),
         ("[" * 100_000, "", 2, "is no JSON"),
         (bucket(("m", 0.1)), "--tolerance nan", 2, "percentage"),
         (bucket(("m", 0.1)), "--since 999999d", 2, "expected a day"),
@@ -210,7 +230,38 @@ def bucket(*costs: tuple[str | None, Any], **others: Any) -> str:
 def test_saved_reports_of_every_kind(
     run: RunCommand, tmp_path: Path, report: str, options: str, code: int, message: str
 ) -> None:
-    for name, text in ("calls", LINE), ("report", report):
+    line = LINE.replace('"openai"', '"anthropic"') if "starting_at" in report else LINE
+    for name, text in ("calls", line), ("report", report):
         (tmp_path / name).write_text(text)
     ended = run("reconcile", f"{tmp_path}/calls", "--report", f"{tmp_path}/report", *options.split())
     assert (ended.code, message in ended.out + ended.err, "\x1b" in ended.out) == (code, True, False), ended
+
+
+class Reports(FakeCloud):
+    """Anthropic's newer reports without the older ones; or one that never ends."""
+
+    endless = False
+
+    def answer(self, path: str) -> tuple[int, Any]:
+        self.fetched += 1
+        if "/analytics/" not in path and not self.endless:
+            return 404, {"type": "error", "error": {"type": "not_found_error", "message": "gone"}}
+        kind = "tokens" if "page=" not in path else "code_execution"
+        amount = {"amount": "10" if kind == "tokens" else "0"}
+        page = json.loads(analytics("cost", kind, **amount) if "/cost" in path else analytics("usage", kind))
+        more = self.endless or kind == "tokens"
+        return 200, page | {"has_more": more, "next_page": f"page-{self.fetched}"}
+
+
+def test_pages_of_the_newer_reports_and_a_report_without_an_end(
+    run: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "calls").write_text(LINE.replace('"openai"', '"anthropic"'))
+    with Reports() as reports:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://{reports.address}")
+        monkeypatch.setenv("ANTHROPIC_ADMIN_KEY", "sk-ant-admin-of-the-test")
+        ended = run("reconcile", f"{tmp_path}/calls")
+        assert (ended.code, reports.fetched, "cost: 0.100000 USD" in ended.out) == (0, 5, True), ended
+        reports.endless = True
+        ended = run("reconcile", f"{tmp_path}/calls")
+        assert (ended.code, "names no further page" in ended.err, reports.fetched < 20) == (1, True, True)

@@ -108,12 +108,13 @@ def test_the_sdist_holds_what_a_build_needs(built: Built) -> None:
     assert {*TABLES, "pyproject.toml", "README.md", "LICENSE", "src/llm_provider/py.typed"} <= names
     assert {
         name for name in names if name.startswith(("tests", "benchmarks", "tools", ".venv", "constraints"))
-    } == set()
+    } == {"tools/readme_links.py"}
 
 
 def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
-    assert metadata["License-Expression"] == "MIT"
+    assert metadata["License-Expression"] == "MIT AND BSD-3-Clause"
+    assert set(re.findall(r"\]\((.{8})", metadata.get_payload())) == {"https://"}  # beside it are no files
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "otel", "plot", "ray",
         "simulator", "valkey", "zstd",

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ CHANGELOG = (
         (CHANGELOG, "0.3.0", "", "the version is 0.3.0"),
         (CHANGELOG, "0.2.0", "0.2.0", "must be v0.2.0"),
         (CHANGELOG.replace("2027-01-05", "unreleased"), "0.2.0", "v0.2.0", "no date for 0.2.0"),
+        (CHANGELOG.replace("- New.", ""), "0.2.0", "", "has no entry"),
+        ("# Changelog", "0.2.0", "", "the version is 0.2.0"),
     ],
 )
 def test_what_does_not_fit_is_not_released(changelog: str, version: str, tag: str, message: str) -> None:
@@ -32,7 +35,7 @@ def test_what_does_not_fit_is_not_released(changelog: str, version: str, tag: st
 
 def test_the_notes_are_the_section_of_the_version() -> None:
     assert release.find_notes(CHANGELOG, "0.2.0", "v0.2.0") == "### Added\n\n- New.\n"
-    version = release.read_version(ROOT)
+    version = release.read_project()["version"]
     assert release.find_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version, "")
 
 
@@ -46,7 +49,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_two_builds_are_equal_and_have_every_file(wheel: Path) -> None:
-    version = release.read_version(ROOT)
+    version = release.read_project()["version"]
     assert release.check_wheel(wheel, version) == "llm-provider-call"
     package = ROOT / "src" / "llm_provider"
     tracked = release.run(["git", "ls-tree", "-r", "--name-only", "HEAD", "src/llm_provider"]).splitlines()
@@ -63,7 +66,7 @@ def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
             data = archive.read(name)
             copy.writestr(name, data + b"#" if name == "llm_provider/_words.py" else data)
     with pytest.raises(release.ReleaseError, match=r"_words\.py"):
-        release.check_wheel(changed, release.read_version(ROOT))
+        release.check_wheel(changed, release.read_project()["version"])
     with pytest.raises(release.ReleaseError, match="and not 9"):
         release.check_wheel(wheel, "9")
 
@@ -72,17 +75,22 @@ def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
 def test_a_changed_file_is_named(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / release.DISTRIBUTIONS).mkdir()
     shutil.copy(wheel, tmp_path / release.DISTRIBUTIONS)
-    version = release.read_version(ROOT)
-    bill: dict[str, Any] = {"metadata": {"component": {"name": "llm-provider-call", "version": version}}}
-    (tmp_path / release.BILL).write_text(json.dumps(bill))
-    statement = release.make_statement(tmp_path, "0" * 40, "")
-    (tmp_path / release.STATEMENT).write_text(json.dumps(statement))
+    version = release.read_project()["version"]
+    described = {"name": "llm-provider-call", "version": version, "licenses": ["MIT"], "purl": "pkg:pypi/x"}
+    described |= {"hashes": [{"content": release.digest(wheel)}]}
+    bill: dict[str, Any] = {"metadata": {"component": described}, "components": []}
     # in-toto's package, which reads the form of the statement, is only where releases are made.
     monkeypatch.setattr(release, "check_statement", lambda statement: None)
-    release.check_release(tmp_path)
-    bill["metadata"]["component"]["version"] = "0"
-    (tmp_path / release.BILL).write_text(json.dumps(bill))
-    with pytest.raises(release.ReleaseError, match=re.escape(release.BILL)):
+    other = {"metadata": {"component": {**described, "version": "0"}}}
+    poor = {"components": [{**described, "name": "poor", "licenses": []}]}
+    for change, message in (({}, None), (other, "is that of"), (poor, "no version, licence, .* of poor")):
+        (tmp_path / release.BILL).write_text(json.dumps(bill | change))
+        statement = release.make_statement(tmp_path, "0" * 40, "")
+        (tmp_path / release.STATEMENT).write_text(json.dumps(statement))
+        with pytest.raises(release.ReleaseError, match=message) if message else nullcontext():
+            release.check_release(tmp_path)
+    (tmp_path / release.BILL).write_text("{}")
+    with pytest.raises(release.ReleaseError, match=f"not tell of these files as they are: {release.BILL}"):
         release.check_release(tmp_path)
 
 

@@ -176,12 +176,18 @@ class Collector:
         """
         record, foreign, results_exist = self._record, False, True
         group: list[RowReply] = []
+        failed: dict[str, RowReply] = {}
         try:
             async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
                 foreign = foreign or reply.custom_id not in record.rows
                 if reply.custom_id not in left:
                     continue
+                if reply.error is not None:
+                    # An answer of the same row, which is billed, may follow.
+                    failed[reply.custom_id] = reply
+                    continue
                 del left[reply.custom_id]
+                failed.pop(reply.custom_id, None)
                 group.append(reply)
                 if len(group) == _TOGETHER:
                     await self._take(group)
@@ -191,7 +197,9 @@ class Collector:
         except LLMError:
             await self._take(group)
             raise
-        await self._take(group)
+        for custom_id in failed:
+            del left[custom_id]
+        await self._take([*group, *failed.values()])
         return foreign, results_exist
 
     async def _take(self, replies: Sequence[RowReply]) -> None:

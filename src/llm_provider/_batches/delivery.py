@@ -28,7 +28,7 @@ from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
 from .rows import Wanted, header_of, target_of
 from .spending import Spending
-from .submit import Submitter, split_by_limits
+from .submit import Submitter, explain_uncertain, split_by_limits
 
 if TYPE_CHECKING:
     from .._calls.lifecycle.engine import Engine
@@ -321,6 +321,9 @@ class BatchDelivery:
             is_under_way = await self.refresh(record)
         if not is_under_way or header is None or record.remote is None:
             return False
+        if record.is_guess:
+            reason = f"it is {record.remote}, or that is another program's batch, which is not cancelled"
+            raise explain_uncertain(record, (record.remote,), reason)
         try:
             await self._remote_of(header).cancel(record.remote)
         except LLMError:

@@ -214,6 +214,7 @@ class Batch:
             Whether the provider was asked: nothing is left to cancel of a batch that has ended.
 
         Raises:
+            UncertainBatchError: it may be another program's batch.
             LLMError: the provider does not answer.
         """
         return self._wait("cancel", self._cancel())

@@ -160,6 +160,8 @@ class Record:
         self.submitting: float | None = None
         """When a submission was begun whose outcome is not known."""
         self.submitted: float | None = None
+        self.is_guess = False
+        """Whether `remote` may be another program's batch, until its rows are read."""
         self.ledger_name = self.id
         """Its name in the ledger: that of the journal which submitted it."""
         self.paid_elsewhere = False
@@ -232,6 +234,7 @@ class Record:
                 self.submitting = None
                 self.ledger_name = fields.get("label") or self.id
                 self.paid_elsewhere = fields.get("elsewhere") is True
+                self.is_guess = fields.get("guess") is True
             case "not_submitted":
                 self.submitting, self.state = None, "planned"
             case "not_ours":
@@ -256,8 +259,8 @@ class Record:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it may have been submitted without a trace: its process or its file was cut short."""
-        return self.is_open and self.remote is None
+        """Whether its process or its file was cut short, so that its name at the provider is not known."""
+        return self.is_open and (self.remote is None or self.is_guess)
 
     @property
     def created(self) -> float:

@@ -50,6 +50,8 @@ class Remote:
         async def list_recent() -> list[RemoteBatch]:
             batches = []
             async for remote in self.connection.recent():
+                if not remote.created:
+                    raise APIResponseValidationError("a batch of the list has no date")
                 if remote.created < since:
                     break
                 batches.append(remote)
@@ -59,13 +61,14 @@ class Remote:
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
         """The ends of the rows. After a broken connection only those are given that were not yet."""
-        seen: set[str] = set()
+        seen: set[tuple[str, bool]] = set()
         pauses = Pauses(self._patience)
         while True:
             try:
                 async for reply in self.connection.results(remote, scratch):
-                    if reply.custom_id not in seen:
-                        seen.add(reply.custom_id)
+                    name = reply.custom_id, reply.error is None
+                    if name not in seen:
+                        seen.add(name)
                         yield reply
                         pauses.reset()
             except Exception as error:

@@ -91,7 +91,8 @@ class Submitter:
             elif record.header is not None:
                 record.remove()
         elif remote is not None:
-            _note_submitted(record, remote)
+            guess = not self._remote.connection.keeps_label and remote.content is None
+            _note_submitted(record, remote, guess=guess)
         else:
             record.append("not_submitted")
 
@@ -101,7 +102,7 @@ class Submitter:
         try:
             recent = await self._remote.recent(begun - _CLOCK_SKEW)
         except NotFoundError:
-            raise _explain_uncertain(record, (), "its provider cannot list batches") from None
+            raise explain_uncertain(record, (), "its provider cannot list batches") from None
         for remote in recent:
             by_label = remote.label is not None and remote.label == record.id
             if by_label or (remote.input_file is not None and remote.input_file == record.file):
@@ -129,7 +130,7 @@ class Submitter:
             # If it turns out to be another one, its results show that by their names.
             return candidates[0]
         names = tuple(remote.identifier for remote in candidates)
-        raise _explain_uncertain(record, names, f"it may be any of {', '.join(names)}")
+        raise explain_uncertain(record, names, f"it may be any of {', '.join(names)}")
 
     async def _rows_of(self, record: Record, remote: RemoteBatch) -> set[str]:
         """The names of the rows of a batch that has ended: one of them, or all if the file is damaged."""
@@ -153,7 +154,7 @@ class Submitter:
         """Raise `UncertainBatchError` while a damaged batch with another hash may have some of the rows."""
         for record, remote in self.damaged.items():
             if remote.content not in contents:
-                raise _explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
+                raise explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
 
     async def submit(
         self,
@@ -267,7 +268,8 @@ def _belong_to(record: Record, rows: set[str]) -> bool:
     return bool(rows) and record.rows.keys() <= rows and all(map(_ROW_NAME.fullmatch, rows))
 
 
-def _explain_uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
+def explain_uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
+    """The error of a batch that may be none of the `candidates`, by their provider's names."""
     header = record.header
     return UncertainBatchError(
         f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is "

@@ -117,7 +117,8 @@ def _decompress(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[E
         unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=source, mode="rb"))
         return unpacked, (gzip.BadGzipFile, EOFError, zlib.error)
     if suffix == ".zst":
-        zstd = import_optional("backports.zstd", install_command("zstd"))
+        name = "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+        zstd = import_optional(name, install_command("zstd"))
         return zstd.ZstdFile(source), (zstd.ZstdError, EOFError)
     return source, ()
 

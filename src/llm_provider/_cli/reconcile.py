@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 import click
@@ -19,6 +19,7 @@ from .._errors import (
     AuthenticationError,
     LLMError,
     MissingAPIKeyError,
+    NotFoundError,
     PermissionDeniedError,
     RequestError,
 )
@@ -27,6 +28,7 @@ from .._money.reconciliation import Line, Row, list_lines, reconcile
 from .._money.usage_reports import read_report
 from .._requests.credential import APIKey
 from .._requests.routing import Target, resolve
+from .._runtime import clock
 from .output import FAILED, OK, PROGRAM, print_table, printable, say
 from .parsing import Command, parse_age, parse_since
 from .usage import list_files
@@ -46,9 +48,14 @@ _REPORTS = {
         "/v1/organizations/usage_report/messages": "model api_key_id workspace_id service_tier",
         "/v1/organizations/cost_report": "description workspace_id",
     },
-    "openrouter": {"/activity": ""},
+    "analytics": {
+        "/v1/organizations/analytics/usage": "model api_key_id workspace_id service_tier",
+        "/v1/organizations/analytics/cost": "model api_key_id workspace_id service_tier cost_type",
+    },
 }
-"""The addresses of the reports, and by what they are grouped."""
+"""The addresses of the reports, and by what they are grouped. Anthropic has older ones, and `analytics`."""
+_BETA = {"headers": {"anthropic-beta": "analytics-usage-cost-2026-08-24"}}
+_Query: TypeAlias = tuple[str, dict[str, Any]]
 _MEASURES = ("cost", "usage")
 _DAY, _MOST_DAYS = 86_400, 30
 """Days may be 30 apart. Rows of batches are billed when they are processed, and collected later."""
@@ -122,7 +129,8 @@ def run_reconcile(
         for day, days in ((first, -before), (last, more + 1))
     )
     pages: dict[str, Any] = {str(path): _load(path) for path in reports}
-    billed, seen = sorted({key.provider for key in inner}), set[str]() if reports else None
+    # OpenRouter's reports of two keys may have equal rows.
+    billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
     if not reports:
         pages = {f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed}
     entries = [
@@ -130,7 +138,7 @@ def run_reconcile(
         for where, report in pages.items()
         for entry in read_report(where, report, seen)
         if entry.provider in servers
-        and project in (None, entry.project)
+        and project in (None, entry.project or "default")
         and (not accounts or entry.account in accounts or entry.provider == "openrouter")
     ]
     if not any(f"{begin:%Y-%m-%d}" <= entry.day < f"{end:%Y-%m-%d}" for entry in entries):
@@ -143,12 +151,24 @@ def run_reconcile(
     requested = {pair for pair in product(_MEASURES, billed) if not accounts or pair != ("cost", "anthropic")}
     names: dict[str, Any] = {"days": (first, last), "border": border, "by_key": bool(accounts)}
     rows = reconcile(lines, entries, PriceTable.load(), requested=() if reports else requested, **names)
+    rows = rows if reports else _leave_out_untold(rows)
     sums = {measure: _add_up(rows, measure) for measure in _MEASURES}
     if as_json:
         print(json.dumps({"from": first, "to": last, **sums, "rows": [row.to_dict() for row in rows]}))
     else:
         _print(rows, sums, billed)
     return OK if all(part["share"] * 100 <= tolerance for part in sums.values()) else FAILED
+
+
+def _leave_out_untold(rows: list[Row]) -> list[Row]:
+    """The rows without those of days that OpenRouter cannot report, with a warning."""
+    now = datetime.fromtimestamp(clock.time(), UTC)
+    reported = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
+    reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
+    kept = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
+    if untold := len(rows) - len(kept):
+        say("warning", f"{untold} rows are not compared: OpenRouter reports the last 30 days that have ended")
+    return kept
 
 
 def _read_ledgers(
@@ -200,16 +220,18 @@ def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str
     if key is None:
         message = f"no key of an administrator: set {' or '.join(variables)}, give saved reports by --report"
         raise MissingAPIKeyError(f"{message}, or compare others by --provider", provider=provider)
-    span: dict[str, Any] = {"start_time": int(begin.timestamp()), "end_time": int(end.timestamp())}
-    if provider == "anthropic":
-        span = {"starting_at": f"{begin:%Y-%m-%dT%H:%M:%SZ}", "ending_at": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
-    span |= {"bucket_width": "1d", "limit": 31}
-    queries = [(path, {**span, "group_by[]": names.split()}) for path, names in _REPORTS[provider].items()]
-    if provider == "openrouter":
-        hashes = [{"api_key_hash": name} for name in accounts if len(name) == _HASH]
-        queries = [("/activity", query) for query in hashes or [{}]]
+
+    def fetch(kind: str) -> list[Any]:
+        queries = _list_queries(kind, begin, end, accounts)
+        return event_loop.wait(_fetch_pages(target, key, queries, (end - begin).days))
+
     try:
-        return event_loop.wait(_fetch_pages(target, key, queries))
+        try:
+            return fetch(provider)
+        except NotFoundError:
+            if provider != "anthropic":
+                raise
+            return fetch("analytics")
     except LLMError as error:
         remedy = ""
         if isinstance(error, (AuthenticationError, PermissionDeniedError)):
@@ -217,23 +239,49 @@ def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str
         raise scrub_error(error, key, "the report", provider, remedy) from None
 
 
-async def _fetch_pages(target: Target, key: APIKey, queries: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[str, str]) -> list[_Query]:
+    """The addresses and parameters of a provider's reports. Of the newer ones each has at most 31 days."""
+    if kind == "openrouter":
+        hashes: list[dict[str, Any]] = [{"api_key_hash": name} for name in accounts if len(name) == _HASH]
+        return [("/activity", query) for query in hashes or [{}]]
+    days = (end - begin).days
+    steps = range(0, days, 31 if kind == "analytics" else days)
+    edges = [*(begin + timedelta(step) for step in steps), end]
+    names, times = ("starting_at", "ending_at"), [f"{edge:%Y-%m-%dT%H:%M:%SZ}" for edge in edges]
+    more: dict[str, Any] = {"bucket_width": "1d", "limit": 31}
+    if kind == "openai":
+        names, times = ("start_time", "end_time"), [f"{edge.timestamp():.0f}" for edge in edges]
+    elif kind == "analytics":
+        more = {"time_bucket_width": "1d", "limit": 1000}
+    return [
+        (path, {**dict(zip(names, span, strict=True)), **more, "group_by[]": groups.split()})
+        for path, groups in _REPORTS[kind].items()
+        for span in pairwise(times)
+    ]
+
+
+async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days: int) -> list[Any]:
+    """The pages of reports. Each has one day or more, so there are no more pages than days."""
     from .._calls.sending.attempt import send_with_retries
     from .._providers import registry
     from .._providers.shared.files import close_clients
 
-    adapter, pages = target.route.adapter, []
+    adapter, pages, most = target.route.adapter, [], days * len(queries)
     client = import_module(f".._providers.{adapter}.files", __package__).sdk_client(target, key)
     try:
         for path, query in queries:
-            work = partial(client.get, f"{path}?{urlencode(query, doseq=True)}", cast_to=object)
+            address, options = (
+                f"{path}?{urlencode(query, doseq=True)}",
+                _BETA if path in _REPORTS["analytics"] else {},
+            )
+            work = partial(client.get, address, cast_to=object, options=options)
             page: Any = await send_with_retries(work, registry.load(adapter), _RETRIES)
             if not isinstance(page, dict):
                 raise APIResponseValidationError("the answer is no JSON object")
             pages.append(page)
             if page.get("has_more"):
                 following = path, {**query, "page": page.get("next_page")}
-                if not page.get("next_page") or following in queries:
+                if not page.get("next_page") or following in queries or len(pages) > most:
                     raise APIResponseValidationError("the report goes on, and names no further page")
                 # The list grows while it is read.
                 queries.append(following)
@@ -276,6 +324,7 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")
     for measure, part in sums.items():
         text = f"{part['ledger']:,.6f} USD in the ledger, {part['report']:,.6f} in the report"
+        text += "".join(f", {amount:,.6f} by {word}" for word, amount in part["explained"].items())
         if part["compared"]:
             print(f"{measure}: {text}, {part['unexplained']:,.6f} ({part['share']:.4%}) unexplained")
         if without := ", ".join(name for name in billed if name not in part["compared"]):

@@ -8,7 +8,7 @@ cost.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from itertools import chain, pairwise, permutations, product
 from pathlib import Path
@@ -27,9 +27,10 @@ _OF_A_TOKEN = Decimal("0.000001")
 """USD that a token without a price is worth, so that a difference is seen."""
 _GROUPS = {"account", "delivery"}
 _TOKENS = tuple(name for name in COUNTS if name.endswith("tokens"))
+_SUMS = ("input_tokens", "output_tokens")
 _CENTS = 2
 """The decimals of costs if a report has no more."""
-_DAY = 86_400
+_DAY, _EPOCH = 86_400, date(1970, 1, 1).toordinal()
 _ANY_DAY = 0
 _MOST_CANDIDATES = 20
 
@@ -47,7 +48,7 @@ class Line:
     @property
     def day(self) -> str:
         """The ISO date in UTC."""
-        return f"{datetime.fromtimestamp(self.posting.time, UTC):%Y-%m-%d}"
+        return date.fromordinal(_EPOCH + int(self.posting.time // _DAY)).isoformat()
 
     def list_offsets(self, border: float) -> list[int]:
         """The other days, counted from that of the line, on which it may be billed."""
@@ -80,6 +81,7 @@ class Row:
     requests: list[int] = field(default_factory=lambda: [0, 0])
     amounts: list[Decimal] = field(default_factory=list)
     """Of the report; each may be rounded."""
+    known: list[Line] = field(default_factory=list)
     unknown: list[Line] = field(default_factory=list)
     movable: defaultdict[tuple[bool, int], list[Line]] = field(default_factory=lambda: defaultdict(list))
     """Lines that may be of another day, by whether their cost is known and by the days between."""
@@ -104,6 +106,7 @@ class Row:
         if known:
             self.requests[0] += 1
             self.usd[0] += line.usd
+            self.known.append(line)
         else:
             self.unknown.append(line)
         for offset in offsets:
@@ -200,6 +203,11 @@ class _Comparison:
             if model != served:
                 self._others.setdefault((provider, plain_name(model)), plain_name(served))
         models = {(provider, self._find_name(provider, served)) for provider, _, served in keys}
+        self._rests = Counter(
+            (line.posting.key.provider, self._find_rest(line, usage, line.posting.usd) / usage.web_searches)
+            for line in lines
+            if (usage := line.posting.usage) and usage.web_searches and line.posting.usd is not None
+        )
         self._tools: defaultdict[str, set[str]] = defaultdict(set)
         for entry in entries:
             row = self._find(*entry[:4], entry.account or "", entry.delivery or "")
@@ -246,9 +254,10 @@ class _Comparison:
         elif measure == "cost" and posting.usd is not None:
             searches = _NOTHING
             if usage and usage.web_searches and WEB_SEARCH in tools:
-                searches = min(self._price_searches(line), posting.usd)
+                searches = self._price_searches(line, usage, posting.usd)
                 find(WEB_SEARCH).enter(replace(line, usd=searches), offsets)
-                self.joint[row, find(WEB_SEARCH)].append(replace(line, usd=posting.usd))
+                if searches != self._find_rest(line, usage, posting.usd):
+                    self.joint[row, find(WEB_SEARCH)].append(replace(line, usd=posting.usd))
             row.enter(replace(line, usd=posting.usd - searches), offsets)
         else:
             line = replace(line, usd=_NO_BOUND if posting.at_most is None else posting.at_most)
@@ -267,11 +276,23 @@ class _Comparison:
         usd = self._prices.cost(*names, usage, variant=variant, requests=requests, **day)
         return usage.total_tokens * _OF_A_TOKEN if usd is None else usd
 
-    def _price_searches(self, line: Line) -> Decimal:
-        key, usage = line.posting.key, line.posting.usage
+    def _price_searches(self, line: Line, usage: Usage, usd: Decimal) -> Decimal:
+        """What the searches of a line cost, by the table or by a price of the client's own, which recurs."""
+        rest = self._find_rest(line, usage, usd)
+        if self._rests[line.posting.key.provider, rest / usage.web_searches] > 1:
+            return rest
+        return min(self._price(line, Usage(web_searches=usage.web_searches), requests=0) or _NOTHING, usd)
+
+    def _find_rest(self, line: Line, usage: Usage, usd: Decimal) -> Decimal:
+        """What a line cost beside its tokens at the prices of the table."""
+        variant = "batch" if line.posting.key.delivery == "batch" else "standard"
+        tokens = self._price(line, replace(usage, web_searches=0, unpriced_tools=0), variant=variant)
+        return max(_NOTHING, usd - (tokens or _NOTHING))
+
+    def _price(self, line: Line, usage: Usage, **how: Any) -> Decimal | None:
+        key = line.posting.key
         model = key.served if self._prices.find_key(key.provider, key.served) else key.model
-        searches, at = Usage(web_searches=usage.web_searches if usage else 0), date.fromisoformat(line.day)
-        return self._prices.cost(key.provider, model, searches, requests=0, at=at) or _NOTHING
+        return self._prices.cost(key.provider, model, usage, at=date.fromisoformat(line.day), **how)
 
 
 def _explain(
@@ -305,12 +326,31 @@ def _explain(
             row.explain("searches", most.copy_sign(row.unexplained), lines)
             searches.explain("searches", most.copy_sign(searches.unexplained), lines)
     for name, row in rows.items():
-        if name.measure == "cost" and name.provider in decimals:
-            most = len(row.amounts) * Decimal("0.5").scaleb(-decimals[name.provider])
+        most = _NOTHING
+        # An amount with fewer decimals in the ledger than in the report is none that was rounded.
+        finest = decimals.get(name.provider)
+        own = -int(row.usd[0].normalize().as_tuple().exponent)
+        if name.measure == "cost" and finest is not None and own > finest:
+            most = len(row.amounts) * Decimal("0.5").scaleb(-finest)
             row.explain("rounding", min(max(row.unexplained, -most), most))
         if row.unexplained:
             usages_of_day = matching[name._replace(day="")]
             row.reason = _guess(row, [other for other in usages_of_day if other.name.day == name.day])
+            _name_lines(row, most)
+
+
+def _name_lines(row: Row, most: Decimal) -> None:
+    """Name the lines that are as large as the rest; all lines if none is and the report has less."""
+    gap, cost = abs(row.unexplained + row.explained.get("rounding", _NOTHING)), row.name.measure == "cost"
+    tokens = {name: abs(theirs - mine) for name, (mine, theirs) in row.tokens.items()}
+
+    def is_equal(line: Line) -> bool:
+        if cost:
+            return abs(line.usd - gap) <= most
+        return all(getattr(line.posting.usage, name) == count for name, count in tokens.items())
+
+    lines = list(filter(is_equal, row.known)) or (row.known if row.unexplained < 0 else ())
+    row.candidates |= {line.position: line for line in lines}
 
 
 def _count_missing(usages: Iterable[Row]) -> int:
@@ -396,8 +436,12 @@ def _guess(row: Row, usages: Sequence[Row]) -> str:
         return "a credit or a refund"
     if row.usd[0] and usages and all(usage.counts[0] == usage.counts[1] for usage in usages):
         return f"the tokens agree, and the price is {row.usd[1] / row.usd[0]:.4f} of that in the ledger"
+    if usages and all(usage.counts[0][name] == usage.counts[1][name] for usage in usages for name in _SUMS):
+        return "the sums of tokens agree, and their classes do not"
+    if any(usage.requests[1] for usage in usages) and not (row.unknown or _count_missing(usages)):
+        return "the requests agree, and their tokens do not"
     if row.unexplained < 0:
         return f"less than in the ledger: {elsewhere}"
     number = _count_missing(usages) - len(row.unknown)
     many = f"{number:,} requests" if number > 0 else "requests"
-    return f"{many} without a line: of another program, or of a process that died before the answer"
+    return f"{many} without a line: of another program, of a process that died, or billed twice"

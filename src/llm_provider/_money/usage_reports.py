@@ -1,9 +1,11 @@
 """Reads the reports of usage and costs that providers give to administrators.
 
-Shapes are those of `openai.types.admin.organization` (openai 3.54) and of the reference pages of Anthropic's
+Shapes are those of `openai.types.admin.organization` (openai 3.54), of `anthropic.types.beta.organization`
+(anthropic 2.11: `analytics/usage` and `analytics/cost`), and of the reference pages of Anthropic's
 `usage_report/messages` and `cost_report` and of OpenRouter's `activity`. They were met on the simulator only.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -14,8 +16,11 @@ from .._json_values import JSONObject
 
 WEB_SEARCH = "web search"
 """The model of searches, whose costs are not listed with those of a model."""
-_MOST = 10**15
-"""No report has as many tokens or USD in a row."""
+_MOST, _DECIMALS = 10**15, 12
+"""No report has as many tokens or USD in a row. Further decimals are of floating-point sums."""
+
+_LINE_ITEM = re.compile(r"(?:[^|,]+ \| )?([^\s,]+)(?: (?:text|audio|image))?(?:, .*)?")
+"""OpenAI's names of costs, such as `flex | MODEL, output, long context` and `MODEL audio, input`."""
 
 _WRITES = "ephemeral_5m_input_tokens ephemeral_1h_input_tokens"
 _FIELDS = {
@@ -71,15 +76,22 @@ def _read_pages(pages: list[Any], seen: set[str] | None) -> Iterator[Entry]:
     if pages[-1].get("has_more"):
         raise RequestError("goes on: ask for more days with limit=31, or save all pages in one list")
     for page in pages:
-        rows = [(bucket, row) for bucket in page["data"] for row in bucket.get("results", [bucket])]
+        rows = [(bucket, row) for bucket in page["data"] for row in _list_rows(bucket)]
         if seen is not None:
             new = {_name_row(bucket, row) for bucket, row in rows}
             if new & seen:
                 raise RequestError("has rows that another page or file has too: give each day once")
             seen |= new
         named = {name for _, row in rows for name, value in row.items() if value is not None}
-        for bucket in page["data"]:
-            yield from _read_bucket(bucket, named)
+        for bucket, row in rows:
+            yield from _read_row(bucket, row, named)
+
+
+def _list_rows(bucket: JSONObject) -> Any:
+    """The rows of a bucket. Anthropic's newer reports have rows in its place, with their groups apart."""
+    if "group" in bucket:
+        return [bucket["group"] | bucket.get("cost", bucket.get("usage"))]
+    return bucket.get("results", [bucket])
 
 
 def _name_row(bucket: JSONObject, row: JSONObject) -> str:
@@ -89,43 +101,47 @@ def _name_row(bucket: JSONObject, row: JSONObject) -> str:
         for name, value in sorted(row.items())
         if row is bucket or (name != "amount" and (value is None or isinstance(value, (str, bool))))
     ]
-    return f"{bucket.get('start_time')} {bucket.get('starting_at')} {groups}"
+    return f"{bucket.get('start_time')} {bucket.get('starting_at')} {'amount' in row} {groups}"
 
 
-def _read_bucket(bucket: JSONObject, named: Collection[str]) -> Iterator[Entry]:
-    names: tuple[Any, ...]
-    if "date" in bucket:
-        names = "openrouter", date.fromisoformat(bucket["date"][:10]).isoformat(), bucket["model"]
-        alias = bucket.get("model_permaslug") or ""
+def _read_row(bucket: JSONObject, row: JSONObject, named: Collection[str]) -> Iterator[Entry]:
+    if "date" in row:
+        day, alias = date.fromisoformat(row["date"][:10]).isoformat(), row.get("model_permaslug") or ""
+        entry = Entry("usage", "openrouter", day, row["model"], project=row.get("workspace_id"), alias=alias)
+        yield entry._replace(counts=_count(row), requests=_whole(row["requests"]))
         # With a key of one's own, its provider's bill is beside OpenRouter's.
-        usd = _usd(bucket["usage"]) + _usd(bucket["byok_usage_inference"])
-        yield Entry("usage", *names, counts=_count(bucket), requests=_whole(bucket["requests"]), alias=alias)
-        yield Entry("cost", *names, usd=usd, alias=alias)
-    elif "start_time" in bucket:
-        for row in bucket["results"]:
-            batch, cost = row.get("batch"), row["object"] == "organization.costs.result"
-            model = _need(row, "line_item" if cost else "model", named)
-            model = WEB_SEARCH if WEB_SEARCH in model.lower() else model.partition(", ")[0]
-            delivery = None if batch is None else "batch" if batch else "live"
-            day = f"{datetime.fromtimestamp(bucket['start_time'], UTC):%Y-%m-%d}"
-            names = "openai", day, model, row.get("api_key_id"), delivery, row.get("project_id")
-            if cost:
-                yield Entry("cost", *names, usd=_usd(row["amount"]["value"], row["amount"]["currency"]))
-            else:
-                yield Entry("usage", *names, _count(row), _whole(row["num_model_requests"]))
+        usd = _usd(row["usage"]) + _usd(row.get("byok_usage_inference"))
+        yield entry._replace(measure="cost", usd=usd)
+        return
+    if "start_time" in bucket:
+        cost, batch = row["object"] == "organization.costs.result", row.get("batch")
+        if not cost and "input_tokens" not in row:
+            return  # It is of images, speech, searches, files or sessions.
+        model = _need(row, "line_item" if cost else "model", named)
+        if cost:
+            item, searched = _LINE_ITEM.fullmatch(model), WEB_SEARCH in model.lower()
+            model = WEB_SEARCH if searched else item[1] if item else model
+        delivery = None if batch is None else "batch" if batch else "live"
+        day = f"{datetime.fromtimestamp(bucket['start_time'], UTC):%Y-%m-%d}"
+        entry = Entry("usage", "openai", day, model, row.get("api_key_id"), delivery, row.get("project_id"))
+        amount, requests = row.get("amount") or {}, row.get("num_model_requests")
+        usd = _usd(amount.get("value"), amount.get("currency"))
     else:
-        for row in bucket["results"]:
-            cost, tier = "amount" in row, row.get("service_tier")
-            model = row.get("model") or _need(row, "description" if cost else "model", named)
-            model = WEB_SEARCH if row.get("cost_type") == "web_search" else model
-            delivery = tier and ("batch" if tier == "batch" else "live")
-            day = date.fromisoformat(bucket["starting_at"][:10]).isoformat()
-            names = "anthropic", day, model, row.get("api_key_id"), delivery, row.get("workspace_id")
-            if cost:
-                # The amount is in cents.
-                yield Entry("cost", *names, usd=_usd(row["amount"], row["currency"]).scaleb(-2))
-            else:
-                yield Entry("usage", *names, _count(row | row["cache_creation"]))
+        cost, kind, tier = "amount" in row, row.get("cost_type"), row.get("service_tier")
+        tool = kind not in (None, "tokens")
+        name = "description" if "description" in row else "cost_type" if tool else "model"
+        model = WEB_SEARCH if kind == "web_search" else row.get("model") or _need(row, name, named)
+        delivery = tier and ("batch" if tier == "batch" else "live")
+        day = date.fromisoformat(bucket["starting_at"][:10]).isoformat()
+        names = day, model, row.get("api_key_id"), delivery, row.get("workspace_id")
+        entry = Entry("usage", "anthropic", *names)
+        # The amount is in cents.
+        usd, requests = _usd(row.get("amount"), row.get("currency")).scaleb(-2), row.get("requests")
+        row = row | row.get("cache_creation", {})
+    if cost:
+        yield entry._replace(measure="cost", usd=usd)
+    else:
+        yield entry._replace(counts=_count(row), requests=requests and _whole(requests))
 
 
 def _need(row: JSONObject, name: str, named: Collection[str]) -> str:
@@ -135,19 +151,19 @@ def _need(row: JSONObject, name: str, named: Collection[str]) -> str:
     return str(row.get(name) or f"no {name}")
 
 
-def _usd(amount: object, currency: str = "USD") -> Decimal:
-    if currency.upper() != "USD":
+def _usd(amount: object, currency: str | None = None) -> Decimal:
+    if currency and currency.upper() != "USD":
         raise RequestError(f"is in {currency}, and a ledger in USD")
-    usd = Decimal(str(amount))
+    usd = Decimal(str(amount or 0))
     if not -_MOST < usd < _MOST:
         raise ValueError(amount)
-    return usd
+    return usd if int(usd.as_tuple().exponent) > -_DECIMALS else round(usd, _DECIMALS)
 
 
-def _whole(count: object) -> int:
-    if type(count) is not int or not 0 <= count < _MOST:
+def _whole(count: Any) -> int:
+    if isinstance(count, bool) or count != int(count) or not 0 <= count < _MOST:
         raise ValueError(count)
-    return count
+    return int(count)
 
 
 def _count(row: JSONObject) -> dict[str, int]:

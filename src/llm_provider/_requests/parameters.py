@@ -193,7 +193,7 @@ class ClientSettings(TypedDict, total=False):
     machines share, behind the local one: a URL such as "valkey://host:6379/0", a `SecondLevel`, or an
     object with the methods of `SecondLevelStore`; docs/clusters.md has the rules. Default
     `LLM_PROVIDER_CACHE`, else "use"."""
-    cache_finish_reasons: Collection[FinishReason | Literal["empty"]]
+    cache_finish_reasons: Collection[FinishReason | Literal["empty"]] | None
     """The cache keeps and serves only answers with these finish reasons. Add "length", "refusal" or
     "content_filter" to keep such answers too, and "empty" for answers without content. Default "stop" and
     "tool_calls"."""
@@ -220,7 +220,7 @@ class ClientSettings(TypedDict, total=False):
     budget: float | Decimal | Budget | None
     """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
     processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""
-    timeout: float | Timeouts
+    timeout: float | Timeouts | None
     """Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts replace
     them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both. Default 600."""
     max_retries: int | None
@@ -229,14 +229,14 @@ class ClientSettings(TypedDict, total=False):
     outage_patience: float | None
     """Seconds that calls wait for a provider that is down; see docs/reliability.md. Default 60 for a single
     call, and 3,600 for `embed` and for the calls of a batch, together."""
-    max_response_bytes: int
+    max_response_bytes: int | None
     """The most bytes of an answer after decompression. A larger one is not read to its end, and its call
     fails. Default 64,000,000."""
     on_result: Callable[..., object] | None
     """For logs and metrics. It is called with the `Response` or `Embeddings` of each call, stored ones too,
     or with its `LLMError`, in the thread or task of the call. A function of two arguments also gets the
     `AskedCall`. An exception that it raises becomes a warning."""
-    rate_control: RateControl
+    rate_control: RateControl | None
     """How the rate is found; default "adaptive", which learns how many requests and tokens a second an
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
@@ -247,7 +247,7 @@ class ClientSettings(TypedDict, total=False):
     ledger: str | os.PathLike[str] | None
     """A file to which each answer, hit and failure that may have been billed is appended as one line of
     JSON, before the call returns; default `LLM_PROVIDER_LEDGER`, else none. `Ledger.read` sums it."""
-    strict_model: bool
+    strict_model: bool | None
     """Whether an answer by another snapshot of a model than before raises `ModelDriftError`. Otherwise the
     first such answer causes a warning."""
     show_estimate_above: float | None

@@ -68,6 +68,9 @@ def test_stored_answers_stay_unless_they_are_damaged(tmp_path: Path, open_store:
     own = Entry(b'"own"', 1.0, 2.0)
     target.write([(key(1), encode_entry(key(1), own), None), (key(2), b"damaged", None)])
     assert read_archive(target, tmp_path / "file") == Imported(added=2, kept=1)
+    twice = (tmp_path / "file").read_bytes() + (tmp_path / "file").read_bytes().splitlines(keepends=True)[-1]
+    (tmp_path / "twice").write_bytes(twice)
+    assert read_archive(open_store("third"), tmp_path / "twice") == Imported(added=3, kept=1)
     assert decode_entry(key(1), target.read(key(1)) or b"") == own
     assert decode_entry(key(2), target.read(key(2)) or b"") is not None
 

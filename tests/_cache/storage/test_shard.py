@@ -77,6 +77,23 @@ def test_rows_of_other_kinds_are_neither_read_nor_rescued(
 
 _ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 _COLUMNS = "rowid, key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename"
+
+
+@pytest.mark.parametrize("row", [200, 201, 400, 799])
+def test_a_row_with_a_damaged_number_hides_no_other_row(folder: Path, writer: Writer, row: int) -> None:
+    writer.write(rows(800), PATIENCE)
+    writer.close()
+    change(folder, "PRAGMA wal_checkpoint(TRUNCATE)")
+    database = folder / DATABASE
+    data = bytearray(database.read_bytes())
+    # SQLite writes a number beyond 127 in bytes of seven bits.
+    at = data.rindex(bytes([0x80 | row >> 7, row & 0x7F]), 0, data.index(b"value-%d" % (row - 1)))
+    data[at : at + 2] = b"\xff\x7f"
+    database.write_bytes(data)
+    rescued = {key for batch in rescue(folder) for key, _, _ in batch}
+    assert rescued >= {key for key, _, _ in rows(800)} - {f"key-{row - 1:04d}"}
+
+
 PLANTED = {
     "a view in the place of the table": (
         "ALTER TABLE Cache RENAME TO Moved",

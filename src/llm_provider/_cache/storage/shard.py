@@ -42,6 +42,7 @@ _RESCUE = (
     f"SELECT rowid, key, value, tag FROM Cache WHERE rowid >= ? AND {_PLAIN}"  # noqa: S608 -- see above
     " ORDER BY rowid LIMIT ?"
 )
+_RESCUE_FROM_END = f"SELECT key, value, tag FROM Cache WHERE {_PLAIN} ORDER BY rowid DESC"  # noqa: S608 -- see above
 _RESCUED_AT_ONCE = 200
 _UNREADABLE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
 _MOST_UNREADABLE = 20_000
@@ -255,6 +256,7 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
         contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
     ):
         first, count, unreadable = 0, _RESCUED_AT_ONCE, 0
+        last: set[str] = set()
         while unreadable < _MOST_UNREADABLE:
             try:
                 rows = damaged.execute(_RESCUE, (first, count)).fetchall()
@@ -268,9 +270,18 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
             if not rows:
                 break
             batch += [(key, value, tag) for _, key, value, tag in rows]
+            last = {row[1] for row in rows}
             # The number of a damaged row may be any.
             first, count = max(first, rows[-1][0]) + 1, _RESCUED_AT_ONCE if unreadable else count
             unreadable = 0
+            if len(batch) >= _RESCUED_AT_ONCE:
+                yield batch
+                batch = []
+        # A damaged number may have led past all rows after it.
+        for row in damaged.execute(_RESCUE_FROM_END):
+            if row[0] in last:
+                break
+            batch.append(row)
             if len(batch) >= _RESCUED_AT_ONCE:
                 yield batch
                 batch = []

@@ -185,10 +185,10 @@ class Store:
         return self._change_shards(Writer.write, {row[0]: row for row in rows}, patience)
 
     def insert(self, rows: Sequence[Row]) -> int:
-        """`write`, which raises the first failure. Returns the number of rows."""
+        """`write`, which raises the first failure. Returns the number of answers."""
         for error in self.write(rows).values():
             raise error
-        return len(rows)
+        return len({key for key, _, _ in rows})
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entries. Raises the first failure."""

@@ -18,6 +18,7 @@ from ..shared.batches import (
     BatchSpec,
     RemoteBatch,
     RowReply,
+    batches_on,
     explain_unreached,
     fail_row,
     id_of,
@@ -90,7 +91,8 @@ class AnthropicBatches:
         return _remote(await self._batches.retrieve(identifier))
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        async for batch in self._batches.list(limit=_PAGE):
+        first = await self._batches.list(limit=_PAGE)
+        async for batch in batches_on(first.iter_pages()):
             yield _remote(batch)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:

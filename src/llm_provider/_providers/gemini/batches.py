@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ..._errors import LLMError
+from ..._errors import APIResponseValidationError, LLMError
 from ..._json_values import JSONObject
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
@@ -86,18 +86,27 @@ class GeminiBatches:
         return _remote(job, self._operations.pop(identifier, None))
 
     async def _keep_operation(self, response: Any) -> None:
-        """Keep what Google says of one batch, for `retrieve`."""
-        identifier = response.request.url.path.partition("/batches/")[2]
-        if response.status_code == 200 and response.request.method == "GET" and identifier:
+        """Keep what Google says of one batch, for `retrieve`, and refuse a list that is none."""
+        _, part, identifier = response.request.url.path.partition("/batches")
+        if response.status_code == 200 and response.request.method == "GET" and part:
+            body: Any = None
             with contextlib.suppress(ValueError):
-                operation = orjson.loads(await response.aread())
-                if isinstance(operation, dict):
-                    self._operations[f"batches/{identifier}"] = operation
+                body = orjson.loads(await response.aread())
+            if identifier and isinstance(body, dict):
+                self._operations[f"batches{identifier}"] = body
+            elif not identifier and body != {} and not _is_list(body):
+                raise APIResponseValidationError("the answer is no list of batches")
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
-        async for job in await self._client.aio.batches.list(config=config):
-            yield _remote(job)
+        listed = False
+        # Google says {} where there are none, as a proxy may that knows none: it is asked once more.
+        for _ in range(2):
+            async for job in await self._client.aio.batches.list(config=config):
+                listed = True
+                yield _remote(job)
+            if listed:
+                return
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
         for name in remote.results:
@@ -113,6 +122,10 @@ class GeminiBatches:
 
     async def close(self) -> None:
         await close_client(self._client, self._http_client)
+
+
+def _is_list(body: Any) -> bool:
+    return isinstance(body, dict) and ("nextPageToken" in body or isinstance(body.get("operations"), list))
 
 
 def _embeds(operation: str) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..._errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import Credential
@@ -167,6 +167,16 @@ def id_of(reply: object, name: str = "id") -> str:
         return identifier
     # What it was asked to make may exist.
     raise APIResponseValidationError("the answer has no id of a batch or a file")
+
+
+async def batches_on(pages: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """The batches of a list. A page that is none, such as {}, does not prove that a batch does not exist."""
+    async for page in pages:
+        batches = getattr(page, "data", None)
+        if not isinstance(batches, list) or (page.has_more and not batches):
+            raise APIResponseValidationError("the answer is no list of batches")
+        for batch in batches:
+            yield batch
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
