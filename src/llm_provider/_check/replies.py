@@ -40,7 +40,8 @@ _ERRORS = {
 """SDK → the type of its errors: of the field `error`, or of all. google-genai has none."""
 
 _KNOWN = re.compile(
-    r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_\w+: no"
+    r"(response\.)?(store|billing|\w+_penalty): no|x_\w+: no"
+    r"|usage\.(cache_creation|service_tier|inference_geo|(queue|prompt|completion|total)_time): no"
     r"|.*type 'ping'|.*service_tier: unknown word '(on_demand|performance)'|.*\.embedding: |obfuscation: no"
     r"|batch\.(@type|batchStats|done|response|output|inputConfig|priority): no"
     r"|usageMetadata\.promptTokenDetails: no|error\.code: \d"
