@@ -120,48 +120,44 @@ def check_questions(account: Account) -> None:
 def check_answers(account: Account) -> None:
     """The counts and costs of all answers so far, and who gave them."""
     cases = [case for case in account.cases if case.answer and case.operation in ("call", "stream")]
-    for name, judge in (("usage", _judge_usage), ("cost", _judge_cost), ("served by", _judge_sender)):
-        judged = [(*judge(account, case), case.name) for case in cases]
-        verdict = min((verdict for verdict, _, _ in judged), key=(False, "note", True).index)
+    greeting = next(case for case in cases if case.model == account.model).answer.usage.input_tokens
+    has_ids = any("request_id" in case.result["served_by"] for case in cases)
+    judged: dict[str, list[tuple[str | bool, str, str]]] = {"usage": [], "cost": [], "served by": []}
+    for case in cases:
+        usage, length, served = case.answer.usage, len(case.answer.text), case.result["served_by"]
+        # A token has at most 12 characters of prose. Tools and images are more than the greeting is.
+        least, most = greeting + 1.0, 20_000
+        if isinstance(case.inputs, str) and not case.parameters:
+            least, most = max(1, len(case.inputs) / 12), len(case.inputs) + 500
+        fits: str | bool = max(least, usage.cache_read_input_tokens) <= usage.input_tokens <= most
+        fits = fits and max(1, length / 12) <= usage.output_tokens < 1000  # `max_tokens` is 400
+        observed = f"{usage.input_tokens} + {usage.output_tokens} tokens; expected are {least:.0f} to {most}"
+        judged["usage"].append((fits, f"{observed}, and those of {length} characters", case.name))
+        price, cost = account.client.price(case.model, usage), case.answer.cost
+        is_free = account.client.price(case.model, Usage(input_tokens=20, output_tokens=2)) is None
+        fits = (
+            price is None or abs(float(price) - cost) <= 0.01 * cost
+            if cost is not None
+            else is_free and "note"
+        )
+        observed = f"${cost} by {case.answer.cost_source}, ${price} by the table"
+        judged["cost"].append((fits, observed, case.name))
+        problems, names = [], [name for name in case.list_headers() if name.endswith("-id")]
+        if not _is_snapshot(case.model, served.get("model")):
+            problems.append(f"{case.model} was asked, and {served.get('model', 'no name')} answered")
+        promised = names or has_ids or account.route.provider in ("openai", "anthropic")
+        if "request_id" not in served and promised:
+            problems.append(f"no request id is read; headers with ids: {names}")
+        who = ", ".join(f"{name} {value}" for name, value in served.items())
+        judged["served by"].append((not problems, "; ".join(problems) or who, case.name))
+    for row, found in judged.items():
+        verdict = min((each[0] for each in found), key=(False, "note", True).index)
         texts = dict[str, list[str]]()
-        for _, text, case in (
-            (each for each in judged if each[0] is not True) if verdict is not True else judged[:1]
+        for _, text, name in (
+            found[:1] if verdict is True else [each for each in found if each[0] is not True]
         ):
-            texts.setdefault(text, []).append(case)
-        account.tell(verdict, name, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items()))
-
-
-def _judge_usage(account: Account, case: Case) -> tuple[str | bool, str]:
-    usage, text = case.answer.usage, case.answer.text
-    greetings = [each for each in account.cases if each.name == f"{MODEL}{case.model}"]
-    # A token has at most 12 characters of prose. Tools and images are more than the greeting is.
-    least, most = greetings[0].answer.usage.input_tokens + 1, 20_000
-    if isinstance(case.inputs, str) and not case.parameters:
-        least, most = max(1, len(case.inputs) / 12), len(case.inputs) + 500
-    fits = max(least, usage.cache_read_input_tokens) <= usage.input_tokens <= most
-    fits = fits and max(1, len(text) / 12) <= usage.output_tokens < 1000  # `max_tokens` is 400
-    observed = f"{usage.input_tokens} + {usage.output_tokens} tokens"
-    return fits, f"{observed}; expected are {least:.0f} to {most}, and those of {len(text)} characters"
-
-
-def _judge_cost(account: Account, case: Case) -> tuple[str | bool, str]:
-    price, cost = account.client.price(case.model, case.answer.usage), case.answer.cost
-    has_price = account.client.price(case.model, Usage(input_tokens=20, output_tokens=2)) is not None
-    fits = not has_price if cost is None else price is None or abs(float(price) - cost) <= 0.01 * cost
-    text = f"${cost} by {case.answer.cost_source}, ${price} by the table"
-    return "note" if cost is None and fits else fits, text
-
-
-def _judge_sender(account: Account, case: Case) -> tuple[str | bool, str]:
-    served, problems = case.result["served_by"], []
-    if not _is_snapshot(case.model, served.get("model")):
-        problems.append(f"{case.model} was asked, and {served.get('model', 'no name')} answered")
-    names = [name for name in case.list_headers() if name.endswith("-id")]
-    others = any("request_id" in each.result.get("served_by", ()) for each in account.cases)
-    if "request_id" not in served and (names or others or account.route.provider in ("openai", "anthropic")):
-        problems.append(f"no request id is read; headers with ids: {names}")
-    who = ", ".join(f"{name} {value}" for name, value in served.items())
-    return not problems, "; ".join(problems) or who
+            texts.setdefault(text, []).append(name)
+        account.tell(verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items()))
 
 
 def check_embedding(account: Account) -> None:
@@ -216,12 +212,12 @@ def check_limits(account: Account) -> None:
     parts = (("requests", known[-1].requests), ("tokens", known[-1].tokens)) if known else ()
     limits = ", ".join(f"{60 * part.rate:.0f} {name} a minute" for name, part in parts if part is not None)
     needs = [((room.requests, 1), (room.tokens, 1000)) for room in refused if room]
-    lefts = [[part is None or part.remaining >= need for part, need in pairs] for pairs in needs]
+    is_other = any(all(part is None or part.remaining >= need for part, need in pairs) for pairs in needs)
     verdict: str | bool = "note" if refused else True if exchanges else "skipped"
     meaning = ""
     if names and not known:
         verdict, meaning = False, f"headers that are not read: {', '.join(names[:4])}"
-    elif any(all(left) for left in lefts):
+    elif is_other:
         verdict, meaning = False, "another limit than that of the headers is in force"
     elif exchanges and not known and account.route.provider in ("openai", "anthropic"):
         verdict, meaning = "note", "this provider has sent them so far"

@@ -79,9 +79,6 @@ _DETAILS = {whole: f"{whole}_details" for whole in _TOTALS["total_tokens"]} | {
 }
 """Count → what tells parts of it."""
 
-_STAGE = r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)"
-"""The events of a stream that begin, continue and end something."""
-
 _END = re.compile(r'"(finish_?[rR]eason|stop_reason|blockReason)":\s*"\w|"error":\s*\{')
 
 _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
@@ -111,25 +108,23 @@ def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> It
         yield WRONG, "the stream ends without [DONE]"
     if whole in ("ChatCompletion", "Message", "GenerateContentResponse") and not _END.search(body):
         yield WRONG, "the answer has no finish reason"
-    types, objects = (
-        getattr(importlib.import_module(module), event if streamed else whole),
-        list[JSONObject](),
-    )
+    types = getattr(importlib.import_module(module), event if streamed else whole)
     if whole == "BatchJob":  # Gemini's API writes most of it into a field, and other words than the SDK
         reply = json.loads(body.replace("BATCH_STATE", "JOB_STATE"))
         texts = [("", json.dumps(reply.pop("metadata", {}) | reply))]
-    for name, value in ((name, read_json(text)) for name, text in texts if text != "[DONE]"):
+    events = [(name, read_json(text)) for name, text in texts if text != "[DONE]"]
+    for _, value in events:
         yield from _compare(value, types, "batch" if whole == "BatchJob" else "")
-        if isinstance(value, dict):
-            objects.append(value)
-            yield from ((WRONG, text) for text in _check_reply(value))
-            if streamed and name != value.get("type", name):
-                yield WRONG, "a line 'event:' is not the type of its event"  # SDKs skip the event
-    problems = [*_check_order(objects)] if streamed and objects else []
-    problems += (
-        _check_echo(json.loads(exchange.request), objects[-1]) if whole == "Response" and objects else []
-    )
-    yield from ((WRONG, text) for text in problems)
+    objects = [value for _, value in events if isinstance(value, dict)]
+    problems = [_check_reply(value) for value in objects]
+    if objects:
+        problems += [_check_order(objects)] * streamed
+        problems += [_check_echo(exchange.request, objects[-1])] * (whole == "Response")
+    yield from ((WRONG, problem) for found in problems for problem in found)
+    if streamed and any(
+        isinstance(value, dict) and name != value.get("type", name) for name, value in events
+    ):
+        yield WRONG, "a line 'event:' is not the type of its event"  # SDKs skip such events
 
 
 def _inspect_error(status: int, body: str, sdk: str) -> Iterator[Finding]:
@@ -187,9 +182,9 @@ def _check_reply(reply: JSONObject) -> Iterator[str]:
             yield f"{name} has {'more' if most > count else 'less'} than {whole}"
 
 
-def _check_echo(asked: JSONObject, event: JSONObject) -> Iterator[str]:
+def _check_echo(request: bytes, event: JSONObject) -> Iterator[str]:
     """A reply of the Responses API says how it ended, and repeats the parameters."""
-    reply = event.get("response") or event
+    asked, reply = json.loads(request), event.get("response") or event
     if not reply.get("status"):
         yield "the answer has no status"
     for name in sorted(asked.keys() & reply.keys() - {"model", "service_tier"}):
@@ -201,40 +196,38 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
     """What only the events of a stream together can have wrong."""
     choices = [choice for event in events for choice in event.get("choices") or event.get("candidates") or ()]
     ends = [bool(choice.get("finish_reason") or choice.get("finishReason")) for choice in choices]
-    late = [] if True not in ends else choices[ends.index(True) + 1 :]
+    late = choices[ends.index(True) + 1 :] if True in ends else []
     pieces = [choice.get("delta") or choice.get("content") or {} for choice in late]
-    if ends.count(True) > 1 or any(
-        piece.get(n) for piece in pieces for n in ("content", "tool_calls", "parts")
-    ):
-        yield "the stream goes on after its finish reason"
-    calls = [call for choice in choices for call in (choice.get("delta") or {}).get("tool_calls") or ()]
-    if calls and calls[0].get("index") != 0:
-        yield f"the first call of a stream has the index {calls[0].get('index')}"
+    deltas = [choice.get("delta") or {} for choice in choices]
+    calls = [call.get("index") for delta in deltas for call in delta.get("tool_calls") or ()]
     items = [event["item"] for event in events if isinstance(event.get("item"), dict)]
     names = {(item.get("id"), item["call_id"]) for item in items if "call_id" in item}
-    if len(names) > len({identifier for identifier, _ in names}):
-        yield "a call of a stream has another call_id at its end"
-    for name in ("id", "model", "responseId", "modelVersion"):
-        if len({event[name] for event in events if event.get(name)}) > 1:
-            yield f"{name} changes within a stream"
     numbers = [event["sequence_number"] for event in events if "sequence_number" in event]
-    if numbers != sorted(set(numbers)):
-        yield "sequence_number does not rise"
-    for kind, name in (("content_block_start", "index"), ("response.output_item.added", "output_index")):
-        found = [event.get(name) for event in events if event.get("type") == kind]
-        if found != list(range(len(found))):
-            yield f"each {kind} has an {name} from 0, and these have {found}"
-    stages = [re.fullmatch(_STAGE, str(event.get("type"))) for event in events]
-    if "type" in events[0] and not str(events[0]["type"]).endswith(("start", "created")):
-        yield f"the stream begins with {events[0]['type']}"
-    places = [
-        tuple(event.get(name) for name in ("output_index", "content_index", "index")) for event in events
+    kinds = [str(event.get("type", "start")) for event in events]
+    begun, ended = set[tuple[Any, ...]](), set[tuple[Any, ...]]()
+    for kind, event in zip(kinds, events, strict=True):
+        if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
+            place = (event.get(name) for name in ("output_index", "content_index", "index"))
+            (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *place))
+    counted = [
+        [event.get(name) for kind, event in zip(kinds, events, strict=True) if kind == begin]
+        for begin, name in (("content_block_start", "index"), ("response.output_item.added", "output_index"))
     ]
-    steps = [(match[1], place, match[2]) for match, place in zip(stages, places, strict=True) if match]
-    begun, ended = (
-        {step[:2] for step in steps if (step[2] in ("done", "stop")) == end} for end in (False, True)
-    )
-    yield from (f"a {what} has no end, or no deltas" for what, _ in sorted(begun ^ ended, key=str))
+    problems = {
+        "the stream goes on after its finish reason": ends.count(True) > 1
+        or any(piece.get(name) for piece in pieces for name in ("content", "tool_calls", "parts")),
+        f"the first call of a stream has the index {next(iter(calls), 0)}": calls and calls[0] != 0,
+        "a call of a stream has another call_id at its end": len(names) > len({item for item, _ in names}),
+        "sequence_number does not rise": numbers != sorted(set(numbers)),
+        f"the stream begins with {kinds[0]}": not kinds[0].endswith(("start", "created")),
+        f"the parts of a stream have the indexes {max(counted)}": any(found != list(range(len(found))) for found in counted),
+    }
+    for name in ("id", "model", "responseId", "modelVersion"):
+        problems[f"{name} changes within a stream"] = (
+            len({event.get(name) or "" for event in events} - {""}) > 1
+        )
+    yield from (text for text, is_wrong in problems.items() if is_wrong)
+    yield from (f"a {what} has no end, or no deltas" for what, *_ in sorted(begun ^ ended, key=str))
 
 
 def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
