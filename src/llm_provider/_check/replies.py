@@ -209,10 +209,12 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
             place = (event.get(name) for name in ("output_index", "content_index", "index"))
             (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *place))
-    counted = [
-        [event.get(name) for kind, event in zip(kinds, events, strict=True) if kind == begin]
-        for begin, name in (("content_block_start", "index"), ("response.output_item.added", "output_index"))
+    parts = [
+        event
+        for event in events
+        if event.get("type") in ("content_block_start", "response.output_item.added")
     ]
+    counted = [part.get("index", part.get("output_index")) for part in parts]
     problems = {
         "the stream goes on after its finish reason": ends.count(True) > 1
         or any(piece.get(name) for piece in pieces for name in ("content", "tool_calls", "parts")),
@@ -220,7 +222,7 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         "a call of a stream has another call_id at its end": len(names) > len({item for item, _ in names}),
         "sequence_number does not rise": numbers != sorted(set(numbers)),
         f"the stream begins with {kinds[0]}": not kinds[0].endswith(("start", "created")),
-        f"the parts of a stream have the indexes {max(counted)}": any(found != list(range(len(found))) for found in counted),
+        f"the parts of a stream have the indexes {counted}": counted != list(range(len(counted))),
     }
     for name in ("id", "model", "responseId", "modelVersion"):
         problems[f"{name} changes within a stream"] = (
