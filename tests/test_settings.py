@@ -53,9 +53,19 @@ def test_the_cache_mode_from_the_environment(
         assert not client.call(MODEL, "Something else", cache="off").cached
     with Client(cache_dir=tmp_path, cache="use") as client:
         assert not client.call(MODEL, "Something else").cached
+    for text, is_on in {"": True, "1": True, "True": True, "0": False, "false": False}.items():
+        monkeypatch.setenv("LLM_PROVIDER_CACHE", text)
+        with Client(cache_dir=tmp_path) as client:
+            assert client.call(MODEL, "Hi").cached is is_on
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "sometimes")
     with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE must be one of use, refresh, only, off, not "):
         Client()
+    monkeypatch.delenv("LLM_PROVIDER_CACHE")
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", str(tmp_path))
+    with pytest.raises(RequestError, match=r"LLM_PROVIDER_LEDGER: .*; it is a folder: name a file in it"):
+        Client()
+    with pytest.raises(RequestError, match=r"^ledger: "):
+        Client(ledger=tmp_path)
 
 
 def test_finish_reasons_of_kept_answers_are_a_setting(simulator: Simulator, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def _prompt_caching(form: Format) -> str:
         mark = None if cache is None else mark_of_call(cache, payload, target.model)
         if mark is None:
             continue
-        marked = json.loads(json.dumps(mark.apply(payload)))
+        marked = json.loads(json.dumps(mark.format.mark_prefix(payload, mark)))
         wrong = form.check(marked)
         assert not wrong, (model, wrong)
         if marked != payload:

@@ -148,6 +148,8 @@ _TABLES: dict[str, dict[str, str]] = {
         "track('name')": "get_openai_callback",
         "a dict, {'role': 'user', 'content': 'text'}": "SystemMessage HumanMessage AIMessage",
         "LLMError, and the errors by their names": "exceptions",
+        "call(...), which refuses by name what a model does not accept": "get_supported_openai_params",
+        "models(provider, live=True), which needs a valid key": "validate_environment check_valid_key",
         "the provider's SDK for it": "image_generation transcription speech moderation rerank",
         "count_tokens(model, messages)": "token_counter get_num_tokens tokenizer",
         "response.cost, or price(model, usage)": "completion_cost cost_per_token",

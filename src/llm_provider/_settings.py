@@ -35,12 +35,16 @@ MAX_RESPONSE_BYTES = 64_000_000
 bytes, has 45 MB."""
 
 
+_SWITCHES = {"": True, "1": True, "true": True, "0": False, "false": False}
+"""What users write in `LLM_PROVIDER_CACHE` beside the modes."""
+
+
 def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     """The mode and the second level that `cache` names; the environment decides where it is None."""
     if cache is None:
         text = os.environ.get("LLM_PROVIDER_CACHE", "").strip()
         try:
-            return _read_cache(text if "://" in text else text.lower() or "use")
+            return _read_cache(text if "://" in text else _SWITCHES.get(text.lower(), text.lower()))
         except RequestError as error:
             message = str(error).replace(", True or False", "").removeprefix("cache")
             message = message.removeprefix(": ").removeprefix(" ")

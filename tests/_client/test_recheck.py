@@ -149,6 +149,8 @@ def test_errors_before_and_after_are_left_out(client: Client, simulator: Simulat
     report = client.recheck(MODEL, answers, floor=0.001, detect=0.1)
     assert (report.outcome, report.available) == ("same", 96)
     assert report.answered == report.questions - 3
+    assert f"failed      3 of {report.questions} new answers; the first: The request" in str(report)
+    assert client.usage.hits == 0, "what is only compared is no hit"
     simulator.inject(Fault(status=400), times=None)
     with pytest.raises(LLMError, match=r"groq"):
         client.recheck(MODEL, answers, floor=0.001, detect=0.1)

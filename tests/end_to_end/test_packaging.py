@@ -145,6 +145,17 @@ for name in ("openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2", "
     assert names.split() == ["openai", "anthropic", "google.genai", "aiohttp", "httpx2", "h2"]
 
 
+def test_what_is_no_extra_is_imported_without_them(installed: Path, tmp_path: Path) -> None:
+    program = """
+import importlib, pkgutil, llm_provider
+for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."):
+    if module.name.split(".")[1] not in ("__main__", "integrations", "pytest_plugin", "simulator"):
+        importlib.import_module(module.name)
+print(llm_provider.usage(), llm_provider.usage()._repr_html_())
+"""
+    assert "<table>" in run(installed / "python", "-I", "-c", program, folder=tmp_path)
+
+
 def test_every_extra_that_is_named_exists() -> None:
     files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
     named = {

@@ -397,9 +397,9 @@ async def read_end(
     kept = record.read_row(row.custom_id)
     if kept is not None and "error" in kept:
         return RowEnd(error=decode_error(kept["error"]))
-    here, samples = engine.here().loop, []
+    inbox, samples = engine.here().inbox, []
     for key in row.keys:
-        sample = engine.sample(call, await engine.cache.get_soon(key, here), key)
+        sample = engine.sample(call, await engine.cache.get_soon(key, inbox), key)
         if sample is not None:
             samples.append(sample)
     if len(samples) < len(row.keys) and kept is not None and "body" in kept:

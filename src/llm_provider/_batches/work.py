@@ -138,10 +138,10 @@ class BatchWork:
 
 async def _end_known_rows(engine: Engine, job: Job) -> None:
     """End the rows of a job whose answers are in the second level of the cache."""
-    here, rows = engine.here().loop, list(job.wanted.values())
+    inbox, rows = engine.here().inbox, list(job.wanted.values())
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[start : start + _ROWS_AT_ONCE]
-        read = [[engine.cache.get_soon(key, here) for key in row.keys] for row in some]
+        read = [[engine.cache.get_soon(key, inbox) for key in row.keys] for row in some]
         for row, entries in zip(some, read, strict=True):
             call = job.calls[row.kind]
             parts = [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
+    from .._runtime.event_loop import Inbox
     from .._runtime.threads import Timer
     from .selection import Selection
     from .statistics import CacheStatistics
@@ -192,9 +193,9 @@ class ResponseCache:
         except Exception:  # `get` will fail in the same way, and warn
             return {}
 
-    def get_soon(self, key: str, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Entry | None]:
+    def get_soon(self, key: str, inbox: Inbox) -> asyncio.Future[Entry | None]:
         """`get` for an event loop: a thread reads the disk, and wakes the loop once for many entries."""
-        return self._reads.submit_from(loop, key)
+        return self._reads.submit_from(inbox, key)
 
     def _read_all(self, keys: list[str]) -> list[Entry | None]:
         return [self.get(key) for key in keys]
@@ -215,12 +216,12 @@ class ResponseCache:
         """Store an entry, in the writer thread. The result is whether it is on disk."""
         return self._writes.submit((key, entry))
 
-    def put_soon(self, key: str, entry: Entry, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool]:
+    def put_soon(self, key: str, entry: Entry, inbox: Inbox) -> asyncio.Future[bool]:
         """`put` for an event loop, which is woken once for many entries.
 
         The future cannot be cancelled: a task that waits for it is cancelled once the entry is stored.
         """
-        return self._writes.submit_from(loop, (key, entry))
+        return self._writes.submit_from(inbox, (key, entry))
 
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
         failures = self._try_to_write(dict(entries), self._patience)

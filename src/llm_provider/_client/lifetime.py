@@ -116,9 +116,10 @@ def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Calla
 
 def ledger_of(path: Path | None) -> LedgerFile | None:
     """The file of the ledger; by default that of `LLM_PROVIDER_LEDGER`, else None."""
-    if path is None:
-        path = os.environ.get("LLM_PROVIDER_LEDGER", "").strip() or None
-    return None if path is None else LedgerFile(check_path("ledger", path))
+    if path is not None:
+        return LedgerFile(check_path("ledger", path))
+    named = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+    return LedgerFile(named, "LLM_PROVIDER_LEDGER") if named else None
 
 
 def cache_of(

@@ -15,7 +15,7 @@ from .._calls.call import Call
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._calls.operations.stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
-from .._errors import CacheMissError, LLMError, RequestError, cite
+from .._errors import RequestError, cite
 from .._json_values import JSONObject
 from .._recheck.comparisons import Ask, BorderPrompts, StoredAnswers, read_content
 from .._recheck.report import Recheck
@@ -185,17 +185,23 @@ def _read_stored(
     engine: Engine, questions: Iterable[tuple[Any, Call[Response] | None]]
 ) -> tuple[list[tuple[Any, Response]], int]:
     """The questions with stored answers, and the number of the others; `RequestError` if none has one."""
-    pairs, misses, lost = dict[str, tuple[Any, Response]](), list[LLMError](), 0
+    pairs, misses, lost = dict[str, tuple[Any, Response]](), list[Call[Response]](), 0
     for question, call in questions:
-        try:
-            answer = None if call is None else engine.lookup(call)
-        except CacheMissError as error:
-            misses.append(error)
+        if call is None:
+            lost += 1
+            continue
+        key = call.key(call.parts[0])
+        # Not by `lookup`: an answer that is only compared saves nothing, and is no hit in the ledger.
+        entry = engine.cache.get(key)
+        answer = None if entry is None else engine.decode_entry(call, entry, key)
+        if entry is None or answer is None:
+            misses.append(call)
         else:
-            lost += call is None
             # Equal prompts have the same answer.
-            pairs |= {call.key(call.parts[0]): (question, answer)} if call and answer else {}
+            pairs[key] = question, call.operation.restore(call, entry, answer, call.started)
     if not pairs:
-        reason = f": {misses[0]}" if misses else f"; {lost} cannot be asked as they were" * bool(lost)
+        reason = f"; {lost} cannot be asked as they were" * bool(lost)
+        if misses:
+            reason = f": {engine.missing(misses[0], misses[0].parts[0])}"
         raise RequestError(f"no stored answer belongs to this model, these inputs and parameters{reason}")
     return list(pairs.values()), len(misses) + lost

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .._limits.scopes import ScopeStatistics
     from .._money.price_rows import PriceRow
     from .._money.pricing import PriceTable
-    from .._providers.shared.request_facts import RequestFacts
     from .._types.messages import Prompt
 
 _NOTHING = Range.exactly(0)
@@ -95,8 +94,9 @@ class Estimate(Hinting):
         return self.costs.get(self.variant)
 
     def __str__(self) -> str:
-        lines = [f"{self.model}: {self.inputs:,} inputs", *(_line(row) for row in self._rows())]
-        return "\n".join([*lines, *(f"  - {assumption}" for assumption in self.assumptions)])
+        lines = (f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip() for row in self._rows())
+        notes = (f"  - {assumption}" for assumption in self.assumptions)
+        return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
         from .. import _html
@@ -115,7 +115,8 @@ class Estimate(Hinting):
             yield _Row("duplicates", f"{self.duplicates:,}")
         if self.invalid:
             index, error = self.invalid[0]
-            reason = _cut(f"inputs[{index}]: {error.message}")
+            reason = f"inputs[{index}]: {error.message}"
+            reason = reason if len(reason) <= _WIDEST else f"{reason[: _WIDEST - 1]}…"
             yield _Row("cannot be sent", f"{len(self.invalid):,}", reason)
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
@@ -135,8 +136,6 @@ class Estimate(Hinting):
 
 
 class _Row(NamedTuple):
-    """A line of the table."""
-
     name: str
     likely: str
     between: str = ""
@@ -148,21 +147,7 @@ def _range_row(name: str, number: Range, format_number: Callable[[float], str]) 
     )
 
 
-def _line(row: _Row) -> str:
-    return f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip()
-
-
-def _cut(text: str) -> str:
-    """A text that fits into the last column of the table.
-
-    >>> _cut("a short text"), len(_cut("a long text " * 20))
-    ('a short text', 70)
-    """
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
-
-
 def whole(number: float) -> str:
-    """A number without decimal places."""
     return f"{number:,.0f}"
 
 
@@ -277,7 +262,9 @@ class Estimator:
         facts = call.facts()
         likely = likely_input_tokens(call.body, lambda: facts)
         if self._requests < _READ_CLOSELY:
-            read = self._input(facts)
+            read = input_tokens(facts, self._first.target, self._count)
+            if self._history is not None and self._history.input_factor is not None:
+                read = self._history.input_factor.times(read.likely)
             self._read_closely = self._read_closely.plus(read)
             self._guessed += likely
         else:
@@ -301,15 +288,7 @@ class Estimator:
             cost = _cost(tiers, read, each.times(samples / requests))
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
-    def _input(self, facts: RequestFacts) -> Range:
-        """Tokens that a request reads."""
-        read = input_tokens(facts, self._first.target, self._count)
-        if self._history is None or self._history.input_factor is None:
-            return read
-        return self._history.input_factor.times(read.likely)
-
     def _output(self, call: Call[Any], most: int | None) -> Range:
-        """Tokens of one answer."""
         if self._history is not None:
             expected = self._history.output_tokens
         elif call.request.max_tokens is not None and most is not None:

@@ -33,8 +33,6 @@ _DAY, _VERSION, _ABOVE = 0x21, 45, 0xFFFFFFFF
 
 
 class Part(NamedTuple):
-    """A member of the file."""
-
     name: str
     start: int
     """The offset of its bytes in the file."""
@@ -125,7 +123,6 @@ def _read_part(file: IO[bytes], head: bytes, size: int) -> Part:
 
 
 def _make_header(part: Part) -> bytes:
-    """The bytes before a member."""
     name = part.name.encode()
     fields = (_VERSION, 0, 0, 0, _DAY, part.crc, _ABOVE, _ABOVE, len(name), 20)
     return _LOCAL.pack(b"PK\3\4", *fields) + name + struct.pack("<2H2Q", 1, 16, part.size, part.size)

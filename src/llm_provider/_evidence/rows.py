@@ -180,6 +180,8 @@ class RowMaker:
         others = result.get("failures") or result.get("attempts", 0) > 1 or result.get("passed_over")
         if name in ("price", "usage", "cost") and others:
             return "it includes requests that failed"
+        if name == "price" and result["price"] == 0 and not any(result["usage"].values()):
+            return "it is in that of the first sample of its request"
         return {
             "price": "the prices of this export give another one",
             "cost": "a part of the answer was stored or shared",

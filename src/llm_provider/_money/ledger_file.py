@@ -44,9 +44,12 @@ class LedgerWarning(UserWarning):
 
 
 class LedgerFile:
-    """Appends postings to a file, which is made if it is missing; `RequestError` if it cannot be opened."""
+    """Appends postings to a file, which is made if it is missing; `RequestError` if it cannot be opened.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    The error names the setting that has the path.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], setting: str = "ledger") -> None:
         self.path = Path(path).expanduser()
         self._lock = threading.RLock()
         _files.add(self)
@@ -56,7 +59,7 @@ class LedgerFile:
         try:
             self._open()
         except OSError as error:
-            raise RequestError(f"ledger: {error}{file_remedy(self.path)}") from None
+            raise RequestError(f"{setting}: {error}{file_remedy(self.path)}") from None
 
     def _open(self) -> None:
         self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)

@@ -112,32 +112,27 @@ def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
-_INSTALL = install_command("plot")
-
-if not TYPE_CHECKING:
-    Figure = import_optional("matplotlib.figure", _INSTALL).Figure
-
 _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
-
-
-class LedgerFigure(Figure):
-    """A figure that notebooks show as a picture, also where pyplot was not imported."""
-
-    def _repr_png_(self) -> bytes:
-        picture = io.BytesIO()
-        self.savefig(picture, format="png", bbox_inches="tight")
-        return picture.getvalue()
 
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
     """Draw the figure of `Ledger.plot`."""
-    dates = import_optional("matplotlib.dates", _INSTALL)
-    # Without pyplot, which would choose a display and keep every figure alive.
-    figure = LedgerFigure(figsize=(11, 4), layout="constrained")
+    figures, dates = (
+        import_optional(f"matplotlib.{name}", install_command("plot")) for name in ("figure", "dates")
+    )
+    figure: Figure = figures.Figure(figsize=(11, 4), layout="constrained")
+    # Notebooks show it as a picture, also where pyplot was not imported.
+    vars(figure)["_repr_png_"] = functools.partial(_write_png, figure)
     left, right = figure.subplots(1, 2)
     _draw_costs(left, timeline, dates)
     _draw_tokens(right, by_model)
     return figure
+
+
+def _write_png(figure: Figure) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", bbox_inches="tight")
+    return picture.getvalue()
 
 
 def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType) -> None:

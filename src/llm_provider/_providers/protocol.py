@@ -1,15 +1,6 @@
 """The protocol of wire formats.
 
-An adapter is a module that speaks one wire format through its provider's SDK:
-
-- `encode(request, target) -> EncodedRequest` pure: builds the payload
-- `decode(reply) -> Answer`              pure: reads a reply; an incomplete one raises
-- `split(reply) -> list`                 pure: divides a reply of several samples into one reply for each
-- `variant(encoded) -> str`              pure: the service level that a request asks for
-- `facts(encoded) -> RequestFacts`       pure: the facts of a request that money, token and limit code needs
-- `assembler(encoded) -> StreamAssembler` folds a stream's events into the reply they add up to
-- `map_error(error) -> LLMError`         maps every exception of the SDK and of its transport
-
+An `Adapter` is a module that speaks one wire format through its provider's SDK. Its functions are pure.
 An adapter that serves embeddings has a second module beside it, `embeddings`: see `EmbeddingFormat`.
 
 Neither this module nor the pure part of an adapter imports an SDK, so a cache hit loads none.
@@ -75,7 +66,7 @@ class EncodedRequest:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
         if self.labels:
             payload = merge(dict(self.labels), payload)
-        return payload if self.prefix is None else self.prefix.apply(payload)
+        return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 
 @dataclass(slots=True)
@@ -151,7 +142,6 @@ SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes
 OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
 """Takes the headers of a successful answer, once, as soon as the SDK gives access to them. Names are in lower
 case, or the mapping ignores case."""
-
 
 IsComplete: TypeAlias = Callable[[], bool]
 """Whether the events of a stream so far are a complete answer."""
@@ -229,7 +219,8 @@ class Adapter(Protocol):
     def facts(self, encoded: EncodedRequest) -> RequestFacts:
         """The facts about a request that estimates, budgets and rate limits need."""
 
-    def map_error(self, error: BaseException) -> Any: ...
+    def map_error(self, error: BaseException) -> Any:
+        """The `LLMError` for an exception of the SDK or of its transport."""
 
 
 class Opener(Protocol):

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from .._errors import APIResponseValidationError
 from .._requests.routing import Target
 from .protocol import EncodedRequest
-from .shared.replies import count_of
+from .shared.replies import expect_dict
 
 # `MessageCountTokensParams` of anthropic 2: a request without the fields that concern its answer only.
 _COUNTED = frozenset(
@@ -40,7 +41,10 @@ class TokenCountFormat(NamedTuple):
 
     def decode(self, reply: Any) -> int:
         """The number of input tokens; an `APIResponseValidationError` if the reply has none."""
-        return count_of(reply, self.reply_field)
+        count = expect_dict(reply, "reply").get(self.reply_field)
+        if type(count) is not int or count < 0:
+            raise APIResponseValidationError(f"the provider's reply has no {self.reply_field}")
+        return count
 
 
 FORMATS: Mapping[str, TokenCountFormat] = {

@@ -39,7 +39,7 @@ class Recheck:
     `answered` questions have all of their answers. `estimate` is the shift that was seen, and `noise` the
     share of questions whose new answers differ. A `p_value` up to 0.01 is a difference, which `days_off` days
     in a row have. `before` and `after` have the values of `served_by`, and `new` those that were not there
-    before.
+    before. `failed` says how many of the new answers are errors, and why the first one is.
     """
 
     model: str
@@ -64,6 +64,7 @@ class Recheck:
     days_off: int = 0
     persistence: int = 1
     cost: float = 0.0
+    failed: str = ""
 
     @property
     def is_off(self) -> bool:
@@ -79,6 +80,9 @@ class Recheck:
         pairs = ((name, sorted({*after[name]} - {*before[name]})) for name in before.keys() & after.keys())
         new = {name: values for name, values in sorted(pairs) if values}
         report = replace(self, before=before, after=after, new=new, days_off=days_off, cost=results.cost)
+        if results.errors:
+            share = f"{len(results.errors):,} of {len(results):,} new answers"
+            report = replace(report, failed=f"{share}; the first: {results.errors[0]}")
         if new.keys() & {*_IDENTITY} or (self.is_off and days_off >= self.persistence):
             return replace(report, outcome="changed")
         if self.is_off:
@@ -106,6 +110,7 @@ class Recheck:
             days = f"; {self.days_off} of {self.persistence} days" if self.persistence > 1 else ""
             rates = f"{self.answered:,} answered; p = {self.p_value:.2g}{noise}{days}"
             lines += [("saw", f"{self.estimate:.1%} {what}; {rates}")]
+        lines += [("failed", self.failed)] * bool(self.failed)
         cost = f"about {Cost.of([self.expected_cost])}" if self.outcome == "planned" else str(self.cost)
         lines += [("cost", cost), ("draw", str(self.draw))]
         return f"{self.model}: {self.outcome}" + "".join(f"\n  {name:12}{text}" for name, text in lines)

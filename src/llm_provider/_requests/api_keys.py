@@ -32,7 +32,6 @@ KeyEntry: TypeAlias = "str | Callable[[], str] | Callable[[], Awaitable[str]]"
 KeyList: TypeAlias = "KeyEntry | Sequence[KeyEntry | Sequence[KeyEntry]]"
 """One key, or a list of accounts: each a key, or a list of the keys that share one account."""
 
-
 _SECRET_VARIABLE = re.compile(r"(^|_)(API|ZENAPI)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|JWT)S?(_|$)")
 
 _SHORTEST_SECRET = 8
@@ -54,7 +53,6 @@ def environment_secrets() -> list[APIKey]:
 
 NO_KEY = APIKey("not-needed")
 """The key that is sent where the server may need none, since the SDKs require some text."""
-
 
 Accounts: TypeAlias = tuple[tuple[Credential, ...], ...]
 """Keys by account, in the order given. No key occurs twice, and no account is empty."""

@@ -46,9 +46,6 @@ def check_base_url(base_url: str) -> str:
     """The base URL without a slash at its end; `RequestError` if no request may be sent there.
 
     https may lead anywhere, plain http to this machine or a private network. No link-local address is taken.
-
-    >>> check_base_url("http://localhost:8000/v1/")
-    'http://localhost:8000/v1'
     """
     if any(character in base_url for character in "@?#"):
         # Checked first, so that no other message quotes a password.
@@ -73,7 +70,9 @@ def check_base_url(base_url: str) -> str:
     if any(address in network for address in addresses for network in _METADATA_NETWORKS):
         raise RequestError(f"base_url {base_url!r} is the address of a cloud's metadata, not of a provider")
     in_brackets = "[" in parts.netloc
-    if in_brackets != (":" in host) or "%" in host or not (addresses or _is_name(host)):
+    # A resolver may take a last label of digits for a part of an address.
+    is_name = _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host) is None
+    if in_brackets != (":" in host) or "%" in host or not (addresses or is_name):
         # Not quoted: what looks like a host may hold an escaped password.
         raise RequestError("base_url has a host that is neither a name nor an address")
     if parts.scheme == "http":
@@ -103,11 +102,6 @@ def _normalise_host(host: str) -> str:
 
         host = idna.encode(host, uts46=True).decode()
     return host.lower().rstrip(".")
-
-
-def _is_name(host: str) -> bool:
-    # A resolver may take a last label of digits for a part of an address.
-    return _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host) is None
 
 
 def _addresses(host: str) -> list[_Address]:

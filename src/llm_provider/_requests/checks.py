@@ -40,6 +40,7 @@ the processes of a machine share from the first refusal on, from the first reque
 is the baseline for comparisons: additive increase and multiplicative decrease alone."""
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+_UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
 _OWN_HEADERS = frozenset(
     {"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type",
      "transfer-encoding", "connection"}
@@ -70,7 +71,6 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, ob
 
 
 def text(name: str, value: object) -> str:
-    """A check for a parameter that is a text."""
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
         description = type(value).__name__ if name == "api_key" else cite(value)
@@ -81,7 +81,6 @@ def text(name: str, value: object) -> str:
 
 
 def flag(name: str, value: object) -> bool:
-    """A check for a parameter that is True or False."""
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be True or False, not {cite(value)}")
     return value
@@ -101,6 +100,11 @@ def one_of(words: object) -> Check:
         return str(value)
 
     return check
+
+
+_in_batch, _service_tier = one_of(InBatch), one_of(ServiceTier)
+_bias, _whole_top_k = number(-100, 100), number(1, 2**31 - 1, whole=True)
+_tokens = number(-1, 2**31 - 1, whole=True)
 
 
 def check_key(name: str, value: object) -> APIKey:
@@ -158,9 +162,6 @@ def check_budget(name: str, value: object) -> Budget:
     return value if isinstance(value, Budget) else Budget(amount_of(value, name))
 
 
-_in_batch = one_of(InBatch)
-
-
 def check_in_batch(name: str, value: object) -> str | None:
     word: str = _in_batch(name, value)
     return None if word == "live" else word
@@ -181,11 +182,10 @@ def check_extra_body(name: str, value: object) -> JSONObject:
         canonical(body)
     except RequestError as error:
         problem = error.message.partition(": ")[2]
-    else:
-        return body
-    raise RequestError(
-        f"{name} must be a dict that JSON can hold, and {problem}: write numbers, texts, lists and dicts"
-    )
+        raise RequestError(
+            f"{name} must be a dict that JSON can hold, and {problem}: write numbers, texts, lists and dicts"
+        ) from None
+    return body
 
 
 def check_headers(name: str, value: object) -> dict[str, str]:
@@ -221,9 +221,6 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
     if not names:
         raise RequestError(f"{name} must be a list of names such as ['search'], not {cite(value)}")
     return names
-
-
-_UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
 
 
 def check_upstream(name: str, value: object) -> str:
@@ -288,16 +285,10 @@ def check_modalities(name: str, value: object) -> tuple[str, ...]:
     return words
 
 
-_service_tier = one_of(ServiceTier)
-
-
 def check_service_tier(name: str, value: object) -> str:
     tier: str = _service_tier(name, value)
     # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
     return "default" if tier in ("standard", "standard_only") else tier
-
-
-_bias = number(-100, 100)
 
 
 def check_logit_bias(name: str, value: object) -> dict[str, float]:
@@ -349,15 +340,9 @@ def check_metadata(name: str, value: object) -> dict[str, str]:
     return pairs
 
 
-_whole_top_k = number(1, 2**31 - 1, whole=True)
-
-
 def check_top_k(name: str, value: object) -> float:
     # Google's type of it is a float.
     return _whole_top_k(name, int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
-_tokens = number(-1, 2**31 - 1, whole=True)
 
 
 def check_thinking_budget(name: str, value: object) -> float | str:

@@ -135,9 +135,10 @@ def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
         hosts = {"global": "aiplatform", "us": "aiplatform.us.rep", "eu": "aiplatform.eu.rep"}
         return f"{hosts.get(location, f'{location}-aiplatform')}.googleapis.com"
     variables = FIELDS[name]
-    value = (
-        _read(variables, env_file) or _DEFAULTS.get(name, "") or (_read_profile() if name == "region" else "")
-    )
+    value = _read(variables, env_file) or _DEFAULTS.get(name, "")
+    if not value and name == "region":
+        profile = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+        value = _read_profile(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", profile)
     if not value:
         raise RequestError(f"{provider} needs a {name}: set {variables[0]}", provider=provider)
     if not _VALUE.fullmatch(value):
@@ -146,14 +147,9 @@ def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
     return value
 
 
-def _read_profile() -> str:
-    """The region of AWS's profile in `~/.aws/config`; empty without one, and without botocore."""
-    profile = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
-    return _region_in(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", profile)
-
-
 @functools.lru_cache(maxsize=16)
-def _region_in(path: str, profile: str) -> str:
+def _read_profile(path: str, profile: str) -> str:
+    """The region of AWS's profile in a file; empty without one, and without botocore."""
     with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
         from botocore.configloader import load_config
 

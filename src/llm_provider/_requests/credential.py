@@ -72,7 +72,6 @@ class APIKey(Credential):
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def reveal(self) -> str:
-        """The key itself."""
         return self._text
 
     def scrub(self, text: str) -> str:

@@ -29,8 +29,6 @@ _CHECKS = {name: CHECKS[name] for name in (*SHARED, "upstream")} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRequest(CommonArguments):
-    """What requests for given texts have in common."""
-
     model: str
     inputs: tuple[str, ...]
 

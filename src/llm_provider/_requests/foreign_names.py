@@ -174,7 +174,6 @@ _PORTS = {
 }  # fmt: skip
 """Servers on the user's machine that litellm does not know, each with its usual port."""
 
-
 CLOUDS_OF_MAKERS = {
     ("openai", "azure"): "azure", ("openai", "bedrock"): "bedrock_mantle", ("anthropic", "azure"): "azure_ai",
     ("anthropic", "bedrock"): "bedrock", ("anthropic", "vertex"): "vertex_ai",

@@ -30,8 +30,6 @@ Estimable: TypeAlias = Inputs | Iterable[tuple[str, Iterable[str]]]
 
 @dataclass(frozen=True, slots=True)
 class BatchInputs:
-    """The checked inputs of a batch."""
-
     prompts: Iterable[Prompt] | AsyncIterable[Prompt]
     metadata: Callable[[Prompt], object] | None = None
     """Gives the metadata of each prompt. It is called once for each, in their order."""
@@ -318,9 +316,6 @@ def parse_template(template: str, name: str, example: str) -> tuple[str, list[st
     """A template that reads fields of rows alone, else a `RequestError`, and the names of its columns.
 
     Messages call it by its `name`, and have an `example` of a field, such as "{text}".
-
-    >>> parse_template("{person.name:>10} {{}}", "the template", "{text}")
-    ('{person[name]:>10} {{}}', ['person'])
     """
     try:
         pieces = list(string.Formatter().parse(template))

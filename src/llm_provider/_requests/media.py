@@ -143,11 +143,7 @@ def _encode_parts(contents: Sequence[object], where: str) -> list[Part]:
 
 
 def part_of(content: object, where: str) -> Part:
-    """One content as a part in OpenAI's form. A dict with a type stays as it is.
-
-    >>> part_of("Hello", "messages[0]")
-    {'type': 'text', 'text': 'Hello'}
-    """
+    """One content as a part in OpenAI's form. A dict with a type stays as it is."""
     if isinstance(content, Mapping):
         return _check_part(content, where)
     if isinstance(content, str):
@@ -282,11 +278,7 @@ def _encode_bytes(data: bytes, where: str) -> Part:
 
 
 def media_type(data: bytes) -> str | None:
-    """The media type of a file by its first bytes; None where they tell none.
-
-    >>> media_type(b"%PDF-1.7 ..."), media_type(b"Hello")
-    ('application/pdf', None)
-    """
+    """The media type of a file by its first bytes; None where they tell none."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12])
     if data[:4] == b"FORM" and data[8:12] in (b"AIFF", b"AIFC"):

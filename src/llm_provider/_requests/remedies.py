@@ -8,11 +8,7 @@ from .._json_values import cite, plain_number
 
 
 def number_remedy(name: str, value: object, low: float, high: float, *, whole: bool) -> str:
-    """For a value that should be a number between two bounds.
-
-    >>> number_remedy("temperature", "0.7", 0, 2, whole=False)
-    ': write temperature=0.7, without quotes'
-    """
+    """For a value that should be a number between two bounds."""
     try:
         number = float(value) if isinstance(value, str) else plain_number(value)
     except ValueError:
@@ -48,11 +44,7 @@ def text_remedy(name: str, value: object) -> str:
 
 
 def word_remedy(name: str, value: object, known: Sequence[str]) -> str:
-    """For a value that should be one of some words.
-
-    >>> word_remedy("reasoning_effort", "HIGH", ["low", "high"])
-    ": write reasoning_effort='high'"
-    """
+    """For a value that should be one of some words."""
     if not isinstance(value, str):
         return f": write one of these words in quotes, as in {name}={known[0]!r}"
     plain = value.strip().lower().replace(" ", "_").replace("-", "_")
@@ -92,11 +84,7 @@ _ROLES = {
 
 
 def role_remedy(role: object, known: Sequence[str]) -> str:
-    """For a message with a role that is none.
-
-    >>> role_remedy("human", ["user"])
-    ": write 'role': 'user'"
-    """
+    """For a message with a role that is none."""
     if not isinstance(role, str):
         return ": write 'role': 'user'"
     plain = role.strip().lower()

@@ -34,8 +34,6 @@ _UNSET = (None,) * len(SENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonArguments:
-    """The arguments that the requests of all operations have."""
-
     strict_model: bool | None = None
     timeout: Timeouts | None = None
     deadline: float | None = None
@@ -190,7 +188,14 @@ def _check_message(message: Message, where: str) -> Message:
             remedy = content_remedy(message)
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts{remedy}")
     elif not isinstance(content, (str, list, tuple)):
-        message = _with_medium(message, content, where)
+        from .media import is_medium, with_parts
+
+        if not is_medium(content):
+            from .remedies import content_remedy
+
+            kind = f"{type(content).__name__}{content_remedy(message)}"
+            raise RequestError(f"{where}.content must be a str or a list of parts, not {kind}")
+        message = with_parts(message, where)
     elif not content and role not in ("tool", "assistant") and not (role == "user" and content == ""):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str) and not all(map(_is_part, content)):
@@ -220,19 +225,6 @@ def _is_part(part: object) -> bool:
     if kind == "text":
         return isinstance(part.get("text"), str)
     return isinstance(kind, str) and kind != "image_url"
-
-
-def _with_medium(message: Message, content: object, where: str) -> Message:
-    from .media import is_medium, with_parts
-
-    if is_medium(content):
-        return with_parts(message, where)
-    from .remedies import content_remedy
-
-    kind = type(content).__name__
-    raise RequestError(
-        f"{where}.content must be a str or a list of parts, not {kind}{content_remedy(message)}"
-    )
 
 
 def check(name: str, value: object) -> Any:

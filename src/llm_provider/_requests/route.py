@@ -44,11 +44,7 @@ class BatchService(NamedTuple):
 
 
 def name_variable(provider: str, what: str) -> str:
-    """The environment variable of a host by its name.
-
-    >>> name_variable("example_ai", "API_KEY")
-    'EXAMPLE_API_KEY'
-    """
+    """The environment variable of a host by its name."""
     return f"{provider.removesuffix('_ai').upper()}_{what}"
 
 

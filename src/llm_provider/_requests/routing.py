@@ -198,7 +198,6 @@ class Target:
 
     @property
     def provider(self) -> str:
-        """The route's name."""
         return self.route.provider
 
     @property

@@ -235,10 +235,7 @@ forks.reset_in_child(_CREDENTIALS, TokenCredential.reset)
 
 
 def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
-    """The credential of the user's function, named `where`, which returns a token.
-
-    A coroutine function runs on the event loop of the requests.
-    """
+    """The credential of the user's function `where`. A coroutine function runs on the requests' loop."""
 
     async def finish(result: Any) -> Any:
         return await result
@@ -260,11 +257,7 @@ def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
 
 
 def expiry_of(token: str) -> float | None:
-    """The Unix time at which a token expires, if it is a JSON Web Token that says so (RFC 7519).
-
-    >>> expiry_of("e30.eyJleHAiOjE3MDAwMDAwMDB9."), expiry_of("opaque")
-    (1700000000.0, None)
-    """
+    """The Unix time at which a token expires, if it is a JSON Web Token that says so (RFC 7519)."""
     with contextlib.suppress(ValueError, IndexError, AttributeError):
         claims = token.split(".")[1]
         expires = orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")

@@ -52,7 +52,6 @@ _FORMS = (
     "'parameters': ...}}, a tool in the form of its provider, or the name of one, such as 'web_search'"
 )
 
-
 _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
@@ -267,7 +266,8 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
     names: dict[str, str] = {}
     for parameter, annotation in _parameters(where, function, plain):
         options: JSONObject = {"alias": parameter.name}
-        if parameter.name in meanings and not _is_described(annotation):
+        described = (getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
+        if parameter.name in meanings and not any(described):
             options["description"] = meanings[parameter.name]
         if parameter.default is not parameter.empty and not _is_field(parameter.default):
             options["default"] = parameter.default
@@ -349,11 +349,6 @@ def _parameters(
 def _is_field(value: object) -> bool:
     """Whether a default is pydantic's `Field(...)`."""
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
-
-
-def _is_described(annotation: object) -> bool:
-    """Whether an annotation has a description of its own."""
-    return any(getattr(entry, "description", None) for entry in getattr(annotation, "__metadata__", ()))
 
 
 def _tool_of_class(where: str, kind: type) -> FunctionTool:

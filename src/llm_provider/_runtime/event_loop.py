@@ -21,7 +21,7 @@ import socket
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
@@ -32,7 +32,8 @@ from .notebooks import in_jupyter
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Work: TypeAlias = Coroutine[Any, Any, T]
-_Task: TypeAlias = "tuple[Callable[..., object], tuple[object, ...]]"
+Post: TypeAlias = "tuple[Callable[..., object], tuple[object, ...]]"
+"""A function that a loop is to call, and its arguments."""
 
 _CLOSING_SECONDS = 3.0
 
@@ -53,13 +54,20 @@ class Inbox:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._posted: deque[_Task] = deque()
+        self._posted: deque[Post] = deque()
         self._woken = False
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
         """Have the loop call a function, which must not raise; `RuntimeError` if the loop is closed."""
         self._posted.append((function, arguments))
         # `_empty` clears the mark before it reads the queue, so a function appended before that is found.
+        if not self._woken:
+            self._woken = True
+            self.loop.call_soon_threadsafe(self._empty)
+
+    def post_all(self, posts: Iterable[Post]) -> None:
+        """`post` for several functions, which wake the loop together."""
+        self._posted.extend(posts)
         if not self._woken:
             self._woken = True
             self.loop.call_soon_threadsafe(self._empty)
@@ -99,7 +107,7 @@ class BackgroundLoop:
 
     def __init__(self, name: str = "llm_provider-loop") -> None:
         self.loop = asyncio.new_event_loop()
-        self.inbox = Inbox(self.loop)
+        self.inbox = _inboxes[self.loop] = Inbox(self.loop)
         self._stopped, self._of_parents = False, _of_parents
         self.thread = threads.start_thread(self._run, name)
 
@@ -265,7 +273,7 @@ async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | N
 
 
 _inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.WeakKeyDictionary()
-"""One inbox for each event loop of the user that awaits a task."""
+"""One inbox for each event loop: the background loop, and those of the user that await a task."""
 
 
 def inbox_here() -> Inbox:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SchemaObject: TypeAlias = JSONMapping
 Schema: TypeAlias = SchemaObject | bool
-
-
 _Test: TypeAlias = Callable[[object], bool]
 
 
@@ -284,7 +282,6 @@ class Search:
         self._known: dict[tuple[int, int, str], list[str]] = {}
 
     def violations(self, value: object, schema: object, path: str) -> list[str]:
-        """The first violations of a part of the value."""
         key = id(value), id(schema), path
         if key not in self._known:
             violations = _violations(value, schema, self, path)
@@ -292,7 +289,6 @@ class Search:
         return self._known[key]
 
     def matches(self, value: object, schema: object, path: str = "") -> bool:
-        """Whether a part of the value has no violation."""
         return not self.violations(value, schema, path)
 
 

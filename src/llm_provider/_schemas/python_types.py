@@ -15,8 +15,6 @@ _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, typ
 
 
 class PydanticType(NamedTuple):
-    """A Python type as pydantic sees it."""
-
     schema: dict[str, object]
     load: Callable[[str], object]
     """JSON text to a value of the type; raises `ValueError`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._json_values import JSONObject
-from .json_schema import Schema, Search, TooManyStepsError, resolve
+from .json_schema import Search, TooManyStepsError, resolve
 from .structure import WRAPPER, Structure, strict_json
 
 ParsedFrom: TypeAlias = Literal["text", "fence", "prose"]
@@ -23,7 +23,6 @@ _MOST_SEARCHED = 1_000_000
 """Characters that are read from such brackets on, where no JSON is found."""
 _MOST_STEPS = 300_000
 """Comparisons of parts of an answer with parts of its schema in search of nulls. They take about a second."""
-
 
 _Known: TypeAlias = dict[tuple[int, int], tuple[object, object]]
 """Values and their results, by the identities of a value and a schema."""
@@ -117,14 +116,10 @@ def _candidates(value: object, structure: Structure) -> Iterator[object]:
     for form in forms:
         yield form
         if structure.adaptable:
-            without = drop_nulls(form, structure.schema)
+            # Models write null in strict mode for fields that may be absent but not null.
+            without = _drop_nulls(form, structure.schema, Search(structure.schema, _MOST_STEPS), {})
             if without != form:
                 yield without
-
-
-def drop_nulls(value: object, schema: Schema | None) -> object:
-    """A value without the nulls of fields that may be absent but not null, as models write in strict mode."""
-    return _drop_nulls(value, schema, Search(schema, _MOST_STEPS), {})
 
 
 def _drop_nulls(value: object, schema: object, search: Search, known: _Known) -> object:

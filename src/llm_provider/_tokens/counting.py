@@ -103,7 +103,9 @@ def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int
     provider, model = maker_names(target)
     host = target.route.host
     vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
-    tokenizer = _tokenizer(provider, model, vocabulary)
+    tokenizer = _MEASURED if vocabulary in ENCODINGS else _LIKE
+    if vocabulary is None:
+        tokenizer = _ANTHROPIC if provider == "anthropic" or model.startswith("anthropic/") else _OWN
 
     def estimate(text: str) -> Range:
         english, other = text_tokens(text, vocabulary or _COMMON_VOCABULARY)
@@ -122,12 +124,6 @@ def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int
         else:
             total = total.plus(Range.exactly(_LIKELY_TOKENS.get(medium.kind, 0)).times(_UNSEEN))
     return total
-
-
-def _tokenizer(provider: str, model: str, vocabulary: str | None) -> _Tokenizer:
-    if vocabulary is None:
-        return _ANTHROPIC if provider == "anthropic" or model.startswith("anthropic/") else _OWN
-    return _MEASURED if vocabulary in ENCODINGS else _LIKE
 
 
 def adds_input(facts: RequestFacts, model: str) -> bool:

@@ -153,13 +153,7 @@ def describe_input(request: Any) -> Any:
 
 
 def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
-    """The messages as a response keeps them: a lone text of the user as it is, media without their data.
-
-    >>> describe_prompt([{"role": "user", "content": "Hi"}])
-    'Hi'
-    >>> describe_prompt([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])
-    [{'role': 'user', 'content': [{'type': 'image_url'}]}]
-    """
+    """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
     if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
         return messages[0]["content"]
     return [

@@ -28,7 +28,7 @@ from .passed_over import PassedOver
 from .row_label import RowLabel
 from .scores import Scores
 from .served_by import ServedBy
-from .usage import PaidResult, Timing, cost_text, usage_from_dict
+from .usage import PaidResult, Timing, cost_text
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -343,6 +343,10 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
                 schema = {"name": structure.name, "schema": structure.schema}
                 form = {"type": "json_schema", "json_schema": schema}
         values = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
+        try:
+            body: str | dict[str, str] = self.body.decode()
+        except UnicodeDecodeError:
+            body = {"base64": base64.b64encode(self.body).decode()}
         return {
             "text": self.text,
             "finish_reason": self.finish_reason,
@@ -350,7 +354,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             "tool_calls": json_value(self.tool_calls),
             "parsed": json_value(parsed),
             "served_by": None if (who := self.served_by) is None else who.to_dict(),
-            **json_value(values | {"response_format": form, "body": _encode_body(self.body)}),
+            **json_value(values | {"response_format": form, "body": body}),
         }
 
     @classmethod
@@ -377,7 +381,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         known = {name: fields[name] for name in _RESPONSE_FIELDS if name in fields}
         try:
             known["choices"] = tuple(map(_read_choice, known["choices"]))
-            known["usage"] = usage_from_dict(known["usage"])
+            known["usage"] = READERS["usage"](known["usage"])
             known["timing"] = Timing(**known.get("timing") or {})
             known["failures"] = READERS["failures"](known.get("failures") or ())
             body = known.get("body", "null")
@@ -439,13 +443,6 @@ def _read_rounds(fields: Mapping[str, Any] | None) -> ToolRounds | None:
             for result in fields["results"]
         ),
     )
-
-
-def _encode_body(body: bytes) -> str | dict[str, str]:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
 
 
 Result: TypeAlias = Response[Any] | LLMError

@@ -52,10 +52,5 @@ def _summarise(response: Any) -> Iterator[str]:
 
 
 def call_text(call: ToolCall) -> str:
-    """A tool call as one line.
-
-    >>> from llm_provider import ToolCall
-    >>> call_text(ToolCall(id="1", name="weather", arguments='{"city": "Bern"}'))
-    '→ weather({"city": "Bern"})'
-    """
+    """A tool call as one line."""
     return f"→ {call.name}({call.arguments})"

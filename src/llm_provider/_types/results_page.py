@@ -115,11 +115,7 @@ def _read_component(name: str) -> str:
 
 
 def embed_json(value: object) -> bytes:
-    r"""JSON that ends no element of HTML: no text in it can close the script around it.
-
-    >>> embed_json("</script>&\u2028").decode()
-    '"\\u003c/script\\u003e\\u0026\\u2028"'
-    """
+    r"""JSON that ends no element of HTML: no text in it can close the script around it."""
     text = json.dumps(_page_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
@@ -149,7 +145,11 @@ class _Table:
         self.run = run
         table = columns_with_index(run.results)
         prompts = table.pop("prompt")
-        names = [name for name, cells in table.items() if any(_has_value(name, cell) for cell in cells)]
+        names = [
+            name
+            for name, cells in table.items()
+            if any(cell is not None and cell != "" and (name not in _ZEROS or cell != 0) for cell in cells)
+        ]
         # As a row is read: its number first, and the question before the answer.
         names.sort(key=lambda name: name not in ("input_index", "sample"))
         names.insert(names.index("text") if "text" in names else len(names), "prompt")
@@ -189,10 +189,6 @@ class _Table:
         if self.cells["error"][position] is not None:
             return "failed"
         return "incomplete" if self.cells["finish_reason"][position] in _CUT_OFF else "ok"
-
-
-def _has_value(name: str, cell: object) -> bool:
-    return cell is not None and cell != "" and not (name in _ZEROS and cell == 0)
 
 
 def _join_rows(tables: list[_Table]) -> Iterator[_Row]:

@@ -88,7 +88,9 @@ def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
         "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price
     }  # fmt: skip
-    own["prompt"] = _describe(result.context if isinstance(result, Scores) else result.prompt)
+    prompt = result.context if isinstance(result, Scores) else result.prompt
+    is_text = prompt is None or isinstance(prompt, str)
+    own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
@@ -100,14 +102,6 @@ def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
     values = {} if served_by is None else served_by.to_dict()
     # `model` is a column of its own.
     return {f"served_by.{name}": value for name, value in values.items() if name != "model"}
-
-
-def _describe(prompt: object) -> str | None:
-    return (
-        prompt
-        if prompt is None or isinstance(prompt, str)
-        else json.dumps(json_value(prompt), ensure_ascii=False)
-    )
 
 
 def _columns_of_parsed(sample: Response) -> dict[str, Any]:

@@ -21,10 +21,8 @@ from .scores import Scores
 
 def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -> None:
     """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
-    lines = (
-        part.encode("utf-8", "backslashreplace") for result in results for part in _parts_of_line(result)
-    )
-    write_file(lines, path)
+    parts = (part for result in results for part in _parts_of_line(result))
+    write_file((part.encode("utf-8", "backslashreplace") for part in parts), path)
 
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
@@ -84,19 +82,15 @@ def as_html(results: Sequence[Result | Scores], summary: str) -> str:
         "finish_reason",
         *_FIGURES,
     ]
-    cells = (
-        _cells(titles, values | row, results[index], index)
-        for (index, row), values in zip(rows, own, strict=True)
-    )
+    cells = []
+    for (index, row), values in zip(rows, own, strict=True):
+        result = results[index]
+        label = str(index if result.row_label is None else result.row_label.value)
+        cells.append([_html.figure(label), *(_cell(title, values | row, result) for title in titles)])
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
     left_out = sum(map(row_count, results)) - len(rows)
     table = _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
     return _html.block(_html.safe(summary), table)
-
-
-def _cells(titles: Sequence[str], row: Mapping[str, Any], result: Result | Scores, index: int) -> list[str]:
-    label = str(index if result.row_label is None else result.row_label.value)
-    return [_html.figure(label), *(_cell(title, row, result) for title in titles)]
 
 
 def _cell(title: str, row: Mapping[str, Any], result: Result | Scores) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
@@ -115,10 +114,6 @@ class PaidResult:
         return self.attempts > 0 or not self.cached
 
 
-def usage_from_dict(counts: Mapping[str, int]) -> Usage:
-    return Usage(**counts)
-
-
 def cost_text(cost: float | None, *, cached: bool) -> str:
     """The cost of an answer in USD, for people."""
     if cached:
@@ -126,4 +121,4 @@ def cost_text(cost: float | None, *, cached: bool) -> str:
     return "cost unknown" if cost is None else format_usd(cost)
 
 
-READERS["usage"] = usage_from_dict
+READERS["usage"] = lambda counts: Usage(**counts)

@@ -152,12 +152,9 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
         own, dspys = _split(kwargs)
         copied: LM = super().copy(**dspys)
         if own:
-            copied._use(Variant(own, self._variant))
+            variant = copied._variant = Variant(own, self._variant)
+            copied._engine_spec, copied._async_engine_spec = Engine(variant), AsyncEngine(variant)
         return copied
-
-    def _use(self, variant: Variant) -> None:
-        self._variant = variant
-        self._engine_spec, self._async_engine_spec = Engine(variant), AsyncEngine(variant)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LM:
         """A copy with a history of its own. It shares the budget."""

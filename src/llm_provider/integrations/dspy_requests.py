@@ -39,7 +39,6 @@ _ERRORS: tuple[tuple[type[errors.LLMError], type[lm15.LM15Error]], ...] = (
 )
 """DSPy translates the second into its own errors. The first that fits counts."""
 
-
 _SAME = (
     "max_tokens", "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty",
     "service_tier", "store",

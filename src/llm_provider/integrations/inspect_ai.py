@@ -12,27 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from inspect_ai import model as inspect
 from inspect_ai.log._samples import sample_active
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageTool,
-    Content,
-    ContentReasoning,
-    ContentText,
-    GenerateConfig,
-    Logprobs,
-    ModelAPI,
-    ModelCall,
-    ModelCost,
-    ModelInfo,
-    ModelOutput,
-    ModelUsage,
-    ServedModelUsage,
-    modelapi,
-    set_model_info,
-)
 from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.model._model_info import _get_model_info_direct
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
@@ -55,11 +36,8 @@ _LOGGER = logging.getLogger("llm_provider")
 _CONVERTED = {"modalities", "parallel_tool_calls", "reasoning_effort"}
 """Settings that have the name of a parameter and other values."""
 
-_SAME = (chat.ACCEPTS.keys() & GenerateConfig.model_fields.keys()) - _CONVERTED | {
-    "extra_headers",
-    "extra_body",
-    "max_retries",
-}
+_OWN = {"extra_headers", "extra_body", "max_retries"}
+_SAME = (chat.ACCEPTS.keys() & inspect.GenerateConfig.model_fields.keys()) - _CONVERTED | _OWN
 """Settings that are parameters here."""
 
 _RENAMED = {"stop_seqs": "stop", "num_choices": "n", "timeout": "deadline"}
@@ -90,8 +68,8 @@ _requests: WeakKeyDictionary[Any, Counter[bytes]] = WeakKeyDictionary()
 """How often each running sample sent each of its prompts."""
 
 
-@modelapi(name=NAME)
-class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requirement, so its types are not known
+@inspect.modelapi(name=NAME)
+class LLMProviderAPI(inspect.ModelAPI):  # type: ignore[misc]  # inspect_ai is no requirement, so its types are not known
     """A model of this library in inspect_ai.
 
     Args:
@@ -112,10 +90,10 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         model_name: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        config: GenerateConfig | None = None,
+        config: inspect.GenerateConfig | None = None,
         **model_args: Any,
     ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config or GenerateConfig())
+        super().__init__(model_name, base_url, api_key, [], config or inspect.GenerateConfig())
         parameters = {"unsupported": "drop", "base_url": base_url, "api_key": self.api_key, **model_args}
         self._variant = Variant(parameters)
         try:
@@ -154,7 +132,7 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         """The tokens of a text. Nothing is sent or downloaded."""
         return await self._variant.client.acount_tokens(self.model_name, text or " ", exact=False)
 
-    def served_model_usage(self, output: ModelOutput) -> list[ServedModelUsage] | None:
+    def served_model_usage(self, output: inspect.ModelOutput) -> list[inspect.ServedModelUsage] | None:
         """The exact cost of a call, for inspect's totals and for `--cost-limit`.
 
         Inspect multiplies tokens with prices per million. A million tokens at the cost of the call give it.
@@ -162,17 +140,17 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         cost = (output.metadata or {}).get(NAME, {}).get("cost")
         if cost is None:
             return None
-        price = ModelCost(input=0, output=cost, input_cache_read=0, input_cache_write=0)
-        million = ModelUsage(output_tokens=1_000_000, total_tokens=1_000_000)
-        return [ServedModelUsage(model=output.model, usage=million, cost=price)]
+        price = inspect.ModelCost(input=0, output=cost, input_cache_read=0, input_cache_write=0)
+        million = inspect.ModelUsage(output_tokens=1_000_000, total_tokens=1_000_000)
+        return [inspect.ServedModelUsage(model=output.model, usage=million, cost=price)]
 
     async def generate(
         self,
-        input: list[ChatMessage],  # noqa: A002 -- inspect names it so, and passes it by its name
+        input: list[inspect.ChatMessage],  # noqa: A002 -- inspect names it so, and passes it by its name
         tools: list[ToolInfo],
         tool_choice: ToolChoice,
-        config: GenerateConfig,
-    ) -> ModelOutput | tuple[ModelOutput, ModelCall]:
+        config: inspect.GenerateConfig,
+    ) -> inspect.ModelOutput | tuple[inspect.ModelOutput, inspect.ModelCall]:
         """Ask the model. The log has the parameters of the call, and the provider's answer.
 
         A conversation that is too long, a refusal and an answer that does not match its schema are outputs,
@@ -181,7 +159,7 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         messages = list(map(_message, input))
         parameters = parameters_of(config, tools, tool_choice)
         request = {"model": self.model_name, "messages": messages, **parameters}
-        call = ModelCall.create(request, None, _without_media)
+        call = inspect.ModelCall.create(request, None, _without_media)
         try:
             with _number_samples(request) as draw:
                 if draw:
@@ -195,7 +173,7 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
         # Without the time in the queue, which inspect counts as waiting.
         seconds = max(response.timing.total - response.timing.queue, 1e-6)
         call.set_response(raw if isinstance(raw, dict) else {"responses": raw}, seconds)
-        return ModelOutput(
+        return inspect.ModelOutput(
             model=response.model,
             choices=[_choice(choice, response, tools) for choice in response.choices],
             usage=_usage(response.usage, response.cost),
@@ -203,13 +181,13 @@ class LLMProviderAPI(ModelAPI):  # type: ignore[misc]  # inspect_ai is no requir
             response_id=response.id,
         ), call
 
-    def _output_of(self, error: ContextWindowExceededError | OutputError) -> ModelOutput:
+    def _output_of(self, error: ContextWindowExceededError | OutputError) -> inspect.ModelOutput:
         """The output for a refusal, an answer that does not match, or a conversation that is too long."""
         reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
         if reason is None:
             raise error
         text = error.text if isinstance(error, SchemaMismatchError) else error.message
-        output = ModelOutput.from_content(self.model_name, text, reason, error=str(error))
+        output = inspect.ModelOutput.from_content(self.model_name, text, reason, error=str(error))
         if error.usage is not None:
             output.usage = _usage(error.usage, error.cost)
         output.metadata = {NAME: {"cost": error.cost, "error": type(error).__name__}}
@@ -225,18 +203,22 @@ def _register(model: str) -> None:
     except RequestError:
         return  # a provider without a list of models
     name = f"{NAME}/{model}"
-    known = _get_model_info_direct(name) or ModelInfo()
+    known = _get_model_info_direct(name) or inspect.ModelInfo()
     entry = next((entry for entry in entries if entry.name in names), None)
     if entry is None or entry.input_price is None or entry.output_price is None or known.cost is not None:
         return
     price = entry.input_price
     read = price if entry.cached_input_price is None else entry.cached_input_price
-    cost = ModelCost(input=price, output=entry.output_price, input_cache_read=read, input_cache_write=price)
+    cost = inspect.ModelCost(
+        input=price, output=entry.output_price, input_cache_read=read, input_cache_write=price
+    )
     window = known.context_length or entry.context_window
-    set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
+    inspect.set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
 
 
-def parameters_of(config: GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice) -> JSONObject:
+def parameters_of(
+    config: inspect.GenerateConfig, tools: list[ToolInfo], tool_choice: ToolChoice
+) -> JSONObject:
     """The parameters of a call for inspect's settings and tools."""
     parameters = {name: getattr(config, name) for name in _SAME}
     parameters |= {ours: getattr(config, theirs) for theirs, ours in _RENAMED.items()}
@@ -304,19 +286,19 @@ def _number_samples(request: JSONMapping) -> Iterator[int]:
         raise
 
 
-def _message(message: ChatMessage) -> Message:
-    if isinstance(message, ChatMessageAssistant):
+def _message(message: inspect.ChatMessage) -> Message:
+    if isinstance(message, inspect.ChatMessageAssistant):
         calls = message.tool_calls or ()
         translated = [conversation.tool_call(call.id, call.function, call.arguments) for call in calls]
         return conversation.assistant_message(message.text, translated, _state(message.content))
-    if isinstance(message, ChatMessageTool):
+    if isinstance(message, inspect.ChatMessageTool):
         error = message.error
         content = _content(message.content) if error is None else f"Error: {error.message}"
         return conversation.tool_message(message.tool_call_id or "", content, is_error=error is not None)
     return {"role": message.role, "content": _content(message.content)}
 
 
-def _state(content: str | list[Content]) -> JSONObject | None:
+def _state(content: str | list[inspect.Content]) -> JSONObject | None:
     parts = () if isinstance(content, str) else content
     for part in parts:
         if isinstance(part.internal, dict) and isinstance(part.internal.get(NAME), dict):
@@ -325,7 +307,7 @@ def _state(content: str | list[Content]) -> JSONObject | None:
     return None
 
 
-def _content(content: str | list[Content]) -> str | list[dict[str, object]]:
+def _content(content: str | list[inspect.Content]) -> str | list[dict[str, object]]:
     if isinstance(content, str):
         return content
     parts = list(filter(None, map(_part, content)))
@@ -334,7 +316,7 @@ def _content(content: str | list[Content]) -> str | list[dict[str, object]]:
     return parts
 
 
-def _part(part: Content) -> dict[str, object] | None:
+def _part(part: inspect.Content) -> dict[str, object] | None:
     match part.type:
         case "text":
             return {"type": "text", "text": part.text}
@@ -351,37 +333,39 @@ def _part(part: Content) -> dict[str, object] | None:
             return None  # reasoning is in the state of the message; other parts belong to other providers
 
 
-def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> ChatCompletionChoice:
+def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> inspect.ChatCompletionChoice:
     state = conversation.extract_state(choice.message)
     internal = None if state is None else {NAME: state}
-    content: list[Content] = []
+    content: list[inspect.Content] = []
     if choice.reasoning or response.usage.reasoning_output_tokens:
         # `--reasoning-history none` drops this part, and the state of the reasoning with it.
         content.append(
-            ContentReasoning(reasoning=choice.reasoning, redacted=not choice.reasoning, internal=internal)
+            inspect.ContentReasoning(
+                reasoning=choice.reasoning, redacted=not choice.reasoning, internal=internal
+            )
         )
         internal = None
     if choice.text or internal is not None or not content:
-        content.append(ContentText(text=choice.text, internal=internal))
-    plain = len(content) == 1 and isinstance(content[0], ContentText) and internal is None
+        content.append(inspect.ContentText(text=choice.text, internal=internal))
+    plain = len(content) == 1 and isinstance(content[0], inspect.ContentText) and internal is None
     calls = [parse_tool_call(call.id, call.name, call.arguments, tools) for call in choice.tool_calls]
     logprobs = conversation.token_logprobs(choice.logprobs)
-    return ChatCompletionChoice(
-        message=ChatMessageAssistant(
+    return inspect.ChatCompletionChoice(
+        message=inspect.ChatMessageAssistant(
             content=choice.text if plain else content,
             tool_calls=calls or None,
             model=response.model,
             source="generate",
         ),
         stop_reason=_STOP_REASONS[choice.finish_reason],
-        logprobs=Logprobs.model_validate({"content": logprobs}) if logprobs else None,
+        logprobs=inspect.Logprobs.model_validate({"content": logprobs}) if logprobs else None,
     )
 
 
-def _usage(usage: Usage, cost: float | None) -> ModelUsage:
+def _usage(usage: Usage, cost: float | None) -> inspect.ModelUsage:
     """Inspect's input tokens are those that the provider's prompt cache neither gave nor took."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    return ModelUsage(
+    return inspect.ModelUsage(
         input_tokens=usage.input_tokens - read - written,
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,

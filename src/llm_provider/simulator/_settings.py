@@ -95,7 +95,7 @@ class Settings:
         "",
         "ways in which every answer differs from the SDKs' types, as those of some real servers do, by name",
     )
-    snapshot_suffix: str = _option("", 'appended to the served model name, e.g. "-2026-10-21"')
+    snapshot_suffix: str = _option("", "appended to the served model's name: --snapshot-suffix=-2026-10-21")
     fingerprints: str = _option(
         "fp_simulator", "system fingerprints of answers, separated by commas, in turn"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from llm_provider._cache.storage.worker import BatchQueue, Worker
+from llm_provider._runtime.event_loop import inbox_here
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ async def test_a_loop_is_woken_once_for_a_batch(worker: Worker, gate: threading.
     wake = loop.call_soon_threadsafe
     loop.call_soon_threadsafe = lambda *arguments: (wakes.append(1), wake(*arguments))  # type: ignore[method-assign]  # counted
     worker.submit(lambda: gate.wait(60))
-    futures = [batches.submit_from(loop, number) for number in range(50)]
+    futures = [batches.submit_from(inbox_here(), number) for number in range(50)]
     assert not futures[7].cancel()
     gate.set()
     assert await asyncio.gather(*futures) == list(range(50))
@@ -69,7 +70,7 @@ def test_a_loop_that_ended_harms_nobody(worker: Worker, gate: threading.Event) -
 
     async def ask() -> None:
         worker.submit(lambda: gate.wait(60))
-        batches.submit_from(asyncio.get_running_loop(), 1)
+        batches.submit_from(inbox_here(), 1)
 
     asyncio.run(ask())
     other = batches.submit(2)

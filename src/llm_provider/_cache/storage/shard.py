@@ -218,6 +218,9 @@ class Writer(_File):
         if patience != self._patience:
             writer.execute(f"PRAGMA busy_timeout = {round(patience * 1000)}")
             self._patience = patience
+        if len(rows) == 1:
+            writer.execute(statement, rows[0])  # a statement alone is a transaction
+            return
         writer.execute("BEGIN IMMEDIATE")
         try:
             writer.executemany(statement, rows)

@@ -15,22 +15,23 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from ..._runtime import clock, threads
 
 if TYPE_CHECKING:
     import asyncio
 
+    from ..._runtime.event_loop import Inbox, Post
+
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-_Task: TypeAlias = "tuple[Callable[[], object], Future[object]]"
-_Waiter: TypeAlias = "Future[ResultT] | asyncio.Future[ResultT]"
+_Waiter: TypeAlias = "tuple[Future[ResultT] | asyncio.Future[ResultT], Inbox | None]"
+"""A future, and the inbox of its event loop, if it belongs to one."""
 
 
 class Worker:
@@ -39,19 +40,23 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
-        self._tasks: queue.SimpleQueue[_Task | None] | None = None
+        self._tasks: queue.SimpleQueue[Callable[[], object] | None] | None = None
         self._thread: threads.Thread | None = None
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue a function. The future gets its result or its exception."""
         future: Future[T] = Future()
+        self.post(partial(_settle, future, work))
+        return future
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Queue a function that must not raise."""
         with self._lock:
             if self._tasks is None:
                 # A queue for each thread: the None that ends one thread must not end the next.
                 self._tasks = queue.SimpleQueue()
                 self._thread = threads.start_thread(partial(_run, self._tasks), self._name)
-            self._tasks.put((work, cast("Future[object]", future)))
-        return future
+            self._tasks.put(work)
 
     def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
         """Finish the queued work, run `last` and end the thread; False, and no `last`, if there is none."""
@@ -61,7 +66,7 @@ class Worker:
         if tasks is None or thread is None:
             return False
         if last is not None:
-            tasks.put((last, Future()))
+            tasks.put(partial(_settle, Future(), last))
         tasks.put(None)
         if wait:
             thread.join()
@@ -73,16 +78,19 @@ def start_timer(seconds: float, worker: Worker, work: Callable[[], object]) -> t
     return threads.start_timer(seconds, partial(worker.submit, work))
 
 
-def _run(tasks: queue.SimpleQueue[_Task | None]) -> None:
-    while (task := tasks.get()) is not None:
-        work, future = task
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
-        # Results can be large, and must not be kept while this waits for the next task.
-        del task, work, future
+def _run(tasks: queue.SimpleQueue[Callable[[], object] | None]) -> None:
+    while (work := tasks.get()) is not None:
+        work()
+        # Its result can be large, and must not be kept while this waits for the next one.
+        del work
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
 
 
 class BatchQueue(Generic[ItemT, ResultT]):
@@ -114,15 +122,15 @@ class BatchQueue(Generic[ItemT, ResultT]):
         """Submit an item from any thread. The future cannot be cancelled."""
         future: Future[ResultT] = Future()
         future.set_running_or_notify_cancel()
-        self._add(item, future)
+        self._add(item, (future, None))
         return future
 
-    def submit_from(self, loop: asyncio.AbstractEventLoop, item: ItemT) -> asyncio.Future[ResultT]:
-        """Submit an item from an event loop's own thread. The future cannot be cancelled."""
+    def submit_from(self, inbox: Inbox, item: ItemT) -> asyncio.Future[ResultT]:
+        """Submit an item from the thread of an inbox's event loop. The future cannot be cancelled."""
         from .uncancellable import UncancellableFuture
 
-        future: asyncio.Future[ResultT] = UncancellableFuture(loop=loop)
-        self._add(item, future)
+        future: asyncio.Future[ResultT] = UncancellableFuture(loop=inbox.loop)
+        self._add(item, (future, inbox))
         return future
 
     def drain(self) -> None:
@@ -135,12 +143,12 @@ class BatchQueue(Generic[ItemT, ResultT]):
         if len(self):
             self._worker.submit(self._run).result()
 
-    def _add(self, item: ItemT, future: _Waiter[ResultT]) -> None:
+    def _add(self, item: ItemT, waiter: _Waiter[ResultT]) -> None:
         with self._lock:
-            self._items.append((item, future))
+            self._items.append((item, waiter))
             first, self._handed_over = not self._handed_over, True
         if first:
-            self._worker.submit(self._run)
+            self._worker.post(self._run)
 
     def _run(self) -> None:
         if self._linger and (self._several or len(self._items) > 1):
@@ -152,37 +160,19 @@ class BatchQueue(Generic[ItemT, ResultT]):
         if not batch:
             return  # a task of `flush` has done them
         self._several = len(batch) > 1
-        items, waiting = zip(*batch, strict=True)
-        results = self._work(list(items))
+        results = self._work([item for item, _ in batch])
         with self._lock:
             self._under_way = 0
             more = self._handed_over = bool(self._items)
         if more:
             # Items that came meanwhile are another task, so that other work of the thread is not delayed.
-            self._worker.submit(self._run)
-        _deliver(waiting, results)
-
-
-def _deliver(waiting: Sequence[_Waiter[ResultT]], results: Sequence[ResultT]) -> None:
-    loops: dict[asyncio.AbstractEventLoop, deque[tuple[asyncio.Future[ResultT], ResultT]]] = {}
-    for future, result in zip(waiting, results, strict=True):
-        if isinstance(future, Future):
-            future.set_result(result)
-        else:
-            loops.setdefault(future.get_loop(), deque()).append((future, result))
-    for loop, done in loops.items():
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(_resolve, loop, done)
-
-
-_AT_ONCE = 16
-"""Futures that are resolved in one iteration of an event loop: each wakes a task, and others must run too."""
-
-
-def _resolve(loop: asyncio.AbstractEventLoop, done: deque[tuple[asyncio.Future[ResultT], ResultT]]) -> None:
-    for _ in range(min(_AT_ONCE, len(done))):
-        future, result = done.popleft()
-        if not future.done():
-            future.set_result(result)
-    if done:
-        loop.call_soon(_resolve, loop, done)
+            self._worker.post(self._run)
+        posts: dict[Inbox, list[Post]] = {}
+        for (_, (future, inbox)), result in zip(batch, results, strict=True):
+            if inbox is None:
+                future.set_result(result)
+            else:
+                posts.setdefault(inbox, []).append((future.set_result, (result,)))
+        for inbox, each in posts.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+                inbox.post_all(each)

@@ -55,9 +55,9 @@ V = TypeVar("V")
 READING, WRITING = ("use", "only"), ("use", "refresh")
 """The cache modes that look answers up, and those that store them."""
 
-_READS_PER_ITERATION = 16
-"""Cache entries that may be read in one event-loop iteration. A thread would take several times as long for
-each read, but many reads in a row would block the other tasks of the loop."""
+_READS_AT_ONCE = 16
+"""Cache entries that an event loop may read before its other tasks run. A thread would take several times as
+long for each read, but many reads in a row would block these tasks."""
 
 _EXPLAINED = 20
 """Misses with cache="only" for which a client names the nearest stored entry. This takes about 10 ms each,
@@ -176,11 +176,11 @@ class Engine:
             # On a network file system each read may take a message to another machine.
             return await asyncio.to_thread(self.lookup, call)
         here = asyncio.get_running_loop()
-        while (reads := self._reads.get(here, 0)) >= _READS_PER_ITERATION:  # noqa: ASYNC110  # one iteration
+        while (reads := self._reads.get(here, 0)) >= _READS_AT_ONCE:  # noqa: ASYNC110  # one iteration
             await asyncio.sleep(0)
-        if not reads:
+        self._reads[here] = reads = reads + len(call.parts)
+        if reads >= _READS_AT_ONCE:
             here.call_soon(self._reads.pop, here, None)
-        self._reads[here] = reads + len(call.parts)
         result = self.lookup(call)
         if result is not None:
             # A loop that only has hits would never let other tasks run.
@@ -414,7 +414,7 @@ class Engine:
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
     ) -> list[asyncio.Future[bool]]:
         """Begin to store the samples of some parts that are to be kept."""
-        here, created, writes = self.here().loop, clock.time(), []
+        inbox, created, writes = self.here().inbox, clock.time(), []
         for part, sample in zip(parts, samples, strict=False):
             answer = sample.answer
             if call.operation.is_kept(answer, self.settings.kept):
@@ -422,7 +422,7 @@ class Engine:
                 entry = Entry(
                     sample.body, sample.sending, created, answer.model, question, sample.price, answer.origin
                 )
-                writes.append(self.cache.put_soon(answer.key, entry, here))
+                writes.append(self.cache.put_soon(answer.key, entry, inbox))
         return writes
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
@@ -436,9 +436,9 @@ class Engine:
 
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
-        here, stored = self.here().loop, {}
+        inbox, stored = self.here().inbox, {}
         keys = list(map(call.key, parts))
-        entries = [self.cache.get_soon(key, here) for key in keys]
+        entries = [self.cache.get_soon(key, inbox) for key in keys]
         for part, key, waiting in zip(parts, keys, entries, strict=True):
             entry = await waiting
             read = partial(self.sample, call, entry, key)

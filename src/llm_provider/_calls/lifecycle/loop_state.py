@@ -1,10 +1,10 @@
 """The mutable objects of a client that belong to one event loop: its flights, its sender, its batches."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..._cache.response_cache import ResponseCache
+from ..._runtime.event_loop import inbox_here
 from ..._runtime.leases import Leases
 from ..._settings import Settings
 from ..._telemetry.waits import Waits
@@ -17,12 +17,12 @@ from .single_flight import Flights
 class LoopState:
     """The flights and the sender of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("batches", "flights", "loop", "remembered", "sender", "to_close")
+    __slots__ = ("batches", "flights", "inbox", "remembered", "sender", "to_close")
 
     def __init__(
         self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
     ) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.inbox = inbox_here()
         directory = cache.lease_directory
         self.flights: Flights[dict[str, Sample]] = Flights(Leases(directory), waits)
         self.sender = Sender(settings, recorder, directory, waits)

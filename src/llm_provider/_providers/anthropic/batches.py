@@ -13,25 +13,14 @@ import orjson
 
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
-from ..shared.batches import (
-    BatchLimits,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    batches_on,
-    explain_unreached,
-    fail_row,
-    id_of,
-    lines_of,
-    mark_unbilled,
-)
+from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE, close_clients
 from .decode import OPERATION
 from .files import sdk_client
 
-_LIMITS = BatchLimits(rows=100_000, bytes=64_000_000)
+_LIMITS = shared.BatchLimits(rows=100_000, bytes=64_000_000)
 """Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent: ours are smaller."""
 
 _PATH = "/v1/messages/batches"
@@ -50,13 +39,11 @@ _STATUSES = {
 }
 
 
-def limits(target: Target, operation: str) -> BatchLimits | None:
+def limits(target: Target, operation: str) -> shared.BatchLimits | None:
     return _LIMITS if operation == OPERATION else None
 
 
 class AnthropicBatches:
-    """The message batches of one account."""
-
     keeps_label = False
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -66,14 +53,14 @@ class AnthropicBatches:
         self._batches = self._client.messages.batches
         self._batch_class = MessageBatch
 
-    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+    def line(self, spec: shared.BatchSpec, custom_id: str, body: bytes) -> bytes:
         return b'{"custom_id":%s,"params":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
         """Nothing: the rows are part of the submission."""
         return None
 
-    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+    async def create(self, spec: shared.BatchSpec, path: Path, file: str | None) -> shared.RemoteBatch:
         """Submit a batch, at most once, with the rows as they are: the typed method would copy them."""
         rows = await asyncio.to_thread(path.read_bytes)
         body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
@@ -87,15 +74,15 @@ class AnthropicBatches:
             )
         )
 
-    async def retrieve(self, identifier: str) -> RemoteBatch:
+    async def retrieve(self, identifier: str) -> shared.RemoteBatch:
         return _remote(await self._batches.retrieve(identifier))
 
-    async def recent(self) -> AsyncIterator[RemoteBatch]:
+    async def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         first = await self._batches.list(limit=_PAGE)
-        async for batch in batches_on(first.iter_pages()):
+        async for batch in shared.batches_on(first.iter_pages()):
             yield _remote(batch)
 
-    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+    async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
         from anthropic import AnthropicError
 
         if not remote.results:
@@ -104,7 +91,7 @@ class AnthropicBatches:
             async with self._batches.with_streaming_response.results(
                 remote.identifier, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in lines_of(response.iter_bytes()):
+                async for line in shared.lines_of(response.iter_bytes()):
                     yield _reply(line)
         except AnthropicError as error:
             # The SDK asks for the place of the results once more. It raises this class if there is none now.
@@ -119,15 +106,14 @@ class AnthropicBatches:
 
 
 connect = AnthropicBatches
-"""A connection to the batches of one account; imports the SDK."""
 
 
-def _remote(batch: Any) -> RemoteBatch:
+def _remote(batch: Any) -> shared.RemoteBatch:
     counts = getattr(batch, "request_counts", None)
     named = ("processing", "succeeded", "errored", "canceled", "expired")
     numbers = {name: getattr(counts, name, 0) or 0 for name in named}
-    return RemoteBatch(
-        identifier=id_of(batch),
+    return shared.RemoteBatch(
+        identifier=shared.id_of(batch),
         state=str(batch.processing_status),
         ended=batch.processing_status == "ended",
         created=batch.created_at.timestamp(),
@@ -139,18 +125,20 @@ def _remote(batch: Any) -> RemoteBatch:
     )
 
 
-def _reply(line: bytes) -> RowReply:
+def _reply(line: bytes) -> shared.RowReply:
     try:
         row = orjson.loads(line)
         name, result = str(row["custom_id"]), row["result"]
         kind = result["type"]
     except (ValueError, KeyError, TypeError):
-        return fail_row(line)
+        return shared.fail_row(line)
     if kind == "succeeded":
-        return RowReply(name, orjson.dumps(result.get("message")), None)
-    if error := explain_unreached(str(kind)):
-        return RowReply(name, None, error)
+        return shared.RowReply(name, orjson.dumps(result.get("message")), None)
+    if error := shared.explain_unreached(str(kind)):
+        return shared.RowReply(name, None, error)
     # The type of an error stands for the status that a live request would have had.
     codes, message = error_fields(result.get("error"))
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
-    return RowReply(name, None, mark_unbilled(from_answer(status, codes=codes, message=message)))
+    return shared.RowReply(
+        name, None, shared.mark_unbilled(from_answer(status, codes=codes, message=message))
+    )

@@ -23,7 +23,6 @@ Every current model allows it. The models' own maximum of 64,000 or 128,000 is n
 outlast the 600 s of an attempt (the SDK assumes 128,000 tokens an hour, so 21,333), be discarded, and be sent
 and paid again. An answer that reaches this limit has the `finish_reason` "length"."""
 
-
 SAMPLING_VERSION = "2023-06-01"
 """The last API version that accepts sampling parameters; the SDK's own, 2026-10-21, answers 400 to them."""
 
@@ -278,10 +277,6 @@ def _write_service_tier(draft: Draft[Family], tier: str) -> None:
         raise draft.refuse(f"service_tier={tier!r}", remedy)
 
 
-def _write_user(draft: Draft[Family], user: str) -> None:
-    draft.labels["metadata"] = {"user_id": user}
-
-
 def _write_metadata(draft: Draft[Family], metadata: Mapping[str, str]) -> None:
     if metadata.keys() - {"user_id"}:
         remedy = "leave it out, or use track() to label costs; Anthropic keeps a 'user_id' only"
@@ -304,7 +299,6 @@ ACCEPTS: Accepts = {
     "top_k": _write_top_k,
     "parallel_tool_calls": _write_parallel_tool_calls,
     "service_tier": _write_service_tier,
-    "user": _write_user,
+    "user": lambda draft, user: draft.labels.update(metadata={"user_id": user}),
     "metadata": _write_metadata,
 }
-"""Parameter → the field of the payload, or the function that writes it."""

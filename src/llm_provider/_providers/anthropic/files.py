@@ -36,8 +36,6 @@ def sdk_client(target: Target, key: Credential) -> Any:
 
 
 class AnthropicFiles(FileConnection):
-    """The files of one workspace."""
-
     def __init__(self, target: Target, key: Credential) -> None:
         super().__init__(sdk_client(target, key))
 
@@ -51,4 +49,3 @@ class AnthropicFiles(FileConnection):
 
 
 connect = AnthropicFiles
-"""A connection to the files of one account; imports the SDK."""

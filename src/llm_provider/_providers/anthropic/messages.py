@@ -21,11 +21,7 @@ _CALL_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
-    """The content of `system` from the leading system and developer messages, and the number of these.
-
-    >>> encode_system([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
-    ('Be brief.', 1)
-    """
+    """The content of `system` from the leading system and developer messages, and the number of these."""
     leading = 0
     while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
         leading += 1
@@ -207,10 +203,7 @@ _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
 
 def original_blocks(message: Message) -> list[Block] | None:
     """The blocks of Anthropic's answer that a message came from, unless it was edited; else None."""
-    fields = message.get("provider_specific_fields")
-    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
-        return None
-    blocks = fields.get("content")
+    blocks = earlier_answers.own_content(message, PROVIDER)
     if not isinstance(blocks, list) or not blocks:
         return None
     try:

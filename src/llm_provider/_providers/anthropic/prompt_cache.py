@@ -9,15 +9,7 @@ from collections.abc import Mapping
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
-from ..shared.prompt_cache import (
-    PrefixMark,
-    Unit,
-    add_at,
-    content_units,
-    is_in_any,
-    json_unit,
-    last_breakpoint,
-)
+from ..shared import prompt_cache as shared
 from .decode import PROVIDER
 
 _LIFETIME = 300.0
@@ -40,11 +32,7 @@ def serves(target: Target) -> bool:
 
 
 def minimum(model: str) -> int:
-    """The fewest tokens of a prefix that Anthropic caches.
-
-    >>> minimum("claude-opus-5-5"), minimum("claude-haiku-4-5"), minimum("claude-sonnet-4-5")
-    (512, 4096, 1024)
-    """
+    """The fewest tokens of a prefix that Anthropic caches."""
     return next((tokens for pattern, tokens in _MINIMA if re.match(pattern, model)), _USUAL_MINIMUM)
 
 
@@ -56,26 +44,26 @@ def is_implicit(model: str) -> bool:
     return False
 
 
-def units(payload: JSONMapping) -> list[Unit]:
+def units(payload: JSONMapping) -> list[shared.Unit]:
     """The units of a prompt as Claude reads them: the tools first, then the system prompt."""
     if "cache_control" in payload:
         return []
-    result: list[Unit] = []
+    result: list[shared.Unit] = []
     for index, tool in enumerate(payload.get("tools") or ()):
-        result.append(json_unit("tool", tool, ("tools", index), instructs=True))
+        result.append(shared.json_unit("tool", tool, ("tools", index), instructs=True))
     if payload.get("system"):
-        result += content_units("system", payload["system"], ("system",), _takes, instructs=True)
+        result += shared.content_units("system", payload["system"], ("system",), _takes, instructs=True)
     for index, message in enumerate(payload.get("messages") or ()):
         if isinstance(message, Mapping):
             path = ("messages", index, "content")
-            result += content_units(str(message.get("role")), message.get("content"), path, _takes)
+            result += shared.content_units(str(message.get("role")), message.get("content"), path, _takes)
     return [] if _has_own(payload) else result
 
 
-def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
-    path = last_breakpoint(units(payload)[: mark.length])
+def mark_prefix(payload: JSONObject, mark: shared.PrefixMark) -> JSONObject:
+    path = shared.last_breakpoint(units(payload)[: mark.length])
     field = {"cache_control": {"type": "ephemeral"}}
-    return payload if path is None else add_at(payload, path, field, "text")
+    return payload if path is None else shared.add_at(payload, path, field, "text")
 
 
 def _takes(block: JSONMapping) -> bool:
@@ -90,4 +78,4 @@ def _has_own(payload: JSONMapping) -> bool:
         payload.get("system"),
         *(message.get("content") for message in messages),
     )
-    return is_in_any("cache_control", contents)
+    return shared.is_in_any("cache_control", contents)

@@ -1,19 +1,10 @@
 """Facts about requests in Anthropic's Messages wire format. Pure."""
 
-import functools
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..protocol import EncodedRequest
-from ..shared.request_facts import (
-    Conversation,
-    Medium,
-    RequestFacts,
-    SpecialPrices,
-    find_words,
-    largest_limit,
-    variant_of,
-)
+from ..shared import request_facts as shared
 
 _LABELS = frozenset({"role", "type", "id", "tool_use_id"})
 
@@ -26,15 +17,13 @@ def compacts(payload: JSONMapping) -> bool:
     return "compact" in str(payload.get("context_management"))
 
 
-def facts(encoded: EncodedRequest) -> RequestFacts:
+def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
-    conversation = Conversation(_LABELS, medium)
-    for name in ("system", "messages"):
-        conversation.add(payload.get(name))
+    conversation = shared.Conversation(_LABELS, medium, map(payload.get, ("system", "messages")))
     tools, output = payload.get("tools") or (), payload.get("output_config")
-    return RequestFacts(
+    return shared.RequestFacts(
         variant=variant(encoded),
-        max_output_tokens=largest_limit(payload.get("max_tokens")),
+        max_output_tokens=shared.largest_limit(payload.get("max_tokens")),
         texts=conversation.texts,
         media=conversation.media,
         turns=conversation.turns,
@@ -43,13 +32,9 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
         adds_input=not ADDS_INPUT.isdisjoint(payload)
         or compacts(payload)
         or any(map(_runs_at_anthropic, tools)),
-        special_prices=functools.partial(_special_prices, payload),
+        # Any block, any tool and the request itself may set the lifetime of a cache entry.
+        special_prices=lambda: shared.SpecialPrices(bool(shared.find_words(payload, "1h"))),
     )
-
-
-def _special_prices(payload: JSONObject) -> SpecialPrices:
-    # Any block, any tool and the request itself may set the lifetime of a cache entry.
-    return SpecialPrices(caches_for_an_hour=bool(find_words(payload, "1h")))
 
 
 def variant(encoded: EncodedRequest) -> str:
@@ -58,10 +43,10 @@ def variant(encoded: EncodedRequest) -> str:
 
 def tier_variant(container: JSONMapping) -> str | None:
     """The service level's name in `prices.csv`, if there is one. Fast mode is a field beside the tier."""
-    return "fast" if container.get("speed") == "fast" else variant_of(container.get("service_tier"))
+    return "fast" if container.get("speed") == "fast" else shared.variant_of(container.get("service_tier"))
 
 
-def medium(part: JSONObject) -> Medium | None:
+def medium(part: JSONObject) -> shared.Medium | None:
     """The medium in a content block, None if the block holds text."""
     kind = part.get("type")
     if kind not in ("image", "document"):
@@ -69,7 +54,7 @@ def medium(part: JSONObject) -> Medium | None:
     source = part.get("source")
     if not isinstance(source, dict) or source.get("type") in ("text", "content"):
         return None
-    return Medium("image" if kind == "image" else "application", source.get("data"))
+    return shared.Medium("image" if kind == "image" else "application", source.get("data"))
 
 
 def _runs_at_anthropic(tool: Any) -> bool:

@@ -95,7 +95,8 @@ class Assembler:
             return Delta(text=text_of(block.get("text")) or "", tool_calls=(begun,))
         if kind == "fallback":
             # The model that gives the rest of the answer, after the one before it has declined.
-            self._message = {**(self._message or {}), **_model_of(block)}
+            model = text_of(part(block, "to").get("model"))
+            self._message = {**(self._message or {}), **({"model": model} if model else {})}
         # A block may have content from the beginning.
         text, reasoning = text_of(block.get("text")) or "", text_of(block.get("thinking")) or ""
         return Delta(text=text, reasoning=reasoning) if reasoning else text
@@ -181,7 +182,6 @@ class Assembler:
         )
 
     def is_complete(self) -> bool:
-        """Whether `message_stop` has been fed."""
         return self._ended
 
     def reply(self) -> Any:
@@ -202,11 +202,6 @@ class Assembler:
             elif written:
                 block["input"] = _parse(written, cut=cut)
         return {**self._message, "content": blocks}
-
-
-def _model_of(block: Block) -> dict[str, str]:
-    model = text_of(part(block, "to").get("model"))
-    return {"model": model} if model else {}
 
 
 def _parse(text: str, *, cut: bool) -> Any:

@@ -39,8 +39,6 @@ def limits(target: Target, operation: str) -> BatchLimits | None:
 
 
 class GeminiBatches:
-    """The batches of one account."""
-
     keeps_label = True
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -133,7 +131,6 @@ def _embeds(operation: str) -> bool:
 
 
 connect = GeminiBatches
-"""A connection to the batches of one account; imports the SDK."""
 
 
 def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:

@@ -53,11 +53,7 @@ _TRAFFIC: Mapping[str, str] = {
 
 
 def decode(reply: Any) -> Answer:
-    """Turn a `GenerateContentResponse` into an `Answer`; an `LLMError` if it is an error with status 200.
-
-    >>> decode({"promptFeedback": {"blockReason": "SAFETY"}}).choices[0].finish_reason
-    'content_filter'
-    """
+    """Turn a `GenerateContentResponse` into an `Answer`; an `LLMError` if it is an error with status 200."""
     reply = expect_dict(reply, "answer")
     if reports_error(reply, "candidates"):
         raise error_of(reply, status=200)
@@ -112,7 +108,6 @@ def _choices(reply: JSONObject) -> tuple[Choice, ...]:
 
 
 def index_of(candidate: JSONMapping) -> int:
-    """The number of a candidate."""
     return count(candidate, "index")
 
 
@@ -201,7 +196,6 @@ def _function_call(call: Any) -> JSONObject:
 
 
 def arguments_of(call: JSONMapping) -> str:
-    """The arguments of a function call as JSON text."""
     try:
         return json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
@@ -304,7 +298,6 @@ def _reasons(details: list[JSONObject], message: str) -> Iterator[str]:
 
 
 def map_error(error: BaseException) -> LLMError:
-    """The error for an exception of the SDK, or of its transport."""
     if isinstance(error, LLMError):
         return error
     if not any(kind.__name__ == "APIError" for kind in type(error).__mro__):

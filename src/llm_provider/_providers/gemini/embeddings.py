@@ -92,7 +92,6 @@ def limits(target: Target) -> EmbeddingLimits:
 
 
 def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
-    """The vectors of a reply, which are in the order of the texts; see `EmbeddingFormat.decode`."""
     reply = _in_common_form(reply)
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)

@@ -21,7 +21,6 @@ _SEEDS = range(-(2**31), 2**31)
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
-    """Build the body of `generateContent`."""
     family = family_of(target.model)
     payload = encode_contents(request, signed=family.signed)
     payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)
@@ -34,21 +33,12 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 
 
 def resource(model: str) -> str:
-    """A model's name as the API has it.
-
-    >>> resource("gemini-3.8-flash"), resource("tunedModels/mine")
-    ('models/gemini-3.8-flash', 'tunedModels/mine')
-    """
+    """A model's name as the API has it."""
     return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
 
 
 def operation(target: Target, action: str) -> str:
-    """The address of one of a model's methods, below the server's.
-
-    >>> from llm_provider._requests.routing import resolve
-    >>> operation(resolve("gemini-3.8-flash"), "generateContent")
-    'v1/models/gemini-3.8-flash:generateContent'
-    """
+    """The address of one of a model's methods, below the server's."""
     if target.route.cloud is not None:
         return f"{target.route.cloud.operation.format(model=target.model)}:{action}"
     version = choose_version(target.base_url) or family_of(target.model).version
@@ -157,10 +147,6 @@ def _write_summary(draft: Draft[Family], summary: str) -> None:
     _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
 
 
-def _write_modalities(draft: Draft[Family], modalities: Sequence[str]) -> None:
-    _settings(draft)["responseModalities"] = [word.upper() for word in modalities]
-
-
 def _write_service_tier(draft: Draft[Family], tier: str) -> None:
     if tier not in _TIERS:
         raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
@@ -240,8 +226,9 @@ ACCEPTS: Accepts = {
     "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
     "allowed_tools": _write_allowed_tools,
     "cached_content": "cachedContent",
-    "modalities": _write_modalities,
+    "modalities": lambda draft, words: _settings(draft).update(
+        responseModalities=list(map(str.upper, words))
+    ),
     "safety_settings": "safetySettings",
     "service_tier": _write_service_tier,
 }
-"""Parameter → the field of the payload, or the function that writes it."""

@@ -12,21 +12,14 @@ from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..._runtime import clock
-from ..shared.files import (
-    SECONDS_OF_A_FILE,
-    SECONDS_OF_A_QUESTION,
-    FileConnection,
-    FileLimits,
-    UploadedFile,
-    close_clients,
-)
+from ..shared import files as shared
 from ..transport.proxies import all_work, check_proxy
 from ..transport.sdk_connection import limit_class
 from .connection import without_warning
 from .models import split_version
 from .sdk_http_clients import certificates
 
-_LIMITS = FileLimits(
+_LIMITS = shared.FileLimits(
     request=20_000_000, upload=2_000_000_000, kinds=("application/pdf", "image/", "audio/", "video/")
 )
 
@@ -37,7 +30,7 @@ _PAUSES = (0.2, 5.0)
 """The first and the longest pause between two questions for the state of a file, in seconds."""
 
 
-def limits(target: Target) -> FileLimits | None:
+def limits(target: Target) -> shared.FileLimits | None:
     return _LIMITS if target.route.cloud is None else None
 
 
@@ -56,7 +49,7 @@ def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
     options = types.HttpOptions(
         base_url=server,
         api_version=version or "v1beta",
-        timeout=int(1000 * SECONDS_OF_A_QUESTION),
+        timeout=int(1000 * shared.SECONDS_OF_A_QUESTION),
         # A single attempt also turns off the SDK's hidden second one after a broken connection.
         retry_options=types.HttpRetryOptions(attempts=1),
         # The SDK would build one that warns about itself, and another one that is never used.
@@ -69,15 +62,12 @@ def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
 
 
 async def close_client(client: Any, http_client: Any) -> None:
-    """Close what `sdk_client` has opened."""
     await client.aio.aclose()
-    await close_clients(http_client, names=("aclose",))
-    await close_clients(client)
+    await shared.close_clients(http_client, names=("aclose",))
+    await shared.close_clients(client)
 
 
-class GeminiFiles(FileConnection):
-    """The files of one project."""
-
+class GeminiFiles(shared.FileConnection):
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
@@ -85,21 +75,21 @@ class GeminiFiles(FileConnection):
         super().__init__(client)
         self._types = types
 
-    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+    async def upload(self, attachment: Attachment, name: str) -> shared.UploadedFile:
         config = self._types.UploadFileConfig(
             display_name=name,
             mime_type=attachment.media_type,
-            http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
+            http_options=self._types.HttpOptions(timeout=int(1000 * shared.SECONDS_OF_A_FILE)),
         )
         with attachment.open() as file:
             uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
-        pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
+        pause, until = _PAUSES[0], clock.monotonic() + shared.SECONDS_OF_A_FILE
         while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
             if clock.monotonic() > until:
                 raise APITimeoutError(
-                    f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
+                    f"Google has not processed the file within {shared.SECONDS_OF_A_FILE:g} s",
                     phase="total",
-                    limit=SECONDS_OF_A_FILE,
+                    limit=shared.SECONDS_OF_A_FILE,
                     maybe_billed=False,
                 )
             await asyncio.sleep(pause)
@@ -109,7 +99,7 @@ class GeminiFiles(FileConnection):
             reason = getattr(uploaded.error, "message", None)
             raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
         expires = uploaded.expiration_time
-        return UploadedFile(
+        return shared.UploadedFile(
             uploaded.uri, clock.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
         )
 
@@ -118,4 +108,3 @@ class GeminiFiles(FileConnection):
 
 
 connect = GeminiFiles
-"""A connection to the files of one project; imports the SDK."""

@@ -4,7 +4,7 @@ An answer of Gemini's own is sent back as its original parts, signatures include
 """
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,16 +93,12 @@ def encode_contents(request: Request, *, signed: bool) -> JSONObject:
     return {**instruction, "contents": state.contents}
 
 
-def _parts_of(message: Message) -> Iterator[tuple[int, JSONMapping]]:
-    yield from enumerate(message.get("content") or ())
-
-
 def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
     content = earlier_answers.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
     texts = []
-    for position, piece in _parts_of(message):
+    for position, piece in enumerate(message.get("content") or ()):
         path = f"{where}.content[{position}]"
         if piece["type"] == "thinking":
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
@@ -117,17 +113,14 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[JSON
     content = message.get("content")
     if isinstance(content, str):
         return [{"text": content}] if content else []
-    return [
-        _user_part(state, piece, f"{where}.content[{position}]") for position, piece in _parts_of(message)
-    ]
-
-
-def _user_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
-    build = _USER_PARTS.get(piece["type"])
-    if build is None:
-        kinds = ", ".join(_USER_PARTS)
-        raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
-    return build(state, piece, path)
+    parts = []
+    for position, piece in enumerate(content or ()):
+        path, build = f"{where}.content[{position}]", _USER_PARTS.get(piece["type"])
+        if build is None:
+            kinds = ", ".join(_USER_PARTS)
+            raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
+        parts.append(build(state, piece, path))
+    return parts
 
 
 def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> None:
@@ -273,10 +266,7 @@ def _original_parts(
     message: Message, calls: list[JSONObject]
 ) -> tuple[list[JSONObject], list[JSONObject]] | None:
     """The parts of the answer that a message came from, and their calls; None if it was edited since."""
-    kept = message.get("provider_specific_fields")
-    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
-        return None
-    parts, content = kept.get("content"), message.get("content")
+    parts, content = earlier_answers.own_content(message, PROVIDER), message.get("content")
     if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
         return None
     try:

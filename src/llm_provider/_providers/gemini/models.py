@@ -63,13 +63,7 @@ _VARIABLE = "GOOGLE_GENAI_API_VERSION"
 
 @functools.lru_cache(maxsize=256)
 def split_version(base_url: str | None) -> tuple[str | None, str | None]:
-    """A server's base URL without the version of the API at its end, and that version.
-
-    >>> split_version("https://example.com/gemini/v1beta")
-    ('https://example.com/gemini', 'v1beta')
-    >>> split_version("https://example.com")
-    ('https://example.com', None)
-    """
+    """A server's base URL without the version of the API at its end, and that version."""
     server, _, last = (base_url or "").rpartition("/")
     return (server, last) if _VERSION.fullmatch(last) and not server.endswith("/") else (base_url, None)
 

@@ -6,56 +6,46 @@ from typing import Any
 
 from ..._json_values import JSONObject
 from ..protocol import EncodedRequest
-from ..shared.request_facts import (
-    Conversation,
-    Medium,
-    RequestFacts,
-    SpecialPrices,
-    largest_limit,
-    variant_of,
-)
+from ..shared import request_facts as shared
 
 _LABELS = frozenset({"role", "id"})
 _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
 
 
-def facts(encoded: EncodedRequest) -> RequestFacts:
+def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
     settings = _field(payload, "generationConfig")
     resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
-    conversation = Conversation(_LABELS, functools.partial(_medium, resolution=resolution))
-    for name in ("systemInstruction", "contents"):
-        conversation.add(_field(payload, name))
+    groups = (_field(payload, name) for name in ("systemInstruction", "contents"))
+    conversation = shared.Conversation(_LABELS, functools.partial(_medium, resolution=resolution), groups)
     tools, schema = _field(payload, "tools") or (), _field(settings, "responseJsonSchema")
-    return RequestFacts(
+    return shared.RequestFacts(
         variant=variant(encoded),
-        max_output_tokens=largest_limit(_field(settings, "maxOutputTokens")),
+        max_output_tokens=shared.largest_limit(_field(settings, "maxOutputTokens")),
         texts=conversation.texts,
         media=conversation.media,
         turns=conversation.turns,
         tools=tools,
         schemas=(schema,) if schema else (),
         adds_input=_field(payload, "cachedContent") is not None or any(map(_runs_at_google, tools)),
-        special_prices=functools.partial(_special_prices, settings),
+        special_prices=lambda: shared.SpecialPrices(
+            speaks="AUDIO" in str(_field(settings, "responseModalities"))
+        ),
     )
-
-
-def _special_prices(settings: Any) -> SpecialPrices:
-    return SpecialPrices(speaks="AUDIO" in str(_field(settings, "responseModalities")))
 
 
 def variant(encoded: EncodedRequest) -> str:
     tier = encoded.payload.get("serviceTier") or encoded.payload.get("service_tier")
-    return variant_of(str(tier).lower() if tier else None) or "standard"
+    return shared.variant_of(str(tier).lower() if tier else None) or "standard"
 
 
-def _medium(part: JSONObject, resolution: str) -> Medium | None:
+def _medium(part: JSONObject, resolution: str) -> shared.Medium | None:
     """The medium in a part of a turn, None if the part holds text."""
     for name in _MEDIA:
         inner = part.get(name)
         if isinstance(inner, dict):
             kind = str(_field(inner, "mimeType") or "application").partition("/")[0]
-            return Medium(kind, inner.get("data"), resolution)
+            return shared.Medium(kind, inner.get("data"), resolution)
     return None
 
 

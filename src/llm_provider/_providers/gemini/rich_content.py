@@ -90,17 +90,11 @@ def images(reply: JSONMapping) -> list[GeneratedImage]:
     return result
 
 
-def _inline(reply: JSONMapping) -> Iterator[tuple[str, bytes]]:
-    for entry in _parts(reply):
-        blob = part(entry, "inlineData")
-        data = decode_base64(blob.get("data"))
-        if data:
-            yield (text(blob, "mimeType") or "").lower(), data
-
-
 def audio(reply: JSONMapping) -> GeneratedAudio | None:
     """The speech, which a stream has in several parts."""
-    recordings = [(kind, data) for kind, data in _inline(reply) if kind.startswith("audio/")]
+    blobs = [part(entry, "inlineData") for entry in _parts(reply)]
+    files = [((text(blob, "mimeType") or "").lower(), decode_base64(blob.get("data"))) for blob in blobs]
+    recordings = [(kind, data) for kind, data in files if data and kind.startswith("audio/")]
     if not recordings:
         return None
     kind, data = recordings[0][0], b"".join(data for _, data in recordings)

@@ -13,11 +13,7 @@ from ..shared.schema_rules import find_recursions
 
 
 def adapt_schema(schema: JSONMapping) -> JSONObject:
-    """A schema by Gemini's rules; the same schema where it keeps to them.
-
-    >>> adapt_schema({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "null"}}})["anyOf"]
-    [{'$ref': '#/$defs/a'}]
-    """
+    """A schema by Gemini's rules; the same schema where it keeps to them."""
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
     accepted: JSONObject = _adapt(schema, "$", optional)
     return accepted

@@ -16,7 +16,7 @@ from typing import Any
 from ..protocol import Outgoing
 from ..shared.errors import headers_of
 from ..transport import body_size, http_client, proxies
-from ..transport.sdk_connection import MAX_CONNECTIONS
+from ..transport.sdk_connection import limit_connections
 from .decode import error_of
 
 
@@ -149,11 +149,7 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
         headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         verify=trusted,
         follow_redirects=False,
-        limits=httpx2.Limits(
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=MAX_CONNECTIONS,
-            keepalive_expiry=http_client.KEEPALIVE_SECONDS,
-        ),
+        limits=limit_connections(httpx2),
     )
 
 

@@ -62,10 +62,7 @@ class Assembler:
         return joined
 
     def _read_text(self, event: Any) -> str | None:
-        """The text of an event that only adds text to the shown candidate, as most do; else None.
-
-        Reading them here takes 45 % off a stream.
-        """
+        """The text of an event that only adds text to the shown candidate, else None: 45 % off a stream."""
         try:
             (piece,) = event["candidates"]
             (entry,) = piece["content"]["parts"]
@@ -279,7 +276,6 @@ class _StreamedCall:
             part["functionCall"].pop(name, None)
 
     def add(self, call: JSONMapping) -> None:
-        """Add the pieces of arguments in the next part of the call."""
         pieces = call.get("partialArgs")
         for piece in pieces if isinstance(pieces, list) else ():
             steps = _path(expect_dict(piece, "piece of arguments").get("jsonPath"))

@@ -12,12 +12,7 @@ from typing import Any
 
 import orjson
 
-from ..._errors import (
-    APIResponseValidationError,
-    MissingDependencyError,
-    RequestError,
-    UnsupportedParameterError,
-)
+from ... import _errors as errors
 from ..._requests.api_keys import NO_KEY
 from ..._requests.base_url import check_base_url
 from ..._runtime.imports import install_command, is_unfinished
@@ -52,7 +47,7 @@ def load() -> ModuleType:
             warnings.simplefilter("ignore")
             litellm = importlib.import_module("litellm")
     except ImportError as error:
-        raise MissingDependencyError(
+        raise errors.MissingDependencyError(
             f"this model needs litellm: {install_command('litellm')}; a server on this machine, such as "
             "Ollama's, needs none: write 'local/my-model' and base_url='http://localhost:11434/v1'",
             provider="litellm",
@@ -107,10 +102,8 @@ class LiteLLMConnection:
             reply["usage"] = None
         return reply_body(reply)
 
-    @property
-    def send_in_chunks(self) -> None:
-        """None: litellm returns an answer only when all of it has arrived."""
-        return None
+    send_in_chunks = None
+    """litellm returns an answer only when all of it has arrived."""
 
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
@@ -130,8 +123,10 @@ class LiteLLMConnection:
             dropped = DroppedFields(stream)
             async for chunk in stream:
                 event = chunk.model_dump(warnings=False, exclude_none=True)
-                if not outgoing.target.model.startswith(_REPORT_COSTS):
-                    _drop_computed_cost(event.get("usage"))
+                usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
+                if isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                    # litellm has computed it, and adds it to the usage of most streams.
+                    usage.pop("cost")
                 yield [event]
             if dropped.fields:
                 yield [{**dropped.fields, "choices": []}]
@@ -145,7 +140,7 @@ class LiteLLMConnection:
             for name in ("received_finish_reason", "intermittent_finish_reason")
         ]
         if reasons == [None, None]:
-            raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
+            raise errors.APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
     async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
         """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
@@ -163,7 +158,7 @@ class LiteLLMConnection:
                 raise
             unsent = unsent_error(error)
             if (
-                isinstance(unsent, UnsupportedParameterError)
+                isinstance(unsent, errors.UnsupportedParameterError)
                 and unsent.parameter in _RETRIES & arguments.keys()
             ):
                 # The user has not given it, and the provider has no retries that could be switched off.
@@ -205,12 +200,6 @@ class LiteLLMConnection:
         # would be used again.
         await self._litellm.module_level_aclient.close()
         self._litellm.in_memory_llm_clients_cache.flush_cache()
-
-
-def _drop_computed_cost(usage: Any) -> None:
-    """Drop the cost that litellm has computed itself, which it adds to the usage of most streams."""
-    if isinstance(usage, dict) and not is_own_cost(usage):
-        usage.pop("cost")
 
 
 def _success_headers(answer: Any) -> Mapping[str, str]:
@@ -263,9 +252,9 @@ def _check_addresses(litellm: Any, model: str) -> None:
         if value and variable.startswith(stems) and _ADDRESS.fullmatch(variable):
             try:
                 check_base_url(value)
-            except RequestError as error:
-                raise RequestError(str(error).replace("base_url", variable, 1)) from None
+            except errors.RequestError as error:
+                raise errors.RequestError(str(error).replace("base_url", variable, 1)) from None
     if provider in _OWN_SERVERS and own is None and not litellm.api_base:
-        raise RequestError(
+        raise errors.RequestError(
             f"{model} has no address: give base_url='http://localhost:8000/v1', or {name}_API_BASE"
         )

@@ -11,6 +11,7 @@ from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
+from ..shared.earlier_answers import own_content
 from ..shared.foreign_tools import with_named_tools
 from ..shared.payload import Accepts
 
@@ -43,7 +44,6 @@ ACCEPTS: Accepts = {
     **{name: chat.ACCEPTS[name] for name in chat.ACCEPTS.keys() - _NOT_ACCEPTED},
     "safety_settings": "safety_settings",
 }
-"""Parameter → the field of the payload, or the function that writes it."""
 
 
 def check_extra_body(request: Request | EmbedRequest) -> None:
@@ -59,10 +59,7 @@ def check_extra_body(request: Request | EmbedRequest) -> None:
 
 def _with_thinking(message: Message) -> Message:
     """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
-    fields = message.get("provider_specific_fields")
-    if not isinstance(fields, Mapping) or fields.get("provider") != PROVIDER:
-        return message
-    kept = fields.get("content")
+    kept = own_content(message, PROVIDER)
     thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
     if not thinking:
         return message

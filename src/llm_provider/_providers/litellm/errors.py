@@ -5,21 +5,7 @@ import re
 
 import orjson
 
-from ..._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    APITimeoutError,
-    BadRequestError,
-    ContextWindowExceededError,
-    LLMError,
-    MissingAPIKeyError,
-    MissingDependencyError,
-    NotFoundError,
-    RefusalError,
-    RequestError,
-    UnknownModelError,
-    UnsupportedParameterError,
-)
+from ... import _errors as errors
 from ..shared.error_bodies import error_fields
 from ..shared.errors import exception_chain, failure_headers, from_answer, from_exception, readable_message
 
@@ -38,14 +24,12 @@ _UNREADABLE = re.compile(
 )
 _TRANSPORT_ERRORS = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
 
-
 _NO_CLIENT = "Missing credentials. Please pass"
 """The message of OpenAI's SDK where it cannot make a client, for which litellm asks late."""
 
 
-def map_error(error: BaseException) -> LLMError:
-    """The error for an exception of litellm, or of anything below it."""
-    if isinstance(error, LLMError):
+def map_error(error: BaseException) -> errors.LLMError:
+    if isinstance(error, errors.LLMError):
         return error
     names = _names(error)
     original = getattr(error, "original_exception", None)
@@ -56,14 +40,16 @@ def map_error(error: BaseException) -> LLMError:
     message = _message(error)
     if "UnsupportedParamsError" in names:
         parameter = next(filter(None, (pattern.search(message) for pattern in _PARAMETERS)), None)
-        return UnsupportedParameterError(
+        return errors.UnsupportedParameterError(
             f"{message.rstrip('. ')}: leave it out",
             parameter=parameter.group(1) if parameter else "extra_body",
         )
     if _NO_CLIENT in message and not failure_headers(error):
-        return MissingAPIKeyError(f"litellm lacks a setting of this provider: {readable_message(message)}")
+        return errors.MissingAPIKeyError(
+            f"litellm lacks a setting of this provider: {readable_message(message)}"
+        )
     if "LLM Provider NOT provided" in message:
-        return UnknownModelError(
+        return errors.UnknownModelError(
             "model: litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it "
             "knows; write one of them before the name, or 'local/...' with base_url= for your own server"
         )
@@ -83,26 +69,28 @@ _PACKAGES = {"google": "google-auth", "vertexai": "google-cloud-aiplatform", "PI
 """Packages with another name than their module."""
 
 
-def unsent_error(error: Exception) -> LLMError:
+def unsent_error(error: Exception) -> errors.LLMError:
     """The error for an exception that litellm raised before it sent a request, so that no other can help."""
     mapped, links = map_error(error), list(exception_chain(error))
     if any(failure_headers(link) or "JSONDecodeError" in _names(link) for link in links):
         # The answer of a server. For a few providers litellm does not tell that it sends a request.
         return mapped
-    if isinstance(mapped, RequestError) and not isinstance(mapped, (BadRequestError, NotFoundError)):
+    if isinstance(mapped, errors.RequestError) and not isinstance(
+        mapped, (errors.BadRequestError, errors.NotFoundError)
+    ):
         return mapped
     message = readable_message(_message(error))
     if _UNREADABLE.search(message):
         return mapped
-    if isinstance(mapped, (APIConnectionError, APITimeoutError)) and mapped.retryable:
+    if isinstance(mapped, (errors.APIConnectionError, errors.APITimeoutError)) and mapped.retryable:
         # For example of a server that lists models, or gives tokens.
         mapped.maybe_billed = False
         return mapped
     if "LiteLLMUnknownProvider" in _names(error) or _UNKNOWN.search(message):
-        return UnknownModelError(f"model: litellm cannot reach it: {message}")
+        return errors.UnknownModelError(f"model: litellm cannot reach it: {message}")
     if _CREDENTIALS.search(message):
-        return MissingAPIKeyError(f"litellm lacks a setting of this provider: {message}")
-    return BadRequestError(f"litellm cannot make this request: {message}")
+        return errors.MissingAPIKeyError(f"litellm lacks a setting of this provider: {message}")
+    return errors.BadRequestError(f"litellm cannot make this request: {message}")
 
 
 def _missing_package(error: ImportError) -> str:
@@ -113,25 +101,27 @@ def _missing_package(error: ImportError) -> str:
     return f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
 
 
-def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
+def _failure(error: BaseException, names: set[str], message: str) -> errors.LLMError:
     headers = failure_headers(error)
     links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
             package = _missing_package(link)
-            return MissingDependencyError(
+            return errors.MissingDependencyError(
                 f"litellm needs another package for this model ({link}): {package}; a server of your own "
                 "needs none: write 'local/my-model' and base_url='http://localhost:8000/v1'"
             )
         if isinstance(link, UnicodeEncodeError) and not headers:
             # Its transport fails at such a header, and the status of the answer is lost.
-            return APIResponseValidationError("litellm cannot read an answer with a header that is not ASCII")
+            return errors.APIResponseValidationError(
+                "litellm cannot read an answer with a header that is not ASCII"
+            )
         if not headers and _TRANSPORT_ERRORS & _names(link):
             return from_exception(link)
     if "APIError" not in names:
         return from_exception(error)
     if "Timeout" in names and not headers:
-        return APITimeoutError(f"the provider did not answer in time: {readable_message(message)}")
+        return errors.APITimeoutError(f"the provider did not answer in time: {readable_message(message)}")
     status = getattr(error, "status_code", None)
     codes, reported = _codes_and_message(links, message)
     # litellm raises its Timeout, a subclass of APIConnectionError, for answers with status 408 and 504 too.
@@ -139,11 +129,13 @@ def _failure(error: BaseException, names: set[str], message: str) -> LLMError:
         not isinstance(status, int) or status < 300
     )
     if _UNREADABLE.search(message) or (unanswered and not any(codes)):
-        return APIResponseValidationError(f"litellm cannot read the answer: {readable_message(reported)}")
+        return errors.APIResponseValidationError(
+            f"litellm cannot read the answer: {readable_message(reported)}"
+        )
     failure = from_answer(200 if unanswered else status, codes=codes, message=reported, headers=headers)
     for name, kind in (
-        ("ContextWindowExceededError", ContextWindowExceededError),
-        ("ContentPolicyViolationError", RefusalError),
+        ("ContextWindowExceededError", errors.ContextWindowExceededError),
+        ("ContentPolicyViolationError", errors.RefusalError),
     ):
         if name in names:
             return kind(
@@ -184,5 +176,4 @@ def _message(error: BaseException) -> str:
 
 
 def _names(error: BaseException) -> set[str]:
-    """The names of an exception's class and of its bases."""
     return {kind.__name__ for kind in type(error).__mro__}

@@ -40,7 +40,6 @@ def decode(reply: Any) -> Answer:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage in a reply of either format."""
     return responses_replies.usage(reply) if _is_response(reply) else chat_replies.usage(reply)
 
 
@@ -57,7 +56,6 @@ def split(reply: Any) -> list[Any]:
 
 
 def assembler(encoded: EncodedRequest) -> chat_stream.Assembler | responses_stream.Assembler:
-    """Folds a stream in the format of its endpoint."""
     return (
         responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat_stream.Assembler()
     )

@@ -11,18 +11,7 @@ from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
-from ..shared.batches import (
-    BatchLimits,
-    BatchSpec,
-    RemoteBatch,
-    RowReply,
-    batches_on,
-    explain_unreached,
-    fail_row,
-    id_of,
-    lines_of,
-    mark_unbilled,
-)
+from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE, close_clients
@@ -35,16 +24,14 @@ _ENDED = ("failed", "completed", "expired", "cancelled")
 _PAGE = 100
 
 
-def limits(target: Target, operation: str) -> BatchLimits | None:
+def limits(target: Target, operation: str) -> shared.BatchLimits | None:
     service = target.route.batches
     if service is None or operation not in (service.operations or _OPERATIONS):
         return None
-    return BatchLimits(service.rows, service.bytes)
+    return shared.BatchLimits(service.rows, service.bytes)
 
 
 class OpenAIBatches:
-    """The batches of one account at one host."""
-
     keeps_label = True
 
     def __init__(self, target: Target, key: Credential) -> None:
@@ -53,7 +40,7 @@ class OpenAIBatches:
         self._purpose = service.purpose
         self._client = sdk_client(target, key)
 
-    def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
+    def line(self, spec: shared.BatchSpec, custom_id: str, body: bytes) -> bytes:
         """One row as a line of OpenAI's file, with the bytes of a live request."""
         head = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": f"/v1/{spec.operation}"})
         return b'%s,"body":%s}' % (head[:-1], body)
@@ -66,9 +53,9 @@ class OpenAIBatches:
                 purpose=cast("Literal['batch']", self._purpose),
                 timeout=SECONDS_OF_A_FILE,
             )
-        return id_of(uploaded)
+        return shared.id_of(uploaded)
 
-    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+    async def create(self, spec: shared.BatchSpec, path: Path, file: str | None) -> shared.RemoteBatch:
         assert file is not None
         batch = await self._client.batches.create(
             input_file_id=file,
@@ -79,21 +66,21 @@ class OpenAIBatches:
         )
         return _remote(batch)
 
-    async def retrieve(self, identifier: str) -> RemoteBatch:
+    async def retrieve(self, identifier: str) -> shared.RemoteBatch:
         return _remote(await self._client.batches.retrieve(identifier))
 
-    async def recent(self) -> AsyncIterator[RemoteBatch]:
+    async def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         first = await self._client.batches.list(limit=_PAGE)
-        async for batch in batches_on(first.iter_pages()):
+        async for batch in shared.batches_on(first.iter_pages()):
             yield _remote(batch)
 
-    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+    async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
         """The ends of all rows that have one. Rows that failed stand in a file of their own."""
         for file in remote.results:
             async with self._client.files.with_streaming_response.content(
                 file, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in lines_of(response.iter_bytes()):
+                async for line in shared.lines_of(response.iter_bytes()):
                     yield _reply(line)
 
     async def cancel(self, identifier: str) -> None:
@@ -104,16 +91,15 @@ class OpenAIBatches:
 
 
 connect = OpenAIBatches
-"""A connection to the batches of one account; imports the SDK."""
 
 
-def _remote(batch: Any) -> RemoteBatch:
+def _remote(batch: Any) -> shared.RemoteBatch:
     metadata = batch.metadata or {}
     counts = batch.request_counts
     errors = getattr(batch.errors, "data", None) or ()
     state = str(batch.status).lower()
-    return RemoteBatch(
-        identifier=id_of(batch),
+    return shared.RemoteBatch(
+        identifier=shared.id_of(batch),
         state=state,
         ended=state in _ENDED,
         created=float(batch.created_at or 0),
@@ -129,22 +115,24 @@ def _remote(batch: Any) -> RemoteBatch:
     )
 
 
-def _reply(line: bytes) -> RowReply:
+def _reply(line: bytes) -> shared.RowReply:
     try:
         row = orjson.loads(line)
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        return fail_row(line)
+        return shared.fail_row(line)
     if isinstance(response, dict) and response.get("status_code") == 200:
-        return RowReply(name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id")))
-    return RowReply(name, None, _error(response, failure))
+        return shared.RowReply(
+            name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id"))
+        )
+    return shared.RowReply(name, None, _error(response, failure))
 
 
 def _error(response: Any, failure: Any) -> LLMError:
     code = str(failure.get("code")) if isinstance(failure, dict) else ""
-    if code.startswith("batch_") and (error := explain_unreached(code)):
+    if code.startswith("batch_") and (error := shared.explain_unreached(code)):
         return error
     answer = response if isinstance(response, dict) else {}
     codes, message = error_fields(answer.get("body") or failure)
     status = answer.get("status_code") if isinstance(answer.get("status_code"), int) else None
-    return mark_unbilled(from_answer(status, codes=codes, message=message))
+    return shared.mark_unbilled(from_answer(status, codes=codes, message=message))

@@ -78,7 +78,6 @@ def limits(target: Target) -> EmbeddingLimits:
 
 
 def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
-    """The vectors of a reply, in the order of the texts; see `EmbeddingFormat.decode`."""
     name = text_of(reply.get("model")) if isinstance(reply, dict) else None
     encoding = _encoding(encoded.payload if encoded else {}, name or "")
     vectors = [vector_of(entry.get("embedding"), encoding) for entry in _entries(reply, texts)]

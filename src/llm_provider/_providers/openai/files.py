@@ -28,8 +28,6 @@ def sdk_client(target: Target, key: Credential) -> Any:
 
 
 class OpenAIFiles(FileConnection):
-    """The files of one account."""
-
     def __init__(self, target: Target, key: Credential) -> None:
         super().__init__(sdk_client(target, key))
 
@@ -42,4 +40,3 @@ class OpenAIFiles(FileConnection):
 
 
 connect = OpenAIFiles
-"""A connection to the files of one account; imports the SDK."""

@@ -71,15 +71,10 @@ _ONLY_RESPONSES_OPTIONS = frozenset({"previous_response_id", "reasoning_summary"
 
 _SAMPLING = frozenset(
     {
-        "temperature",
-        "top_p",
-        "logprobs",
-        "top_logprobs",
-        "frequency_penalty",
-        "presence_penalty",
+        "temperature", "top_p", "logprobs", "top_logprobs", "frequency_penalty", "presence_penalty",
         "logit_bias",
     }
-)
+)  # fmt: skip
 
 _NEUTRAL = {"temperature": 1, "top_p": 1, "logprobs": False}
 """The values that a model which reasons uses anyway, so the API accepts them."""

@@ -14,15 +14,7 @@ from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.routing import Target
-from ..shared.prompt_cache import (
-    PrefixMark,
-    Unit,
-    add_at,
-    content_units,
-    is_in_any,
-    json_unit,
-    last_breakpoint,
-)
+from ..shared import prompt_cache as shared
 from .models import family_of
 
 _MINIMUM = 1024
@@ -59,31 +51,31 @@ def lifetime(model: str) -> float:
     return _LIFETIME if is_implicit(model) else _LIFETIME_OF_BREAKPOINTS
 
 
-def units(payload: JSONMapping) -> list[Unit]:
+def units(payload: JSONMapping) -> list[shared.Unit]:
     """The units of a prompt in the order in which OpenAI's models read them, for both endpoints."""
-    result = [json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
+    result = [shared.json_unit("tool", tool, None, instructs=True) for tool in payload.get("tools") or ()]
     if isinstance(payload.get("instructions"), str):
-        result += content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
+        result += shared.content_units("system", payload["instructions"], (), lambda _: False, instructs=True)
         result[-1] = result[-1]._replace(path=None)
     name = "messages" if "messages" in payload else "input"
     messages = payload.get(name)
     for index, message in enumerate(messages if isinstance(messages, (list, tuple)) else ()):
         if not isinstance(message, Mapping):
             continue
-        role, content = message.get("role"), message.get("content")
+        role, content, path = message.get("role"), message.get("content"), (name, index, "content")
         own = {key: value for key, value in message.items() if key not in ("role", "content")}
         if role is None or own:
             # A call of a tool, its result, or an answer: its other fields are read too.
-            result.append(json_unit(str(role), message, None))
+            result.append(shared.json_unit(str(role), message, None))
             continue
-        inside = content_units(
-            str(role), content, (name, index, "content"), _takes, instructs=role in _INSTRUCT
+        inside = shared.content_units(
+            str(role), content, path, lambda part: part.get("type") in _TAKES, instructs=role in _INSTRUCT
         )
         result += [unit._replace(path=None) for unit in inside] if role == "assistant" else inside
     return [] if _has_own(payload, messages) else result
 
 
-def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
+def mark_prefix(payload: JSONObject, mark: shared.PrefixMark) -> JSONObject:
     prompt = units(payload)
     if not prompt:
         return payload
@@ -96,14 +88,14 @@ def mark_prefix(payload: JSONObject, mark: PrefixMark) -> JSONObject:
     if mark.of_batch:
         # Else the rest of each prompt would be written too, and no other call could read it.
         changed["prompt_cache_options"] = _BREAKPOINT
-    path = last_breakpoint(prompt[: mark.length])
+    path = shared.last_breakpoint(prompt[: mark.length])
     if path is None:
         return changed
     kind = "text" if path[0] == "messages" else "input_text"
-    return add_at(changed, path, {"prompt_cache_breakpoint": _BREAKPOINT}, kind)
+    return shared.add_at(changed, path, {"prompt_cache_breakpoint": _BREAKPOINT}, kind)
 
 
-def _stable_digest(prefix: list[Unit]) -> bytes | None:
+def _stable_digest(prefix: list[shared.Unit]) -> bytes | None:
     """A digest for the key of a single call, which stays the same while a conversation grows."""
     if not prefix:
         return None
@@ -115,13 +107,9 @@ def _stable_digest(prefix: list[Unit]) -> bytes | None:
     return digest.digest()
 
 
-def _takes(part: JSONMapping) -> bool:
-    return part.get("type") in _TAKES
-
-
 def _has_own(payload: JSONMapping, messages: Any) -> bool:
     """Whether the user has set breakpoints, or the options of the cache."""
     if "prompt_cache_options" in payload:
         return True
     contents = [message.get("content") for message in messages or () if isinstance(message, Mapping)]
-    return is_in_any("prompt_cache_breakpoint", contents)
+    return shared.is_in_any("prompt_cache_breakpoint", contents)

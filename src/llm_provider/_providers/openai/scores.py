@@ -247,12 +247,10 @@ def encode(request: ScoreRequest, target: Target) -> EncodedRequest:
 
 
 def form_of(encoded: EncodedRequest, target: Target) -> ScoreForm:
-    """The form that `encode` has chosen."""
     return _FORMS[target.route.scores][encoded.payload["method"]]
 
 
 def write_request(form: ScoreForm, encoded: EncodedRequest, prompt: Prompt) -> EncodedRequest:
-    """The request for the log-probabilities of a prompt."""
     payload = form.write(encoded.payload["model"], prompt)
     return EncodedRequest(form.path, merge(payload, encoded.payload.get("extra_body") or {}), encoded.headers)
 

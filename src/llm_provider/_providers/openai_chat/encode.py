@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..._json_values import JSONMapping, JSONObject
+from ..._json_values import JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
 from ..protocol import EncodedRequest
@@ -15,7 +15,6 @@ from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_messages
 
 OPERATION = "chat/completions"
-
 
 # The largest `n` that OpenAI's API accepts.
 _MOST_SAMPLES = 128
@@ -43,10 +42,6 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
         warn_if_unpinned(target, payload)
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
-
-
-def _write_tools(draft: Draft[None], tools: Iterable[JSONMapping]) -> None:
-    draft.payload["tools"] = [dict(tool) for tool in tools]
 
 
 def _write_format(draft: Draft[None], value: object) -> None:
@@ -86,7 +81,7 @@ COMMON: Accepts = {
         "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
         "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "user",
     ),
-    "tools": _write_tools,
+    "tools": lambda draft, tools: draft.payload.update(tools=[dict(tool) for tool in tools]),
     "response_format": _write_format,
     "reasoning_effort": _write_effort,
     "endpoint": write_nothing,
@@ -117,7 +112,6 @@ def _accepts_of(route: Route) -> Accepts:
 
 
 def list_allowed_tools(request: Request) -> Iterator[tuple[str, str]]:
-    """The type and the name of each tool that may be called now."""
     custom = {
         (tool.get("custom") or tool).get("name")
         for tool in request.tools or ()

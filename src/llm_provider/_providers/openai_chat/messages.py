@@ -21,7 +21,6 @@ _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 # Parts that other hosts have added to OpenAI's.
 _FOREIGN_TO_OPENAI = ("video_url", "document_url")
 
-
 _TEXT_ONLY = {"role", "content"}
 
 

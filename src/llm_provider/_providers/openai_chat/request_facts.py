@@ -10,15 +10,7 @@ from typing import Any
 from ..._json_values import JSONObject
 from ..anthropic import request_facts as anthropic
 from ..protocol import EncodedRequest
-from ..shared.request_facts import (
-    Conversation,
-    Medium,
-    RequestFacts,
-    SpecialPrices,
-    find_words,
-    largest_limit,
-    variant_of,
-)
+from ..shared import request_facts as shared
 
 _DATA_URL = re.compile(r"data:[^;,]*;[^,]*base64,")
 
@@ -36,16 +28,15 @@ _ADDS_INPUT = anthropic.ADDS_INPUT | {
 """Fields that let a provider search, or add input that it has stored."""
 
 
-def facts(encoded: EncodedRequest) -> RequestFacts:
+def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
-    conversation = Conversation(_LABELS, _medium)
-    for name in ("instructions", "messages", "input"):
-        conversation.add(payload.get(name))
+    groups = map(payload.get, ("instructions", "messages", "input"))
+    conversation = shared.Conversation(_LABELS, _medium, groups)
     tools = payload.get("tools") or ()
     formats = payload.get("response_format"), payload.get("text")
-    return RequestFacts(
+    return shared.RequestFacts(
         variant=variant(encoded),
-        max_output_tokens=largest_limit(
+        max_output_tokens=shared.largest_limit(
             payload.get("max_tokens"), payload.get("max_completion_tokens"), payload.get("max_output_tokens")
         ),
         texts=conversation.texts,
@@ -61,9 +52,9 @@ def facts(encoded: EncodedRequest) -> RequestFacts:
     )
 
 
-def _special_prices(payload: JSONObject) -> SpecialPrices:
-    words = find_words(payload, "1h", "audio")
-    return SpecialPrices(
+def _special_prices(payload: JSONObject) -> shared.SpecialPrices:
+    words = shared.find_words(payload, "1h", "audio")
+    return shared.SpecialPrices(
         # Hosts take the lifetime of Anthropic's cache entries in several places.
         caches_for_an_hour="1h" in words,
         # The same word asks for speech, as a field and as a modality, and refers to an earlier answer's.
@@ -84,10 +75,10 @@ def tier_variant(tier: object) -> str | None:
 
     OpenAI renamed "priority" to "fast" in 2026. Requests may use either word, and answers say "priority".
     """
-    return "priority" if tier == "fast" else variant_of(tier)
+    return "priority" if tier == "fast" else shared.variant_of(tier)
 
 
-def _medium(part: JSONObject) -> Medium | None:
+def _medium(part: JSONObject) -> shared.Medium | None:
     """The medium in a part of a message, None if the part holds text."""
     kind = part.get("type")
     if kind is None:
@@ -97,11 +88,11 @@ def _medium(part: JSONObject) -> Medium | None:
         fields = image if isinstance(image, dict) else {**part, "url": image}
         url = str(fields.get("url"))
         data = _DATA_URL.match(url)
-        return Medium("image", url[data.end() :] if data else None, str(fields.get("detail", "auto")))
+        return shared.Medium("image", url[data.end() :] if data else None, str(fields.get("detail", "auto")))
     if kind == "input_audio":
-        return Medium("audio", None)
+        return shared.Medium("audio", None)
     if kind in ("file", "input_file", "video_url"):
-        return Medium("application", None)
+        return shared.Medium("application", None)
     return anthropic.medium(part)
 
 

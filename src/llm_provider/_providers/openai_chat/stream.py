@@ -159,7 +159,6 @@ class _Sample:
         self._refusals_shown = 0
 
     def is_full(self) -> bool:
-        """Whether it has an answer."""
         return bool(self.content or self._texts or self._calls or self._legacy_call or self._audio)
 
     def add(self, piece: JSONObject) -> Step:
@@ -256,7 +255,6 @@ class _Sample:
         return Delta(text=text, reasoning=reasoning, tool_calls=calls)
 
     def choice(self) -> JSONObject:
-        """The choice of the completion."""
         if self.content and (self._spoke or self._refusals_shown):
             raise APIResponseValidationError(
                 "the stream has a text after a refusal or after speech", retryable=False
@@ -343,7 +341,6 @@ class _Call:
         return self.whole()
 
     def entry(self) -> JSONObject:
-        """The call as an entry of a message."""
         field = "input" if self._kind == "custom" else "arguments"
         body = {**self._inner, "name": self._name, field: "".join(self._pieces)}
         kind = self._kind or "function"

@@ -65,8 +65,6 @@ def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | N
 
 
 class _Strict:
-    """Makes the parts of one schema strict."""
-
     def __init__(self, root: JSONMapping, bounds: bool) -> None:
         self._root = root
         self._bounds = bounds
@@ -74,7 +72,6 @@ class _Strict:
         """The references around the part that is being made, whose targets were put in their place."""
 
     def make_strict(self, schema: object, *, top: bool = False) -> JSONObject:
-        """The strict form of a part."""
         if not isinstance(schema, Mapping):
             raise _NotStrictError
         # A reference stands alone. At the root it stands beside the definitions.
@@ -87,7 +84,8 @@ class _Strict:
         made: JSONObject = {}
         limits: JSONObject = {}
         for word, value in schema.items():
-            if self._is_kept(word, value):
+            bounds = word in _BOUNDS or (word == "format" and value in _FORMATS)
+            if word in _KEPT or (bounds and self._bounds):
                 made[word] = value
             elif word in ("anyOf", "oneOf"):
                 made["anyOf"] = [self.make_strict(part) for part in value]
@@ -124,10 +122,6 @@ class _Strict:
         made = self.make_strict({**target, **others}, top=top)
         self._inlined.pop()
         return made
-
-    def _is_kept(self, word: str, value: object) -> bool:
-        bound = word in _BOUNDS or (word == "format" and value in _FORMATS)
-        return word in _KEPT or (bound and self._bounds)
 
     def _close(self, schema: JSONMapping) -> JSONObject:
         """An object with all of its fields required. A field that may be absent may be null instead."""

@@ -26,10 +26,7 @@ class TextChunks:
         """The choice of the last such chunk."""
 
     def read(self, event: Any) -> str | None:
-        """The text of a chunk that only adds text; None for any other event.
-
-        Its other fields are those of a chunk before it, which was read in full.
-        """
+        """The text of a chunk that only adds text to fields that were read in full before; else None."""
         try:
             (piece,) = event["choices"]
             delta = piece["delta"]

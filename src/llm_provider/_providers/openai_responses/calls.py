@@ -1,5 +1,6 @@
 """The output items of the Responses format that are calls, such as of a shell, and their answers. Pure."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,11 +42,7 @@ def is_call(item: JSONMapping) -> bool:
 
 
 def is_blank(item: JSONMapping) -> bool:
-    """Whether an item has the type of a call, and neither a name nor arguments.
-
-    >>> is_blank({"type": "function_call", "name": "", "arguments": ""}), is_blank({"type": "message"})
-    (True, False)
-    """
+    """Whether an item has the type of a call, and neither a name nor arguments."""
     return str(item.get("type")) in STREAMED and not (
         item.get("name") or item.get("arguments") or item.get("input")
     )
@@ -103,7 +100,10 @@ def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObj
     """
     if kind in STREAMED:
         return {"type": f"{kind}_output", "call_id": identifier, "output": content}
-    answer = _json(content)
+    answer = None
+    if isinstance(content, str):
+        with contextlib.suppress(ValueError):
+            answer = orjson.loads(content)
     if kind == "mcp_approval_request":
         approval = {"type": "mcp_approval_response", "approval_request_id": identifier}
         if isinstance(answer, bool):
@@ -137,12 +137,3 @@ def _fields(kind: str, content: Any) -> JSONObject | None:
             image = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
             return {"output": {"type": "computer_screenshot", **image}}
     return None
-
-
-def _json(content: Any) -> Any:
-    if not isinstance(content, str):
-        return None
-    try:
-        return orjson.loads(content)
-    except ValueError:
-        return None

@@ -6,7 +6,7 @@ to verified organisations only; `reasoning_summary="auto"` asks for them. `store
 `previous_response_id` continues a stored one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
@@ -33,10 +33,6 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         # OpenAI refuses the two together, as it keeps the answer until it is fetched.
         payload["store"] = True
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=draft.labels or None)
-
-
-def _write_tools(draft: Draft[None], tools: Iterable[JSONMapping]) -> None:
-    draft.payload["tools"] = [_encode_tool(tool) for tool in tools]
 
 
 def _encode_tool(tool: JSONMapping) -> JSONObject:
@@ -85,7 +81,7 @@ ACCEPTS: Accepts = {
         "previous_response_id", "prompt_cache_key", "user", "metadata",
     ),
     "max_tokens": "max_output_tokens",
-    "tools": _write_tools,
+    "tools": lambda draft, tools: draft.payload.update(tools=list(map(_encode_tool, tools))),
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",
@@ -96,4 +92,3 @@ ACCEPTS: Accepts = {
     "allowed_tools": _write_allowed_tools,
     "verbosity": "text.verbosity",
 }  # fmt: skip
-"""Parameter → the field of the payload, or the function that writes it."""

@@ -67,10 +67,7 @@ def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None
 
 def _original_items(message: Message) -> list[JSONObject]:
     """The output items of the answer that a message came from; empty if the message was edited since."""
-    kept = message.get("provider_specific_fields")
-    if not isinstance(kept, Mapping) or kept.get("provider") != PROVIDER:
-        return []
-    items = kept.get("content")
+    items = earlier_answers.own_content(message, PROVIDER)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return []
     try:

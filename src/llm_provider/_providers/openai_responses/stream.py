@@ -28,10 +28,7 @@ _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
 class Assembler:
-    """Reads a stream of response events in the order of their numbers. The last one has the whole response.
-
-    Text that only this event has becomes a delta too.
-    """
+    """Reads response events in the order of their numbers. Text of the last one alone becomes a delta too."""
 
     def __init__(self) -> None:
         self._response: JSONObject | None = None
@@ -58,11 +55,11 @@ class Assembler:
         last = kind in _LAST_EVENTS
         steps = [self._take(ready) for ready in self._order.ready(event, last=last)]
         if last:
-            self._response = {
-                "object": "response",
-                "status": str(kind).removeprefix("response."),
-                **_without_nulls(expect_dict(event.get("response") or {}, "response")),
-            }
+            whole = expect_dict(event.get("response") or {}, "response")
+            known: JSONObject = {"object": "response", "status": str(kind).removeprefix("response.")}
+            # A null may stand in the place of either.
+            known |= {name: value for name, value in whole.items() if value is not None or name not in known}
+            self._response = known
             end_before_completion(self._response)
             steps.append(self._rest())
         return steps[0] if len(steps) == 1 else join_steps(steps)
@@ -88,8 +85,10 @@ class Assembler:
             return ""
         self._calls[position] = index
         field = "input" if item["type"] == "custom_tool_call" else "arguments"
-        arguments = text_of(item.get(field)) or "" if item["type"] in STREAMED else ""
-        begun = _call_delta(index, item, arguments)
+        streamed = item["type"] in STREAMED
+        arguments = text_of(item.get(field)) or "" if streamed else ""
+        name = text_of(item.get("name")) or "" if streamed else tool_call(item).name
+        begun = ToolCallDelta(index=index, name=name, arguments=arguments)
         self._shown_calls.append(_Shown(begun.name, [arguments]))
         return Delta(tool_calls=(begun,))
 
@@ -167,7 +166,6 @@ class Assembler:
         return [item for _, item in sorted(self._items.items())]
 
     def reply(self) -> Any:
-        """The response of the last event."""
         if self._response is None:
             raise APIResponseValidationError("the stream ended before the response did: it was cut")
         return {**self._response, "output": self._response.get("output") or self._output()}
@@ -175,16 +173,8 @@ class Assembler:
 
 @dataclass(slots=True)
 class _Shown:
-    """The part of a call that deltas have shown."""
-
     name: str
     arguments: list[str]
-
-
-def _without_nulls(response: JSONMapping) -> JSONObject:
-    """A response without the nulls in place of fields that it must have."""
-    required = ("object", "status")
-    return {name: value for name, value in response.items() if value is not None or name not in required}
 
 
 class _Order:
@@ -234,12 +224,6 @@ class _Order:
         held = [event for _, event in sorted(self._held.items())]
         self._held.clear()
         return held
-
-
-def _call_delta(index: int, item: JSONMapping, arguments: str) -> ToolCallDelta:
-    if item["type"] not in STREAMED:
-        return ToolCallDelta(index=index, name=tool_call(item).name, arguments=arguments)
-    return ToolCallDelta(index=index, name=text_of(item.get("name")) or "", arguments=arguments)
 
 
 def _is_same_json(first: str, second: str) -> bool:

@@ -141,10 +141,7 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
 
 
 def explain_unreached(word: str) -> LLMError | None:
-    """The error of a row that was not reached before its batch expired or was cancelled, as a word says.
-
-    Such a row costs nothing. None for other words.
-    """
+    """The error of a row that its batch did not reach, as a word says; else None. It costs nothing."""
     if "cancel" in word:
         what = "the batch was cancelled before the provider reached this row"
         return ProviderError(what, code="batch_cancelled")

@@ -36,11 +36,7 @@ def has_id(call: object) -> bool:
 
 
 def calls_of(message: Message) -> Sequence[Any]:
-    """The calls of an assistant message, also in OpenAI's form before `tool_calls`, which has no ids.
-
-    >>> calls_of({"role": "assistant", "function_call": {"name": "now", "arguments": "{}"}})
-    ({'id': '', 'type': 'function', 'function': {'name': 'now', 'arguments': '{}'}},)
-    """
+    """The calls of an assistant message, also in OpenAI's form before `tool_calls`, which has no ids."""
     calls, legacy = message.get("tool_calls"), message.get("function_call")
     if not calls and isinstance(legacy, Mapping):
         return ({"id": "", "type": "function", "function": legacy},)
@@ -48,11 +44,7 @@ def calls_of(message: Message) -> Sequence[Any]:
 
 
 def function_of(call: object) -> Any:
-    """The function that a call names. The text that a custom tool takes is the argument `input` of one.
-
-    >>> function_of({"id": "c1", "type": "custom", "custom": {"name": "grep", "input": "a.*b"}})
-    {'name': 'grep', 'arguments': '{"input":"a.*b"}'}
-    """
+    """The function that a call names. The text that a custom tool takes is the argument `input` of one."""
     if not isinstance(call, Mapping):
         return None
     custom = call.get("custom")

@@ -45,12 +45,14 @@ def warn_of_empty_turn(provider: str) -> None:
     _warn("an earlier answer is empty", provider)
 
 
-def content_of(message: Message) -> Any:
-    """The content of an answer, or the transcript of one that was spoken.
+def own_content(message: Message, provider: str) -> Any:
+    """What a provider's answer held in its own form, as the message of the answer keeps it; else None."""
+    kept = message.get("provider_specific_fields")
+    return kept.get("content") if isinstance(kept, Mapping) and kept.get("provider") == provider else None
 
-    >>> content_of({"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "Hello"}})
-    'Hello'
-    """
+
+def content_of(message: Message) -> Any:
+    """The content of an answer, or the transcript of one that was spoken."""
     content, audio = message.get("content"), message.get("audio")
     if content or not isinstance(audio, Mapping):
         return content
@@ -67,9 +69,6 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
 
     A model may write arguments that are no object, and an answer that was cut may end inside them. They are
     sent as the only field of an object, because a result may follow the call.
-
-    >>> parse_arguments('{"city": "Bern"}', "gemini")
-    {'city': 'Bern'}
     """
     try:
         arguments = orjson.loads(text or "{}")

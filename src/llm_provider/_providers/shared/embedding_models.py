@@ -24,10 +24,7 @@ _EXAMPLES = (
 
 
 def check_model(request: EmbedRequest, target: Target) -> None:
-    """Raise a `RequestError`, which names embedding models, for the name of a chat, image or sound model.
-
-    So does an `upstream` where there is no router.
-    """
+    """Raise a `RequestError` for the name of another kind of model, and for `upstream` without a router."""
     if request.upstream and "upstream" not in target.route.options:
         raise refuse("upstream", request, PARAMETERS["upstream"].remedy, provider=target.provider)
     name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")

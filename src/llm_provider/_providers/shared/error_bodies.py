@@ -41,22 +41,12 @@ def meaning_of(message: str) -> type[LLMError] | None:
 
     Some providers answer 400 to everything, or report such a failure with status 200. Only the beginning of
     the message counts, because it may quote words of the user further on.
-
-    >>> [meaning_of(text).__name__ for text in ("Invalid API key: sk-1", "Model not found: grok-9")]
-    ['AuthenticationError', 'NotFoundError']
-    >>> meaning_of("messages[0]: Model not found is no text for an image")
     """
     return next((kind for pattern, kind in _MEANINGS if pattern.match(message)), None)
 
 
 def error_fields(body: Any) -> tuple[tuple[str | None, ...], str]:
-    """The codes, most specific first, and the message of an error body in any provider's form.
-
-    >>> error_fields({"code": "invalid_argument", "error": "Model not found: grok-9"})[1]
-    'Model not found: grok-9'
-    >>> error_fields({"detail": [{"loc": ["body", "model"], "msg": "Field required"}]})[1]
-    'body.model: Field required'
-    """
+    """The codes, most specific first, and the message of an error body in any provider's form."""
     for _ in range(_DEEPEST):
         # Gemini's endpoint for OpenAI's format sends its error as a list of one.
         if isinstance(body, list) and len(body) == 1:

@@ -151,7 +151,9 @@ def from_answer(
     if "x-amzn-errortype" in headers:
         # AWS has the code in a header: "ThrottlingException:http://internal.amazon.com/..."
         codes = (*codes, headers["x-amzn-errortype"].partition(":")[0])
-    kind = _class_of(status if status not in (None, 200) else _status_in(codes), codes, message)
+    # A failure that came with status 200 may have its HTTP status among the codes, as OpenRouter's.
+    in_codes = (int(code) for code in codes if code and _STATUS.fullmatch(code))
+    kind = _class_of(status if status not in (None, 200) else next(in_codes, None), codes, message)
     after = wait if wait is not None else retry_after(headers)
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
     error = kind(
@@ -171,11 +173,6 @@ def _request_id(headers: Mapping[str, str]) -> str | None:
     known = (headers.get(name) for name in _REQUEST_IDS)
     others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
     return next((identifier for identifier in (*known, *others) if identifier), None)
-
-
-def _status_in(codes: tuple[str | None, ...]) -> int | None:
-    """The HTTP status among the codes of a failure that came with status 200; OpenRouter's code is one."""
-    return next((int(code) for code in codes if code and _STATUS.fullmatch(code)), None)
 
 
 def _short(name: str | None) -> str | None:
@@ -346,13 +343,7 @@ def failure_headers(error: BaseException) -> dict[str, str]:
 
 
 def error_in(body: JSONMapping, answer: str) -> LLMError | None:
-    """The failure that a body of status 200, or an event of a stream, reports; None if it reports none.
-
-    `answer` is the field that every answer has, and no failure.
-
-    >>> error_in({"error": {"detail": "failed to decode"}, "choices": []}, "choices")
-    InternalServerError('failed to decode')
-    """
+    """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
     return _failure_of(body) if reports_error(body, answer) else None
 
 

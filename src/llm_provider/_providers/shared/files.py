@@ -47,8 +47,6 @@ class FileLimits(NamedTuple):
 
 
 class UploadedFile(NamedTuple):
-    """A file at its provider."""
-
     identifier: str
     """The text that a request names it by."""
     expires: float | None
@@ -66,7 +64,6 @@ class FileConnection(abc.ABC):
         """Upload a file under a name, and wait until requests may refer to it."""
 
     async def close(self) -> None:
-        """Close every connection."""
         await close_clients(self._client)
 
 

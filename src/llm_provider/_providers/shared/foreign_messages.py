@@ -34,11 +34,7 @@ _ONLY_IN_ANSWERS = ("annotations", "logprobs")
 
 
 def is_anthropics(part: Part) -> bool:
-    """Whether a content part is a block of Anthropic's, for which OpenAI has other words.
-
-    >>> is_anthropics({"type": "tool_use"}), is_anthropics({"type": "text"})
-    (True, False)
-    """
+    """Whether a content part is a block of Anthropic's, for which OpenAI has other words."""
     kind = str(part.get("type"))
     if kind == "thinking":
         # Mistral's thinking is a list.
@@ -82,8 +78,7 @@ def _translate(message: Message, where: str, provider: str, own: str) -> Sequenc
 
 def _items_of(message: Message) -> list[Any]:
     """The output items of an answer of the Responses API."""
-    kept = message.get("provider_specific_fields")
-    items = kept.get("content") if isinstance(kept, Mapping) and kept.get("provider") == OPENAI else None
+    items = earlier_answers.own_content(message, OPENAI)
     return items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else []
 
 

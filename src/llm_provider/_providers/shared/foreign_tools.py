@@ -13,7 +13,6 @@ from .payload import refuse
 # Anthropic's types end with the date of a version, in the anthropic SDK 2.11 all but these three.
 _ANTHROPIC = re.compile(r"[a-z][a-z0-9_]*_20\d{6}|mcp_toolset|tool_search_tool_(bm25|regex)")
 
-
 # The forms of the tools that a provider runs, by the name that `tools` takes. Where a provider has several
 # versions of a tool, this is the one that the most models take.
 _WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
@@ -48,12 +47,7 @@ _FUNCTION_NAMES = {
 
 
 def with_named_tools(request: Request, provider: str) -> Request:
-    """The request with the provider's forms of the tools that are given by name, or in Anthropic's form.
-
-    >>> request = Request.build("gemini-3.8-flash", "Hi", {"tools": ["web_search"]})
-    >>> with_named_tools(request, "gemini").tools
-    ({'google_search': {}},)
-    """
+    """The request with the provider's forms of the tools that are given by name, or in Anthropic's form."""
     tools: tuple[Any, ...] = request.tools or ()
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request

@@ -65,12 +65,7 @@ def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
 def refuse(
     parameter: str, request: Request | EmbedRequest, remedy: str, *, provider: str
 ) -> UnsupportedParameterError:
-    """The error for a parameter that a model does not accept.
-
-    >>> request = Request.build("claude-opus-5-5", "Hi", {})
-    >>> print(refuse("seed", request, "leave it out", provider="anthropic"))
-    claude-opus-5-5 does not accept seed: leave it out [anthropic, claude-opus-5-5]
-    """
+    """The error for a parameter that a model does not accept."""
     return UnsupportedParameterError(
         f"{request.model} does not accept {parameter}: {remedy}",
         parameter=parameter,
@@ -80,15 +75,7 @@ def refuse(
 
 
 def merge(payload: JSONObject, extra: JSONMapping) -> JSONObject:
-    """`payload` with `extra_body` merged in, level by level; the user's value wins.
-
-    Tools are added to those of the payload, which the call's own `tools` are.
-
-    >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
-    {'a': {'b': 1, 'd': 3}, 'c': 2}
-    >>> merge({"tools": [{"name": "a"}]}, {"tools": [{"name": "a"}, {"name": "b"}]})
-    {'tools': [{'name': 'a'}, {'name': 'b'}]}
-    """
+    """`payload` with `extra_body` merged in, level by level. The user's value wins, and tools are added."""
     merged = dict(payload)
     for name, value in extra.items():
         present = merged.get(name)

@@ -70,10 +70,6 @@ class PrefixMark(NamedTuple):
     digest: bytes | None = None
     """The digest of the prefix that calls of a batch share; None if no other call has it."""
 
-    def apply(self, payload: JSONObject) -> JSONObject:
-        """The payload with its breakpoints."""
-        return self.format.mark_prefix(payload, self)
-
 
 class Prefix(NamedTuple):
     """A beginning of a prompt that is long enough for the prompt cache."""

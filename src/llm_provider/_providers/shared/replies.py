@@ -40,14 +40,6 @@ def reply_body(reply: object) -> bytes:
         ) from None
 
 
-def count_of(reply: object, name: str) -> int:
-    """A number of tokens in a reply; an `APIResponseValidationError` if it has no such number."""
-    count = expect_dict(reply, "reply").get(name)
-    if type(count) is not int or count < 0:
-        raise APIResponseValidationError(f"the provider's reply has no {name}")
-    return count
-
-
 def expect_dict(value: object, what: str) -> JSONObject:
     """`value` if it is a JSON object; an `APIResponseValidationError` if it is anything else."""
     if not isinstance(value, dict):
@@ -76,7 +68,6 @@ def part(container: JSONMapping, name: str) -> JSONMapping:
 
 
 def text_of(value: object) -> str | None:
-    """A value that is a text; None for any other."""
     return value if isinstance(value, str) else None
 
 
@@ -105,11 +96,7 @@ def join_steps(steps: Iterable[Step]) -> Step:
 
 
 def number_step(step: Step, index: int) -> Step:
-    """A step of a stream of several samples, with the number of its sample.
-
-    >>> number_step("Hi", 1)
-    Delta(text='Hi', reasoning='', tool_calls=(), index=1, tool_results=())
-    """
+    """A step of a stream of several samples, with the number of its sample."""
     delta = delta_of(step)
     return Delta(text=delta.text, reasoning=delta.reasoning, tool_calls=delta.tool_calls, index=index)
 

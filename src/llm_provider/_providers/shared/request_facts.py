@@ -1,6 +1,6 @@
 """`RequestFacts`: what money, token and limit code needs to know of a request, which each adapter reads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..._json_values import JSONObject
@@ -65,22 +65,20 @@ class RequestFacts(NamedTuple):
 
 
 class Conversation:
-    """Collects the texts and media of a conversation. `labels` are fields whose texts no model is shown."""
+    """Collects texts and media of messages, or lists of them. `labels` are fields that no model is shown."""
 
     __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
 
-    def __init__(self, labels: frozenset[str], medium_of: MediumOf) -> None:
+    def __init__(self, labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any]) -> None:
         self._labels = labels
         self._medium_of = medium_of
         self.texts: list[str] = []
         self.media: list[Medium] = []
         self.turns = 0
-
-    def add(self, turns: Any) -> None:
-        """Add a list of messages, or one message; None adds nothing."""
-        if turns is not None:
-            self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
-            self._collect(turns)
+        for turns in groups:
+            if turns is not None:
+                self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
+                self._collect(turns)
 
     def _collect(self, value: Any) -> None:
         if isinstance(value, str):
@@ -103,9 +101,6 @@ def variant_of(tier: object) -> str | None:
     """The name in `prices.csv` of a provider's service level; None if there is none to name.
 
     The price table has no rows for other names than these: their requests pay the standard price.
-
-    >>> variant_of("flex"), variant_of("auto"), variant_of(None)
-    ('flex', 'standard', None)
     """
     if not isinstance(tier, str) or not tier:
         return None

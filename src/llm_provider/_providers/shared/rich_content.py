@@ -22,9 +22,6 @@ def read(name: str, provider: str, reply: Any) -> Any:
     """The "citations", "images", "audio" or "server_tool_calls" of a reply, or of the first of several.
 
     Servers of OpenAI's format also give "token_ids" and "prompt_token_ids".
-
-    >>> read("citations", "openai", {"choices": []})
-    []
     """
     if isinstance(reply, list):
         reply = reply[0] if reply else None

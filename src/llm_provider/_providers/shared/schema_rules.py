@@ -15,11 +15,7 @@ _DEFINITIONS = ("$defs", "definitions")
 
 
 def wrap(schema: JSONMapping) -> JSONObject:
-    """Put the schema of an answer that is no object into an object with one field.
-
-    >>> wrap({"type": "integer"})["properties"]
-    {'answer': {'type': 'integer'}}
-    """
+    """Put the schema of an answer that is no object into an object with one field."""
     inner = {word: value for word, value in schema.items() if word not in _DEFINITIONS}
     definitions = {word: schema[word] for word in _DEFINITIONS if word in schema}
     return {
@@ -32,11 +28,7 @@ def wrap(schema: JSONMapping) -> JSONObject:
 
 
 def describe_limits(schema: JSONObject, limits: JSONMapping) -> JSONObject:
-    """Add the limits that the provider does not enforce to a schema's description, which the model reads.
-
-    >>> describe_limits({"type": "string", "description": "A code."}, {"maxLength": 3})
-    {'type': 'string', 'description': 'A code. (maxLength: 3)'}
-    """
+    """Add the limits that the provider does not enforce to a schema's description, which the model reads."""
     if not limits:
         return schema
     listed = ", ".join(f"{word}: {value}" for word, value in limits.items())

@@ -70,7 +70,6 @@ class PromptAnswer(AnyAnswer):
 
 
 def fail(check: str, problem: str) -> NoReturn:
-    """Raise the error of a check."""
     raise ScoreCheckError(f"check {check!r} failed: {problem}; {_REMEDIES[check]}", check=check)
 
 

@@ -123,17 +123,12 @@ def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> S
     """Who answered: the first of several replies. None if nothing is told.
 
     `origin` is what `read_origin` returned. It comes before the body, but for the region.
-
-    >>> read_served_by("openrouter", {"model": "z/glm", "provider": "DeepInfra"}, {"request_id": "1"})
-    ... # doctest: +ELLIPSIS
-    ServedBy(host='DeepInfra', model='z/glm', ..., request_id='1')
     """
     values = read_fields(provider, reply, origin)
     return ServedBy(**values) if values else None
 
 
 def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
-    """The fields of `read_served_by`."""
     if isinstance(reply, list):
         reply = reply[0] if reply else None
     values: dict[str, str] = {}
@@ -152,7 +147,7 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     if origin:
         # A reply says where it was computed, and the address only where it was sent.
         region = values.get("region")
-        values.update((field, origin[field]) for field in FIELDS if field in origin)
+        values.update({field: value for field, value in origin.items() if field in FIELDS})
         if region is not None:
             values["region"] = region
     model = values.get("model")

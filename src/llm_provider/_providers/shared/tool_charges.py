@@ -59,9 +59,6 @@ def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
 
     Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
     containers of Anthropic's models, and the maps of Gemini's.
-
-    >>> [chat_tools({"model": model}, {}) for model in ("gpt-4o-search-preview-2025-03-11", "gpt-4o")]
-    [(1, 0), (0, 0)]
     """
     details = usage.get("prompt_tokens_details")
     try:
@@ -102,12 +99,7 @@ def _chat_searches(reply: JSONMapping, usage: JSONMapping, message: JSONMapping,
 
 
 def response_searches(items: Any) -> int:
-    """The searches among the output items of a response. Opening a page of a result is free.
-
-    >>> response_searches([{"type": "web_search_call", "action": {"type": "search", "query": "bern"}},
-    ...                    {"type": "web_search_call", "action": {"type": "open_page"}}, {"type": "message"}])
-    1
-    """
+    """The searches among the output items of a response. Opening a page of a result is free."""
     return sum(
         part(item, "action").get("type", "search") == "search"
         for item in _dicts(items)
@@ -120,9 +112,6 @@ def response_tools(items: Any) -> int:
 
     A container is billed by the session, its size and its time, and one container may serve many responses.
     An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
-
-    >>> response_tools([{"type": "file_search_call"}, {"type": "message"}])
-    1
     """
     return sum(
         item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
@@ -134,9 +123,6 @@ def anthropic_tools(reply: JSONMapping, usage: JSONMapping) -> int:
     """What an Anthropic message has used without a known price: runs of code, and other models.
 
     Code is billed by the time of its container, and is free beside searches that it makes itself.
-
-    >>> anthropic_tools({"content": [{"type": "server_tool_use", "name": "bash_code_execution"}]}, {})
-    1
     """
     return _count_runs(reply, usage) + _count_other_models(usage)
 
@@ -175,11 +161,6 @@ def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
     """The billed searches of a Gemini reply, and the candidates that Google Maps grounded.
 
     Code, pages and stored files are billed as tokens.
-
-    >>> found = {"groundingMetadata": {"webSearchQueries": ["bern weather", "bern today"]}}
-    >>> [gemini_tools({"candidates": [found], "modelVersion": model})
-    ...  for model in ("gemini-3.8-flash", "gemini-2.5-pro")]
-    [(2, 0), (1, 0)]
     """
     queries = maps = 0
     for candidate in _dicts(reply.get("candidates")):
@@ -198,13 +179,7 @@ def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
 
 
 def cost_in(usage: Any) -> Decimal | None:
-    """The USD that a usage object says the request cost; None if it says none.
-
-    >>> str(cost_in({"cost": 0.0161})), str(cost_in({"cost_in_usd_ticks": 37_756_100}))
-    ('0.0161', '0.0037756100')
-    >>> str(cost_in({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}))
-    '0.21'
-    """
+    """The USD that a usage object says the request cost; None if it says none."""
     if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):
         return None
     cost = usage.get("cost")
@@ -236,10 +211,7 @@ def without_cost(usage: Any) -> Any:
 
 
 def _amount(value: Any, *, free: bool = False) -> Decimal | None:
-    """A number of USD or ticks; None for anything else.
-
-    Many servers write 0 where they compute no cost, so 0 is believed only where `free` says so.
-    """
+    """A number of USD or ticks, else None. Many servers write 0 for no figure: only `free` believes it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     # NaN is in no range.
@@ -251,7 +223,6 @@ def _amount(value: Any, *, free: bool = False) -> Decimal | None:
 
 
 def _message(reply: JSONMapping) -> JSONMapping:
-    """The message of the first choice; empty if there is none."""
     choices = reply.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return part(first, "message") if isinstance(first, dict) else {}

@@ -59,11 +59,7 @@ def pin_or_warn(request: Any, target: Target, payload: dict[str, Any]) -> None:
 
 
 def warn_if_unpinned(target: Target, payload: Mapping[str, Any]) -> None:
-    """Warn once for each model with open weights whose host the router chooses.
-
-    >>> is_pinned({"order": ["nebius"]}), is_pinned({"order": ["nebius"], "allow_fallbacks": False})
-    (False, True)
-    """
+    """Warn once for each model with open weights whose host the router chooses."""
     model = target.model
     if target.provider == "huggingface":
         suffix = str(payload["model"]).partition(":")[2]

@@ -15,20 +15,8 @@ from .http_client import library_of
 _EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
 """AWS answers 403 to keys that have expired: in `x-amzn-errortype`, or in the message."""
 
-
 _UNSIGNED = re.compile(r"signature|skew", re.IGNORECASE)
 """AWS answers 403 to a signature that it finds wrong, or too old: `SignatureDoesNotMatch`."""
-
-
-def is_refused(status: int | None, reason: str) -> bool:
-    """Whether an answer refuses a token. The reason is the error's type and message.
-
-    >>> is_refused(401, ""), is_refused(403, "ExpiredTokenException"), is_refused(403, "no access")
-    (True, True, False)
-    """
-    if status == 401:
-        return GATEWAY_FAILURE not in reason
-    return status == 403 and _EXPIRED.search(reason) is not None
 
 
 def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
@@ -105,7 +93,7 @@ async def post_with_token(
 def _renew(key: Credential, headers: dict[str, str], response: Any, message: str) -> bool:
     """Whether other headers than these may be accepted, with which a request failed."""
     status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {message}"
-    if is_refused(status, reason):
+    if (status == 401 and GATEWAY_FAILURE not in reason) or (status == 403 and _EXPIRED.search(reason)):
         key.invalidate(headers)
         return True
     unsigned = status == 403 and _UNSIGNED.search(reason) is not None

@@ -65,12 +65,12 @@ class LimitedContent:
     """The `content` of an aiohttp response for another reader, which raises after `most` bytes."""
 
     def __init__(self, answer: Any, most: int) -> None:
-        self._content = answer.content
+        self.content = answer.content
         self._answer = answer
         self._most = most
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._content, name)
+        return getattr(self.content, name)
 
     async def read(self) -> bytes:
         """The whole body, which `ClientResponse.read` asks for."""
@@ -79,10 +79,6 @@ class LimitedContent:
     def iter_any(self) -> AsyncIterator[bytes]:
         """The body in chunks as they arrive."""
         return chunks_of_aiohttp(self, self._most)
-
-    @property
-    def content(self) -> Any:
-        return self._content
 
     def close(self) -> None:
         self._answer.close()
@@ -103,8 +99,6 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
 @functools.cache
 def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
-        """The decoded body of a response."""
-
         def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any) -> None:
             self._raw = raw
             self._network = network

@@ -242,8 +242,6 @@ def client_class(library: ModuleType) -> Any:
 
 
 class _Prepared:
-    """A request that an SDK has prepared."""
-
     __slots__ = ("content", "headers", "method", "timeout", "url")
 
     def __init__(self, method: str, url: str, headers: Any, content: bytes, timeout: Any) -> None:

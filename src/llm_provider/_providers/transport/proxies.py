@@ -15,14 +15,10 @@ from ..._errors import RequestError
 _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 
-def is_direct() -> bool:
-    """Whether requests need no proxy: none is set, or only such as `check_proxy` refuses."""
-    return not any(_problem(url, "aiohttp") is None for url in _proxies().values())
-
-
 def choose_client(transport: str) -> str:
-    """The transport itself, or "http1" in the place of "aiohttp", which knows no ALL_PROXY, for proxies."""
-    return "http1" if transport == "aiohttp" and not is_direct() else transport
+    """The transport, or "http1" for "aiohttp", which knows no ALL_PROXY, if there is a proxy that works."""
+    needs_proxy = any(_problem(url, "aiohttp") is None for url in _proxies().values())
+    return "http1" if transport == "aiohttp" and needs_proxy else transport
 
 
 def all_work(transport: str) -> bool:

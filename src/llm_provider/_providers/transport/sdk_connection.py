@@ -209,7 +209,6 @@ class PostConnection:
         }
 
     async def close(self) -> None:
-        """Close the shared HTTP client, which closes every connection."""
         self._clients.clear()
         self._endpoints.clear()
         client, self._http_client = self._http_client, None
@@ -244,11 +243,7 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
     options: dict[str, Any] = {
         "follow_redirects": False,
         "headers": {"accept-encoding": body_size.ACCEPTED_ENCODINGS},
-        "limits": library.Limits(
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=MAX_CONNECTIONS,
-            keepalive_expiry=http_client.KEEPALIVE_SECONDS,
-        ),
+        "limits": limit_connections(library),
     }
     if not proxies.all_work(transport):
         # With one of its own, the client would fail for every server.
@@ -258,6 +253,11 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
     return limit_class(sdk.DefaultAsyncHttpxClient, library)(
         most_bytes, http2=transport == "http2", **options
     )
+
+
+def limit_connections(library: ModuleType) -> Any:
+    most, kept = MAX_CONNECTIONS, http_client.KEEPALIVE_SECONDS
+    return library.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=kept)
 
 
 @functools.cache

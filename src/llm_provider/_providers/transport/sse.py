@@ -73,8 +73,9 @@ class EventSplitter:
             # Some servers write a name above the line. Taking both as a whole saves 5 % of a stream.
             if block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
                 events.append(block[block.index(b"\n") + 7 :])
-            elif block and (data := [_value(line) for line in block.split(b"\n") if line[:5] == b"data:"]):
-                events.append(b"\n".join(data))
+            elif block:
+                data = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line[:5] == b"data:"]
+                events += [b"\n".join(data)] if data else ()
         return events
 
     def _is_within(self, chunk: bytes) -> bool:
@@ -84,10 +85,6 @@ class EventSplitter:
     def end(self) -> list[bytes]:
         """The data of a last event without its closing blank line, which some servers leave out."""
         return self.feed(b"\n\n")
-
-
-def _value(line: bytes) -> bytes:
-    return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
 async def events(
@@ -107,7 +104,9 @@ async def events(
         received = splitter.feed(chunk)
         if plain is not None:
             plain += chunk
-            if received or not _may_be_json(bytes(plain[:100])):
+            # Whether the body may be a JSON object or a list.
+            first = bytes(plain[:100]).lstrip(BYTE_ORDER_MARK).lstrip()[:1]
+            if received or first not in (b"", b"{", b"["):
                 beginning = bytes(plain[:60])
                 plain = None
         if received:
@@ -129,11 +128,6 @@ async def events(
         yield (WholeReply(whole),) if isinstance(whole, dict) else whole
     elif beginning and not beginning.startswith(_FIELDS):
         raise APIResponseValidationError(f"the answer is not JSON: {beginning.decode('utf-8', 'replace')!r}")
-
-
-def _may_be_json(beginning: bytes) -> bool:
-    """Whether a body that begins like this may be a JSON object or a list."""
-    return beginning.lstrip(BYTE_ORDER_MARK).lstrip()[:1] in (b"", b"{", b"[")
 
 
 def _end_of(received: list[bytes]) -> int | None:
