@@ -14,15 +14,7 @@ from urllib.parse import urlencode
 
 import click
 
-from .._errors import (
-    APIResponseValidationError,
-    AuthenticationError,
-    LLMError,
-    MissingAPIKeyError,
-    NotFoundError,
-    PermissionDeniedError,
-    RequestError,
-)
+from .._errors import APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError
 from .._money.pricing import PriceTable
 from .._money.reconciliation import Line, Row, list_lines, reconcile
 from .._money.usage_reports import read_report
@@ -87,23 +79,13 @@ _SAVED = click.Path(path_type=Path)
 @click.option("--key", "keys", metavar="ID=FINGERPRINT", multiple=True, help=_KEY)
 @click.option("--project", metavar="ID", help="only usage of this project or workspace")
 @click.option("--border", metavar="TIME", type=parse_age, default="1h", help="how far days may be apart (1h)")
-@click.option(
-    "--tolerance", metavar="PERCENT", type=float, default=0.1, help="largest unexplained part (0.1)"
-)
+@click.option("--tolerance", metavar="PERCENT", type=float, default=0.1, help="most unexplained part (0.1)")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; amounts are USD")
 def run_reconcile(
-    files: tuple[Path, ...],
-    provider: str | None,
-    reports: tuple[Path, ...],
-    since: float | None,
-    until: float | None,
-    keys: tuple[str, ...],
-    project: str | None,
-    border: float,
-    tolerance: float,
-    *,
+    files: tuple[Path, ...], provider: str | None, reports: tuple[Path, ...], since: float | None,
+    until: float | None, keys: tuple[str, ...], project: str | None, border: float, tolerance: float, *,
     as_json: bool,
-) -> int:
+) -> int:  # fmt: skip
     """Compare a ledger with the provider's own reports of usage and costs."""
     if not tolerance >= 0:
         raise RequestError("--tolerance is a percentage of 0 or more")
@@ -128,11 +110,11 @@ def run_reconcile(
         datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days)
         for day, days in ((first, -before), (last, more + 1))
     )
-    pages: dict[str, Any] = {str(path): _load(path) for path in reports}
     # OpenRouter's reports of two keys may have equal rows.
     billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
-    if not reports:
-        pages = {f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed}
+    pages = {str(path): _load(path) for path in reports} or {
+        f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed
+    }
     entries = [
         entry._replace(account=accounts.get(entry.account or ""))
         for where, report in pages.items()
@@ -171,20 +153,15 @@ def _leave_out_untold(rows: list[Row]) -> list[Row]:
     return kept
 
 
-def _read_ledgers(
-    files: list[Path], servers: Mapping[str, Target], accounts: Mapping[str, str]
-) -> list[Line]:
+def _read_ledgers(files: list[Path], servers: Mapping[str, Target], accounts: dict[str, str]) -> list[Line]:
     """The lines of these servers and keys, with a warning about lines of others with the same format."""
-    known, lines, others = {*accounts.values()}, [], 0
+    known, lines, others = {*accounts.values()}, list[Line](), list[Line]()
     for line in list_lines(files):
         server = servers.get(line.posting.key.provider)
         if server and (not known or line.fields.get("account") in known):
-            if line.fields.get("base_url") in (None, server.base_url):
-                lines.append(line)
-            else:
-                others += 1
+            (lines if line.fields.get("base_url") in (None, server.base_url) else others).append(line)
     if others:
-        say("warning", f"{others:,} lines of other servers (`base_url`) are not compared")
+        say("warning", f"{len(others):,} lines of other servers (`base_url`) are not compared")
     return lines
 
 
@@ -209,8 +186,10 @@ def _load(path: Path) -> Any:
     raise RequestError(f"{problem}: save what the administration API answers (docs/costs.md)")
 
 
-def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str]) -> list[Any]:
-    """The pages of a provider's reports."""
+def _fetch(
+    target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str], kind: str = ""
+) -> list[Any]:
+    """The pages of a provider's reports, of Anthropic the newer ones if it does not have the others."""
     from .._calls.operations.list_models import scrub_error
     from .._requests.api_keys import find_written_key
     from .._runtime import event_loop
@@ -220,21 +199,14 @@ def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str
     if key is None:
         message = f"no key of an administrator: set {' or '.join(variables)}, give saved reports by --report"
         raise MissingAPIKeyError(f"{message}, or compare others by --provider", provider=provider)
-
-    def fetch(kind: str) -> list[Any]:
-        queries = _list_queries(kind, begin, end, accounts)
-        return event_loop.wait(_fetch_pages(target, key, queries, (end - begin).days))
-
+    queries = _list_queries(kind or provider, begin, end, accounts)
     try:
-        try:
-            return fetch(provider)
-        except NotFoundError:
-            if provider != "anthropic":
-                raise
-            return fetch("analytics")
+        return event_loop.wait(_fetch_pages(target, key, queries, (end - begin).days))
     except LLMError as error:
+        if (provider, error.status, kind) == ("anthropic", 404, ""):
+            return _fetch(target, begin, end, accounts, "analytics")
         remedy = ""
-        if isinstance(error, (AuthenticationError, PermissionDeniedError)):
+        if error.status in (401, 403):
             remedy = f"; {variables[0]} must be the key of an administrator: a plain key is refused"
         raise scrub_error(error, key, "the report", provider, remedy) from None
 
@@ -242,19 +214,16 @@ def _fetch(target: Target, begin: datetime, end: datetime, accounts: Mapping[str
 def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[str, str]) -> list[_Query]:
     """The addresses and parameters of a provider's reports. Of the newer ones each has at most 31 days."""
     if kind == "openrouter":
-        hashes: list[dict[str, Any]] = [{"api_key_hash": name} for name in accounts if len(name) == _HASH]
-        return [("/activity", query) for query in hashes or [{}]]
-    days = (end - begin).days
-    steps = range(0, days, 31 if kind == "analytics" else days)
-    edges = [*(begin + timedelta(step) for step in steps), end]
+        every: _Query = "/activity", {}
+        return [("/activity", {"api_key_hash": name}) for name in accounts if len(name) == _HASH] or [every]
+    days, newer = (end - begin).days, kind == "analytics"
+    edges = [*(begin + timedelta(day) for day in range(0, days, 31 if newer else days)), end]
     names, times = ("starting_at", "ending_at"), [f"{edge:%Y-%m-%dT%H:%M:%SZ}" for edge in edges]
-    more: dict[str, Any] = {"bucket_width": "1d", "limit": 31}
     if kind == "openai":
         names, times = ("start_time", "end_time"), [f"{edge.timestamp():.0f}" for edge in edges]
-    elif kind == "analytics":
-        more = {"time_bucket_width": "1d", "limit": 1000}
+    width = {"time_bucket_width": "1d", "limit": 1000} if newer else {"bucket_width": "1d", "limit": 31}
     return [
-        (path, {**dict(zip(names, span, strict=True)), **more, "group_by[]": groups.split()})
+        (path, {**dict(zip(names, span, strict=True)), **width, "group_by[]": groups.split()})
         for path, groups in _REPORTS[kind].items()
         for span in pairwise(times)
     ]

@@ -38,6 +38,7 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 sums of known costs, and "unknown" counts the requests of unknown cost. Of answers, each is one request, or a
 hit if it was stored, and "failed" counts the rows without one. Answers have no time.
 """
+_BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
 _SINCE = "only from a day (2026-11-20) or an age (7d) on"
 _JSON = "print one JSON object with rows and total; costs are USD"
 _NO_TIME = 0.0
@@ -46,12 +47,7 @@ _NO_TIME = 0.0
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("files", metavar="[FILES]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--by",
-    metavar="NAME",
-    multiple=True,
-    help="sum by day, model, tag, provider, served, delivery, host, …; repeatable",
-)
+@click.option("--by", metavar="NAME", multiple=True, help=_BY)
 @click.option("--since", "begin", metavar="WHEN", type=parse_since, help=_SINCE)
 @click.option("--json", "as_json", is_flag=True, help=_JSON)
 def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> None:
@@ -165,17 +161,11 @@ def _entry_of(line: object) -> dict[str, object] | None:
     usd = line.get("price") if outcome == "hit" else line["cost"]
     model = line["model"] or ""
     return {
-        "provider": line.get("provider") or "",
-        "model": model,
-        "served": model,
-        "tag": "",
-        "delivery": "",
-        "time": _NO_TIME,
-        "outcome": outcome,
-        "usd": None if usd is None else str(usd),
+        "provider": line.get("provider") or "", "model": model, "served": model, "tag": "", "delivery": "",
+        "time": _NO_TIME, "outcome": outcome, "usd": None if usd is None else str(usd),
         "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
         "served_by": line.get("served_by"),
-    }
+    }  # fmt: skip
 
 
 def _cells(row: LedgerRow) -> list[str]:

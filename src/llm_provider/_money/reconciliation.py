@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import chain, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,6 @@ _OF_A_TOKEN = Decimal("0.000001")
 """USD that a token without a price is worth, so that a difference is seen."""
 _GROUPS = {"account", "delivery"}
 _TOKENS = tuple(name for name in COUNTS if name.endswith("tokens"))
-_SUMS = ("input_tokens", "output_tokens")
 _CENTS = 2
 """The decimals of costs if a report has no more."""
 _DAY, _EPOCH = 86_400, date(1970, 1, 1).toordinal()
@@ -147,15 +147,9 @@ def list_lines(paths: Sequence[Path]) -> Iterator[Line]:
 
 
 def reconcile(
-    lines: Iterable[Line],
-    entries: Sequence[Entry],
-    prices: PriceTable,
-    *,
-    days: tuple[str, str],
-    border: float,
-    by_key: bool,
-    requested: Collection[tuple[str, str]] = (),
-) -> list[Row]:
+    lines: Iterable[Line], entries: Sequence[Entry], prices: PriceTable, *, days: tuple[str, str],
+    border: float, by_key: bool, requested: Collection[tuple[str, str]] = (),
+) -> list[Row]:  # fmt: skip
     """The rows of the days from a first to a last one; those beside them may take a part of a difference.
 
     `border` is the seconds at both ends of a day that may be of another day. `requested` has the measures and
@@ -179,9 +173,7 @@ def reconcile(
 class _Comparison:
     """The rows of both sides, under the names that the report has."""
 
-    def __init__(
-        self, lines: Sequence[Line], entries: Sequence[Entry], prices: PriceTable, by_key: bool
-    ) -> None:
+    def __init__(self, lines: list[Line], entries: Sequence[Entry], prices: PriceTable, by_key: bool) -> None:
         self._prices, self._by_key = prices, by_key
         self.rows: dict[Name, Row] = {}
         self.joint: defaultdict[tuple[Row, Row], list[Line]] = defaultdict(list)
@@ -204,10 +196,11 @@ class _Comparison:
                 self._others.setdefault((provider, plain_name(model)), plain_name(served))
         models = {(provider, self._find_name(provider, served)) for provider, _, served in keys}
         self._rests = Counter(
-            (line.posting.key.provider, self._find_rest(line, usage, line.posting.usd) / usage.web_searches)
+            (line.posting.key.provider, self._price_searches(line)[1] / usage.web_searches)
             for line in lines
             if (usage := line.posting.usage) and usage.web_searches and line.posting.usd is not None
         )
+        """How many lines cost an amount for each of their searches, beside their tokens."""
         self._tools: defaultdict[str, set[str]] = defaultdict(set)
         for entry in entries:
             row = self._find(*entry[:4], entry.account or "", entry.delivery or "")
@@ -250,14 +243,17 @@ class _Comparison:
             columns = self.columns.get((measure, key.provider, row.name.model), _TOKENS)
             counts = {name: getattr(usage, name) for name in _TOKENS if name in columns}
             row.counts[0].update(counts)
-            row.enter(replace(line, usd=self.price(row, counts, 1) if offsets else _NOTHING), offsets)
+            row.enter(replace(line, usd=self.price(row, counts, 1)), offsets)
         elif measure == "cost" and posting.usd is not None:
             searches = _NOTHING
             if usage and usage.web_searches and WEB_SEARCH in tools:
-                searches = self._price_searches(line, usage, posting.usd)
-                find(WEB_SEARCH).enter(replace(line, usd=searches), offsets)
-                if searches != self._find_rest(line, usage, posting.usd):
+                searches, rest = self._price_searches(line)
+                if searches != rest:
                     self.joint[row, find(WEB_SEARCH)].append(replace(line, usd=posting.usd))
+                # An amount that recurs is a price of the client's own.
+                if self._rests[key.provider, rest / usage.web_searches] > 1:
+                    searches = rest
+                find(WEB_SEARCH).enter(replace(line, usd=searches), offsets)
             row.enter(replace(line, usd=posting.usd - searches), offsets)
         else:
             line = replace(line, usd=_NO_BOUND if posting.at_most is None else posting.at_most)
@@ -276,28 +272,18 @@ class _Comparison:
         usd = self._prices.cost(*names, usage, variant=variant, requests=requests, **day)
         return usage.total_tokens * _OF_A_TOKEN if usd is None else usd
 
-    def _price_searches(self, line: Line, usage: Usage, usd: Decimal) -> Decimal:
-        """What the searches of a line cost, by the table or by a price of the client's own, which recurs."""
-        rest = self._find_rest(line, usage, usd)
-        if self._rests[line.posting.key.provider, rest / usage.web_searches] > 1:
-            return rest
-        return min(self._price(line, Usage(web_searches=usage.web_searches), requests=0) or _NOTHING, usd)
-
-    def _find_rest(self, line: Line, usage: Usage, usd: Decimal) -> Decimal:
-        """What a line cost beside its tokens at the prices of the table."""
-        variant = "batch" if line.posting.key.delivery == "batch" else "standard"
-        tokens = self._price(line, replace(usage, web_searches=0, unpriced_tools=0), variant=variant)
-        return max(_NOTHING, usd - (tokens or _NOTHING))
-
-    def _price(self, line: Line, usage: Usage, **how: Any) -> Decimal | None:
-        key = line.posting.key
+    def _price_searches(self, line: Line) -> tuple[Decimal, Decimal]:
+        """What the searches of a line cost by the table, and what the line cost beside its tokens."""
+        key, usage, usd = line.posting.key, line.posting.usage or Usage(), line.posting.usd or _NOTHING
         model = key.served if self._prices.find_key(key.provider, key.served) else key.model
-        return self._prices.cost(key.provider, model, usage, at=date.fromisoformat(line.day), **how)
+        price = partial(self._prices.cost, key.provider, model, at=date.fromisoformat(line.day))
+        searches = price(Usage(web_searches=usage.web_searches), requests=0) or _NOTHING
+        variant = "batch" if key.delivery == "batch" else "standard"
+        tokens = price(replace(usage, web_searches=0, unpriced_tools=0), variant=variant) or _NOTHING
+        return min(searches, usd), max(_NOTHING, usd - tokens)
 
 
-def _explain(
-    rows: Mapping[Name, Row], joint: Mapping[tuple[Row, Row], list[Line]], days: tuple[str, str]
-) -> None:
+def _explain(rows: dict[Name, Row], joint: dict[tuple[Row, Row], list[Line]], days: tuple[str, str]) -> None:
     """Explain differences by lines of other days and of unknown cost, then by rounding, and name the rest."""
     series, usages = defaultdict[Name, list[Row]](list), defaultdict[str, list[Row]](list)
     decimals: dict[str, int] = {}
@@ -336,21 +322,12 @@ def _explain(
         if row.unexplained:
             usages_of_day = matching[name._replace(day="")]
             row.reason = _guess(row, [other for other in usages_of_day if other.name.day == name.day])
-            _name_lines(row, most)
-
-
-def _name_lines(row: Row, most: Decimal) -> None:
-    """Name the lines that are as large as the rest; all lines if none is and the report has less."""
-    gap, cost = abs(row.unexplained + row.explained.get("rounding", _NOTHING)), row.name.measure == "cost"
-    tokens = {name: abs(theirs - mine) for name, (mine, theirs) in row.tokens.items()}
-
-    def is_equal(line: Line) -> bool:
-        if cost:
-            return abs(line.usd - gap) <= most
-        return all(getattr(line.posting.usage, name) == count for name, count in tokens.items())
-
-    lines = list(filter(is_equal, row.known)) or (row.known if row.unexplained < 0 else ())
-    row.candidates |= {line.position: line for line in lines}
+            # Name the lines that are as large; all lines if none is and the report has less.
+            gap = abs(row.unexplained + row.explained.get("rounding", _NOTHING))
+            equal = [line for line in row.known if abs(line.usd - gap) <= most]
+            row.candidates |= {
+                line.position: line for line in equal or row.known if equal or row.unexplained < 0
+            }
 
 
 def _count_missing(usages: Iterable[Row]) -> int:
@@ -436,7 +413,8 @@ def _guess(row: Row, usages: Sequence[Row]) -> str:
         return "a credit or a refund"
     if row.usd[0] and usages and all(usage.counts[0] == usage.counts[1] for usage in usages):
         return f"the tokens agree, and the price is {row.usd[1] / row.usd[0]:.4f} of that in the ledger"
-    if usages and all(usage.counts[0][name] == usage.counts[1][name] for usage in usages for name in _SUMS):
+    sums = [[side["input_tokens"], side["output_tokens"]] for usage in usages for side in usage.counts]
+    if sums and sums[::2] == sums[1::2]:
         return "the sums of tokens agree, and their classes do not"
     if any(usage.requests[1] for usage in usages) and not (row.unknown or _count_missing(usages)):
         return "the requests agree, and their tokens do not"

@@ -96,12 +96,9 @@ def _list_rows(bucket: JSONObject) -> Any:
 
 def _name_row(bucket: JSONObject, row: JSONObject) -> str:
     """What only one row of a report has: its time and its groups; all of OpenRouter's, which tell no key."""
-    groups = [
-        (name, value)
-        for name, value in sorted(row.items())
-        if row is bucket or (name != "amount" and (value is None or isinstance(value, (str, bool))))
-    ]
-    return f"{bucket.get('start_time')} {bucket.get('starting_at')} {'amount' in row} {groups}"
+    texts = {name: value for name, value in row.items() if value is None or isinstance(value, (str, bool))}
+    groups = sorted((row if row is bucket else texts | {"amount": "amount" in row}).items())
+    return f"{bucket.get('start_time')} {bucket.get('starting_at')} {groups}"
 
 
 def _read_row(bucket: JSONObject, row: JSONObject, named: Collection[str]) -> Iterator[Entry]:
