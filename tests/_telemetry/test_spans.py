@@ -127,7 +127,8 @@ async def test_a_cancelled_call_ends_its_span(traced: Traced, simulator: Simulat
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     traced.client.close()
-    assert traced.span()[1]["error.type"] == "CancelledError"
+    attributes = traced.span()[1]
+    assert (attributes["error.type"], attributes["llm_provider.attempts"]) == ("CancelledError", 1)
 
 
 @pytest.mark.parametrize("samples", [1, 3])

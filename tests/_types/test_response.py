@@ -23,6 +23,12 @@ from llm_provider._types.response import Choice, Response
 from llm_provider._types.usage import Timing, Usage
 
 CHOICE_FIELDS = frozenset({"finish_reason", "reasoning", "tool_calls", "message"})
+
+
+class Sized(BaseModel):
+    size: int = 0
+
+
 DEEP = "[" * 100_000
 
 _FIRST = TokenLogprob(token="a", logprob=-0.1, id=3)
@@ -136,6 +142,9 @@ class TestParsed:
         ("text", "response_format", "value"),
         [
             ('{"name": "Bern", "people": 134591}', City, City(name="Bern", people=134591)),
+            # What a provider adapted is read: an answer in a wrapper, and null for a field that is absent.
+            ('{"answer": [1]}', list[int], [1]),
+            ('{"size": null}', Sized, Sized()),
             ('{"a": 1}', {"type": "json_object"}, {"a": 1}),
             ('{"a": 1}', {"type": "json_schema", "json_schema": {"schema": {}}}, {"a": 1}),
             # None where no JSON was asked for.
@@ -144,7 +153,10 @@ class TestParsed:
         ],
     )
     def test_is_the_value_of_the_text(self, text: str, response_format: Any, value: Any) -> None:
-        assert response(text, response_format=response_format).parsed == value
+        answer = response(text, response_format=response_format)
+        assert answer.parsed == value
+        again = Response.from_dict(json.loads(json.dumps(answer.to_dict()))).parsed
+        assert again == value or isinstance(value, BaseModel)
 
     @pytest.mark.parametrize("response_format", [City, {"type": "json_object"}])
     @pytest.mark.parametrize("text", ["", "no json", DEEP])

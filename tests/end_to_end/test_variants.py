@@ -13,7 +13,8 @@ from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._requests.request import Request
 from llm_provider.simulator import Fault, Simulator
-from raw_server import RawServer, answering
+from raw_server import RawServer, answering, streaming
+from support import ask
 from wire_shapes import SHAPES
 
 LONGEST = 1000
@@ -77,3 +78,14 @@ def test_a_level_that_a_header_names_is_billed(asked: str) -> None:
         answer = client.call("gemini/gemini-2.5-flash", "Hi", service_tier=asked)
         assert getattr(answer.served_by, "service_tier", None) == "standard"
         assert answer.cost == float(client.price("gemini-2.5-flash", answer.usage))
+
+
+@pytest.mark.parametrize("route", ["", "litellm/"])
+@pytest.mark.parametrize("way", ["call", "stream"])
+def test_a_level_that_the_body_names_is_billed(route: str, way: str) -> None:
+    shape = SHAPES["gemini"][0]
+    whole = {**shape.whole, "usageMetadata": {**shape.whole["usageMetadata"], "serviceTier": "standard"}}
+    answer = answering(json.dumps(whole).encode()) if way == "call" else streaming([whole], done=False)
+    with RawServer(answer) as server, Client(cache="off", base_url=server.root, api_key="k") as client:
+        answered = ask(client, way, f"{route}gemini/gemini-2.5-flash", service_tier="priority")
+        assert answered.cost == float(client.price("gemini-2.5-flash", answered.usage))

@@ -167,7 +167,7 @@ class Observer:
             served = getattr(outcome, "model", None)
             self.metrics.note(self.metrics.record_end, call, seconds, error, served, first)
         if self.spans is not None and watch.span is not None:
-            self.spans.end(watch.span, call, outcome, usage, usd)
+            self.spans.end(watch.span, call, outcome, usage, usd, attempts)
         self._log(call, seconds, outcome, usage, usd, attempts)
 
     def _log(

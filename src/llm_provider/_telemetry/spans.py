@@ -159,13 +159,17 @@ class Spans:
             started.span.add_event(ATTEMPT, known)
 
     def end(
-        self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
-    ) -> None:
+        self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None,
+        attempts: int,
+    ) -> None:  # fmt: skip
         """End the span of a call, in the task that started it, with its result or its exception.
 
         `usage` is None if no request was billed, and `usd` where the cost is not known.
         """
         self._detach(started.token)
+        if isinstance(outcome, BaseException):
+            # An error of the library has its own count, and a cancellation none.
+            started.span.set_attribute("llm_provider.attempts", attempts)
         self._close(started.span, call, outcome, usage, usd)
 
     def drop(self, started: Started) -> None:

@@ -340,8 +340,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
 
             structure = structure_of(form)
             if structure is not None:
-                schema = {"name": structure.name, "schema": structure.schema}
-                form = {"type": "json_schema", "json_schema": schema}
+                # A bare schema is read with the freedom that the provider of the answer was given.
+                form = {"title": structure.name, **(structure.schema or {})}
         values = {name: getattr(self, name) for name in _RESPONSE_FIELDS}
         try:
             body: str | dict[str, str] = self.body.decode()

@@ -9,7 +9,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import raise_error_in
-from ..shared.replies import expect_dict, join_steps, part, same, text_of
+from ..shared.replies import expect_dict, join_counts, join_steps, part, same, text_of
 from .decode import FINISH_REASONS, Block, arguments_of, explain_refusal, kind_of, require_text
 
 
@@ -71,6 +71,8 @@ class Assembler:
 
     def _start(self, event: JSONMapping) -> Step:
         self._message = dict(expect_dict(event.get("message") or {}, "message_start"))
+        # Its count of output is of no answer yet.
+        self._message["usage"] = {**part(self._message, "usage"), "output_tokens": None}
         # An answer that continues an earlier one has blocks from the beginning.
         blocks = self._message.get("content")
         if not isinstance(blocks, list):
@@ -163,12 +165,7 @@ class Assembler:
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
         self._message |= late
         self._message |= expect_dict(event.get("delta"), "message_delta")
-        usage = dict(part(self._message, "usage"))
-        for name, value in part(event, "usage").items():
-            # Counts grow: some servers repeat the input's as 0.
-            if value or (value is not None and (name not in usage or name == "output_tokens")):
-                usage[name] = value
-        self._message["usage"] = usage
+        self._message["usage"] = join_counts(part(self._message, "usage"), part(event, "usage"))
         if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
             self._explained = True
             return join_steps([self._inputs(), explain_refusal(self._message)])
@@ -191,6 +188,8 @@ class Assembler:
                 "the stream ended before message_stop: it was cut" if began else "the stream was empty"
             )
         self._message = self._message or {}
+        if part(self._message, "usage").get("output_tokens") is None:
+            self._message["usage"] = None
         cut = FINISH_REASONS.get(str(self._message.get("stop_reason"))) == "length"
         blocks = [dict(block) for block in self._blocks]
         for (position, field), pieces in self._pieces.items():

@@ -11,7 +11,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
-from ..shared.replies import expect_dict, join_steps, number_step, part, same, text_of
+from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
 from .decode import arguments_of, call_id, error_of, index_of, read_parts
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
@@ -20,7 +20,8 @@ _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadat
 _CODE = frozenset({"executableCode", "codeExecutionResult"})
 """Parts after which the model goes on, whatever the finish reason says."""
 
-_ENVELOPE = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+_USAGE = "usageMetadata"
+_ENVELOPE = frozenset({"candidates", _USAGE, "modelVersion", "responseId"})
 _CONTENT = frozenset({"content", "index"})
 _TEXT = frozenset({"text"})
 
@@ -97,7 +98,7 @@ class Assembler:
             return []
         for name, value in event.items():
             if name != "candidates" and value is not None:
-                self._head[name] = value
+                self._head[name] = join_counts(self._head.get(name), value) if name == _USAGE else value
         pieces = event.get("candidates")
         candidates = pieces if isinstance(pieces, list) else ()
         return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]

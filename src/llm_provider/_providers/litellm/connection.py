@@ -28,6 +28,9 @@ _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perp
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
 
 UPSTREAM = "upstream_provider"
+_GEMINI_TIER = re.compile(r'"serviceTier": ?"(\w+)"')
+"""The tier that served, which litellm drops."""
+
 _RETRIES = {"max_retries", "num_retries"}
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
@@ -144,15 +147,16 @@ class LiteLLMConnection:
 
     async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
         """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
-        sent = False
+        sent, tier = False, None
 
         def note(event: dict[str, Any]) -> None:
-            # litellm tells of a request directly before it sends it, and of failures.
-            nonlocal sent
+            # litellm tells of a request directly before it sends it, of its answer, and of failures.
+            nonlocal sent, tier
             sent = sent or event.get("log_event_type") == "pre_api_call"
+            tier = _GEMINI_TIER.search(str(event.get("original_response"))) or tier
 
         try:
-            return await function(**arguments, logger_fn=note)
+            answer = await function(**arguments, logger_fn=note)
         except Exception as error:
             if sent or is_unfinished(error):
                 raise
@@ -165,6 +169,9 @@ class LiteLLMConnection:
                 kept = {name: value for name, value in arguments.items() if name not in _RETRIES}
                 return await self._begin(function, kept)
             raise unsent from error
+        if tier is not None:
+            answer.service_tier = tier[1].lower()
+        return answer
 
     def _arguments(self, outgoing: Outgoing) -> dict[str, Any]:
         # Parsed anew for each request, as litellm changes messages and tools in place.

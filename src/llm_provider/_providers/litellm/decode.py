@@ -12,9 +12,9 @@ from .encode import PROVIDER
 
 def decode(reply: Any) -> Answer:
     answer, usage = chat.decode(reply), part(reply, "usage")
-    if answer.service_tier is None:
-        # Of Anthropic's models, whose usage names it.
-        answer.service_tier = tier_variant(usage)
+    # The usage of Claude names it, and fast mode beside it.
+    named = tier_variant(usage)
+    answer.service_tier = named if named == "fast" else answer.service_tier or named
     details = part(usage, "prompt_tokens_details")
     has_audio = "gemini" in str(answer.model) and details.get("audio_tokens") is not None
     if answer.usage is not None and has_audio and count(details, "cached_tokens"):

@@ -1,7 +1,8 @@
 """Streams of litellm, and the whole replies of servers that do not stream."""
 
 import contextlib
-from collections.abc import Mapping
+import functools
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Self
 
 import orjson
@@ -12,7 +13,11 @@ from ..._types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..openai_chat.stream import Assembler
 from ..protocol import EncodedRequest
+from ..shared.replies import part
 from ..transport.sse import WholeReply
+
+_TIERS = ("serviceTier", "service_tier")
+"""The tier that served, in the usage of Gemini and of Claude."""
 
 
 async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:
@@ -50,24 +55,36 @@ class DroppedFields:
 
     def __init__(self, stream: Any) -> None:
         self.fields: JSONObject = {}
-        source = stream.completion_stream
+        if stream.completion_stream is None and stream.make_call is not None:
+            # That of Gemini begins with its first chunk.
+            stream.make_call = functools.partial(self._begin, stream.make_call)
+        self._follow(stream.completion_stream)
+
+    async def _begin(self, begin: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
+        return self._follow(await begin(**arguments))
+
+    def _follow(self, source: Any) -> Any:
         lines: Any = getattr(source, "streaming_response", None)
         # The SDKs of some providers parse their streams themselves, and litellm passes their objects on.
         if hasattr(lines, "__aiter__") and hasattr(source, "chunk_parser"):
             self._lines = lines.__aiter__()
             source.streaming_response = self
+        return source
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
         line = await self._lines.__anext__()
-        if isinstance(line, str) and any(f'"{name}"' in line for name in self._NAMES):
+        if isinstance(line, str) and any(f'"{name}"' in line for name in (*self._NAMES, *_TIERS)):
             # Whatever is no JSON, litellm reports.
             with contextlib.suppress(ValueError):
                 event = orjson.loads(line.removeprefix("data:"))
                 if isinstance(event, dict):
                     self.fields |= {name: event[name] for name in self._NAMES if event.get(name)}
+                    usage = part(event, "usageMetadata") or part(part(event, "message"), "usage")
+                    if tier := usage.get("serviceTier") or usage.get("service_tier"):
+                        self.fields["service_tier"] = str(tier).lower()
         return line
 
 

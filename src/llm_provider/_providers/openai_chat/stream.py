@@ -12,7 +12,7 @@ from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
-from ..shared.replies import expect_dict, join_steps, number_step, text_of
+from ..shared.replies import expect_dict, join_counts, join_steps, number_step, text_of
 from ..transport.sse import END
 from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, text_and_reasoning
 from .text_chunk import TextChunks
@@ -90,8 +90,7 @@ class Assembler:
                     _replace(self._head, {name: value})
                 else:
                     self._head[name] = value
-        if event.get("usage"):
-            self._usage = event["usage"]
+        self._usage = join_counts(self._usage, event.get("usage"))
         return dicts(event.get("choices"), "choices")
 
     def _sample(self, index: int) -> _Sample:

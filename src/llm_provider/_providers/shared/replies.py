@@ -82,6 +82,13 @@ def call_entry(call: ToolCall) -> JSONObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
+def join_counts(before: Any, after: Any) -> Any:
+    """The usage that a stream has told so far: counts grow, so a later 0, or none, says nothing."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after or before
+    return before | {name: count for name, count in after.items() if count or before.get(name) is None}
+
+
 def join_steps(steps: Iterable[Step]) -> Step:
     """Several steps of one sample as one."""
     filled = [step for step in steps if step]
