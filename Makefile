@@ -43,7 +43,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability features size docs lint types format lock build release-check bench clean
+	fuzz night prices components reliability features size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -127,6 +127,10 @@ lint: setup ## check style and formatting
 types: setup ## check types with mypy and the public API with pyright too
 	@.venv/bin/mypy
 	@.venv/bin/basedpyright --level error
+
+platforms: setup ## check the types as macOS and Windows have them
+	@.venv/bin/mypy --platform darwin --cache-dir .mypy_cache/darwin src
+	@.venv/bin/mypy --platform win32 --cache-dir .mypy_cache/win32 --no-warn-unreachable src
 
 format: setup ## format, and fix what can be fixed
 	@.venv/bin/ruff format

@@ -203,37 +203,22 @@ def _warn_of_the_other_distribution() -> None:
 _warn_of_the_other_distribution()
 
 
-def _wait_for_imports() -> None:
-    from ._runtime.forks import wait_for_imports
+def _import_when_called(module: str, name: str) -> _Any:
+    """A function of another module, which its first call imports."""
 
-    wait_for_imports()
+    def call(*arguments: _Any) -> _Any:
+        return getattr(_import_module(f"{__name__}.{module}"), name)(*arguments)
 
-
-def _read_raw(name: str, provider: str, reply: _Any) -> _Any:
-    from ._providers.shared.rich_content import read
-
-    return read(name, provider, reply)
+    return call
 
 
-def _read_served_by(provider: str, reply: _Any, origin: _Any) -> _Any:
-    from ._providers.shared.served_by import read_served_by
-
-    return read_served_by(provider, reply, origin)
-
-
-def _export(*arguments: _Any) -> _Any:
-    from ._client.evidence import export_results
-
-    return export_results(*arguments)
-
-
-_raw_reader.export = _export
-_raw_reader.read = _read_raw
-_raw_reader.read_served_by = _read_served_by
+_raw_reader.export = _import_when_called("_client.evidence", "export_results")
+_raw_reader.read = _import_when_called("_providers.shared.rich_content", "read")
+_raw_reader.read_served_by = _import_when_called("_providers.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.
-    _os.register_at_fork(before=_wait_for_imports)
+    _os.register_at_fork(before=_import_when_called("_runtime.forks", "wait_for_imports"))
 
 
 def __getattr__(name: str) -> object:

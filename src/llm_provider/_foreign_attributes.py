@@ -3,8 +3,6 @@
 `Hinting` is the base class of values that users read. The tables are searched if an attribute is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Required, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ._errors import RequestError, cite
 from ._json_values import JSONMapping, JSONObject, plain_number
@@ -48,28 +48,21 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
         except RequestError as error:
             message = str(error).replace(", True or False", "").removeprefix("cache")
             message = message.removeprefix(": ").removeprefix(" ")
-            kind = type(error)
-            raise kind(
-                f"LLM_PROVIDER_CACHE {message}"
-                if message[:5] == "must "
-                else f"LLM_PROVIDER_CACHE: {message}"
-            ) from None
+            colon = "" if message.startswith("must ") else ":"
+            raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
     # Imported here because most clients have one level.
-    from ._cache.second_level.settings import second_level_of
+    from ._cache.second_level.settings import SecondLevel
 
-    level = second_level_of(cache)
+    level = cache if isinstance(cache, SecondLevel) else SecondLevel(cast("Any", cache))
     return level.mode, level
 
 
 def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]:
     known = {*get_args(FinishReason), "empty"}
-    if (
-        isinstance(finish_reasons, str)
-        or not isinstance(finish_reasons, Collection)
-        or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons)
-    ):
+    several = isinstance(finish_reasons, Collection) and not isinstance(finish_reasons, str)
+    if not several or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons):
         raise RequestError(
             f"{name} must be some of {', '.join(sorted(known))}, in a list such as "
             f"['stop', 'length'], not {cite(finish_reasons)}"
@@ -153,91 +146,66 @@ def _budget_of_environment() -> Budget | None:
     return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
 
 
-class _Rule(TypedDict, total=False):
-    """How a setting is checked."""
-
-    check: Required[Callable[[str, Any], object]]
-    """Makes the value of the field from the name and the value that the user gave."""
-    default: object
-    """The value of a setting that is not given, or a function that finds it in the environment."""
-    of: str
-    """The name of the setting, where it is not that of the field."""
-    none_counts: bool
-    """Whether None is checked like any other value. Else it means "not given"."""
-
-
 def _keep(_: str, value: object) -> object:
     return value
+
+
+def _rule(
+    check: Callable[[str, Any], object], default: object = None, *, of: str = "", none_counts: bool = False
+) -> Any:
+    """How a setting is checked.
+
+    `check` makes the value of the field from the name and the value that the user gave. `default` is that of
+    a setting that is not given, or a function that finds it in the environment. `of` is the name of the
+    setting, where it is not that of the field. None means "not given", unless it counts as a value.
+    """
+    return field(metadata={"check": check, "default": default, "of": of, "none_counts": none_counts})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The checked settings of a client, the same for all its calls. Files are checked by what opens them."""
 
-    cache_dir: Path | None = field(metadata=_Rule(check=_keep))
-    cache_shared: bool | None = field(metadata=_Rule(check=_keep))
-    cache: str = field(
-        metadata=_Rule(check=lambda _, setting: _read_cache(setting)[0], default=lambda: _read_cache(None)[0])
-    )
+    cache_dir: Path | None = _rule(_keep)
+    cache_shared: bool | None = _rule(_keep)
+    cache: str = _rule(lambda _, setting: _read_cache(setting)[0], lambda: _read_cache(None)[0])
     """The mode of calls without `cache`."""
-    second_level: SecondLevel | None = field(
-        metadata=_Rule(
-            check=lambda _, setting: _read_cache(setting)[1], default=lambda: _read_cache(None)[1], of="cache"
-        )
+    second_level: SecondLevel | None = _rule(
+        lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
     )
     """The store of answers that machines share."""
-    kept: frozenset[str] = field(
-        metadata=_Rule(
-            check=_check_reasons,
-            default=frozenset({"stop", "tool_calls"}),
-            of="cache_finish_reasons",
-        )
-    )
+    kept: frozenset[str] = _rule(_check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons")
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
-    max_concurrent: Concurrency | None = field(
-        metadata=_Rule(check=lambda _, most: concurrency(most), default=concurrency_of_environment)
-    )
-    keys: Mapping[str, Accounts] = field(
-        # Sealed by `parse_settings`, which knows the hosts too.
-        metadata=_Rule(check=_keep, default={})
-    )
-    hosts: Mapping[str, Route] = field(
-        metadata=_Rule(check=_read_hosts, default=lambda: _read_hosts("hosts", ()))
-    )
+    max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
+    # Sealed by `parse_settings`, which knows the hosts too.
+    keys: Mapping[str, Accounts] = _rule(_keep, {})
+    hosts: Mapping[str, Route] = _rule(_read_hosts, lambda: _read_hosts("hosts", ()))
     """The rows of the user's own hosts, by name."""
-    deployments: Mapping[str, str] = field(metadata=_Rule(check=_check_deployments, default=read_deployments))
-    env_file: EnvFile | None = field(metadata=_Rule(check=_check_env_file))
-    prices: Path | None = field(metadata=_Rule(check=_keep))
-    budget: Budget | None = field(metadata=_Rule(check=check, default=_budget_of_environment))
-    timeout: Timeouts = field(
-        metadata=_Rule(
-            check=lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), default=DEFAULT_TIMEOUTS
-        )
-    )
-    max_retries: int = field(metadata=_Rule(check=check, default=DEFAULT_MAX_RETRIES))
-    holds_max_retries: bool = field(metadata=_Rule(check=lambda _, __: True, default=False, of="max_retries"))
+    deployments: Mapping[str, str] = _rule(_check_deployments, read_deployments)
+    env_file: EnvFile | None = _rule(_check_env_file)
+    prices: Path | None = _rule(_keep)
+    budget: Budget | None = _rule(check, _budget_of_environment)
+    timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
+    max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)
+    holds_max_retries: bool = _rule(lambda _, __: True, default=False, of="max_retries")
     """Whether the user has set `max_retries`, which then bounds the requests of a call in an outage too."""
-    outage_patience: float | None = field(metadata=_Rule(check=check))
+    outage_patience: float | None = _rule(check)
     """Seconds; None means 60 for a call and 3,600 for a batch."""
-    max_response_bytes: int = field(
-        metadata=_Rule(check=number(1, 2**40, whole=True), default=MAX_RESPONSE_BYTES)
-    )
-    on_result: Callable[..., object] | None = field(metadata=_Rule(check=_check_callback))
-    rate_control: RateControl = field(metadata=_Rule(check=one_of(RateControl), default="adaptive"))
-    transport: Transport | None = field(metadata=_Rule(check=one_of(Transport)))
+    max_response_bytes: int = _rule(number(1, 2**40, whole=True), MAX_RESPONSE_BYTES)
+    on_result: Callable[..., object] | None = _rule(_check_callback)
+    rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
+    transport: Transport | None = _rule(one_of(Transport))
     """None means the transport of the route."""
-    ledger: Path | None = field(metadata=_Rule(check=_keep))
-    strict_model: bool = field(metadata=_Rule(check=flag, default=False))
-    show_estimate_above: float | None = field(
-        metadata=_Rule(check=_check_dollars, default=1.0, none_counts=True)
-    )
-    telemetry: bool | Telemetry | None = field(
-        metadata=_Rule(check=lambda _, value: check_telemetry(value), default=lambda: check_telemetry(None))
+    ledger: Path | None = _rule(_keep)
+    strict_model: bool = _rule(flag, default=False)
+    show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
+    telemetry: bool | Telemetry | None = _rule(
+        lambda _, value: check_telemetry(value), lambda: check_telemetry(None)
     )
     """None means that OpenTelemetry is used as soon as the program has configured it."""
-    log_content: bool = field(metadata=_Rule(check=flag, default=lambda: switch(CONTENT_VARIABLE) or False))
+    log_content: bool = _rule(flag, lambda: switch(CONTENT_VARIABLE) or False)
     """Whether log lines and spans hold prompts and answers."""
-    show_waits: bool = field(metadata=_Rule(check=flag, default=lambda: switch(WAITS_VARIABLE) is not False))
+    show_waits: bool = _rule(flag, lambda: switch(WAITS_VARIABLE) is not False)
 
     def find_target(self, model: str, base_url: str | None) -> Target:
         """The destination of a call, with the errors of `resolve`."""
@@ -249,7 +217,7 @@ class Settings:
 
 
 _FIELDS = tuple(
-    (setting.name, setting.metadata.get("of", setting.name), setting.metadata) for setting in fields(Settings)
+    (setting.name, setting.metadata["of"] or setting.name, setting.metadata) for setting in fields(Settings)
 )
 
 NAMES = frozenset(name for _, name, _ in _FIELDS)
@@ -261,10 +229,10 @@ def parse_settings(parameters: JSONMapping) -> Settings:
     install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
-        if parameters.get(name) is not None or (name in parameters and rule.get("none_counts")):
+        if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):
             values[attribute] = rule["check"](name, parameters[name])
         else:
-            default = rule.get("default")
+            default = rule["default"]
             values[attribute] = default() if callable(default) else default
     values["keys"] = seal_keys(values["keys"], {**ROUTES, **values["hosts"]})
     return Settings(**values)

@@ -1,8 +1,16 @@
-"""Money, durations and times of day as people read them."""
+"""Money, durations and times of day as people read them, and switches as they write them."""
 
 import math
 import time
 from decimal import Decimal
+
+_SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
+_SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
+
+
+def read_switch(text: str) -> bool | None:
+    """Whether a word such as "yes" or "0" switches something on or off; None for any other text."""
+    return _SWITCHES.get(text.lower())
 
 
 def format_clock_time(moment: float) -> str:

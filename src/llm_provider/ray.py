@@ -8,6 +8,7 @@ worker has a ledger file of its own. docs/clusters.md has examples, and says whe
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
@@ -358,15 +359,11 @@ def _settings_of_worker(settings: JSONMapping) -> JSONObject:
     own = dict(settings)
     ledger = own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
     if ledger:
-        path = Path(ledger)
-        own["ledger"] = path.with_name(f"{path.stem}.{_worker_name()}{path.suffix}")
+        path, ray = Path(ledger), import_optional("ray", install_command("ray"))
+        actor = ray.get_runtime_context().get_actor_id()
+        worker = str(actor or f"{platform.node()}-{os.getpid()}")
+        own["ledger"] = path.with_name(f"{path.stem}.{worker}{path.suffix}")
     return own
-
-
-def _worker_name() -> str:
-    ray = import_optional("ray", install_command("ray"))
-    actor = ray.get_runtime_context().get_actor_id()
-    return str(actor or f"{os.uname().nodename}-{os.getpid()}")
 
 
 def _fill(source: PromptSource, row: JSONObject) -> object:
@@ -382,7 +379,6 @@ def _is_missing(value: object) -> bool:
 
 
 def error_column(error: BaseException) -> JSONObject:
-    """The `error` column of a row."""
     retryable = isinstance(error, LLMError) and error.retryable
     return {"type": type(error).__name__, "message": str(error), "retryable": bool(retryable)}
 

@@ -150,7 +150,7 @@ async def count_tasks() -> int:
 def count_all_tasks() -> int:
     return sum(
         event_loop.submit(count_tasks(), inbox=inbox).result(60)
-        for inbox in (event_loop.current().inbox, tool_loop._own_loop.start())
+        for inbox in (event_loop.current().inbox, tool_loop._own_loop.start().inbox)
     )
 
 
@@ -247,3 +247,33 @@ async def test_a_kernel_is_woken_once_and_never_against_its_will(monkeypatch: py
     loop.remove_reader(woken)
     woken.close()
     waker.close()
+
+
+@pytest.mark.parametrize("way", ["task", "timeout"])
+def test_a_cancelled_task_ends_after_the_future(way: str) -> None:
+    async def main() -> list[str]:
+        future: event_loop.UncancellableFuture[str] = event_loop.UncancellableFuture()
+        seen = []
+
+        async def work() -> None:
+            try:
+                async with asyncio.timeout(0.001 if way == "timeout" else None):
+                    seen.append(await future)
+            except TimeoutError:
+                seen.append("timed out")
+            finally:
+                seen.append(f"ended, done={future.done()}")
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0.05)
+        if way == "task":
+            task.cancel()
+            await asyncio.sleep(0.05)
+        assert not task.done()
+        future.set_result("result")
+        await asyncio.wait([task])
+        assert task.cancelled() == (way == "task")
+        return seen
+
+    ended = ["ended, done=True"]
+    assert asyncio.run(main()) == (["timed out", *ended] if way == "timeout" else ended)

@@ -128,3 +128,25 @@ CROSSINGS = """
 def test_both_processes_keep_their_connections(simulator: Simulator, run_warm_script: RunScript) -> None:
     done = run_warm_script(CROSSINGS)
     assert (done.stdout, done.stderr) == ("whole\n", "")
+
+
+def test_a_child_of_a_coroutine_leaves_its_client(simulator: Simulator, run_script: RunScript) -> None:
+    run_script(
+        """
+        import asyncio, os, sys, warnings
+        from llm_provider import Client
+
+        warnings.simplefilter("ignore", DeprecationWarning)
+
+        async def main():
+            async with Client(cache="off") as client:
+                await client.acall("gpt-6.1-sol", "Hi")
+                pid = os.fork()
+                if not pid:
+                    client.call("gpt-6.1-sol", "Hi")
+                    sys.exit()
+                os._exit(os.waitpid(pid, 0)[1] != 0)
+
+        asyncio.run(main())
+        """
+    )

@@ -86,10 +86,10 @@ class ResponseCache:
         shared: bool | None = None,
     ) -> None:
         self._directory = directory
-        if shared is None and (shared := bool(os.environ.get("LLM_PROVIDER_CACHE_SHARED"))):
-            from .storage.sharing import read_shared_variable
+        if shared is None and os.environ.get("LLM_PROVIDER_CACHE_SHARED"):
+            from .._telemetry.telemetry import switch
 
-            shared = read_shared_variable()
+            shared = switch("LLM_PROVIDER_CACHE_SHARED")
         self._shared = bool(shared)
         self._patience = patience
         self._saved = saved
@@ -205,7 +205,6 @@ class ResponseCache:
         return None if value is None else decode_entry(key, value)
 
     def _read_value(self, key: str) -> bytes | None:
-        """The value of a key in the local store."""
         try:
             return (self._store or self._open()).read(key)
         except Exception as error:  # a broken disk or file may raise anything, and must not fail a call

@@ -45,7 +45,6 @@ Emit: TypeAlias = Callable[[list[Step]], None]
 
 
 def delta_of_choice(choice: Choice, index: int) -> Delta:
-    """All of a sample as one delta."""
     calls = tuple(
         ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
         for position, call in enumerate(choice.tool_calls)
@@ -368,7 +367,8 @@ def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
 
 def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     """What the results of embeddings and of scores have in common, for all parts of a call."""
-    sent, slowest = call.sent.whole(), max(samples, key=count_seconds, default=None)
+    sent = call.sent.whole()
+    slowest = max(samples, key=lambda sample: sample.queue + sample.sending, default=None)
     # Requests are sent at the same time, so the call waited for the slowest of them.
     queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
     total, provider = clock.perf_counter() - call.started, call.target.provider
@@ -388,11 +388,6 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "failures": sent.failures,
         "served_by": LateValue(partial(read_served_by, provider, first.reply, first.origin)),
     }
-
-
-def count_seconds(sample: Sample) -> float:
-    """Seconds that a call waited for a sample."""
-    return sample.queue + sample.sending
 
 
 def price_of(cost: float | None, samples: Sequence[Sample]) -> float | None:

@@ -10,22 +10,14 @@ import contextlib
 import re
 import warnings
 
-from .._errors import (
-    AuthenticationError,
-    LLMError,
-    MissingAPIKeyError,
-    MissingDependencyError,
-    NotFoundError,
-    QuotaExceededError,
-    UnknownModelError,
-)
+from .. import _errors as errors
 
 ENOUGH_FAILURES = 3
 """Failures in a row with the same error, without an answer between them."""
 
 STOPPING = (
-    AuthenticationError, MissingAPIKeyError, MissingDependencyError, NotFoundError, QuotaExceededError,
-    UnknownModelError,
+    errors.AuthenticationError, errors.MissingAPIKeyError, errors.MissingDependencyError,
+    errors.NotFoundError, errors.QuotaExceededError, errors.UnknownModelError,
 )  # fmt: skip
 """Errors that every call of a batch gets, because its calls share the model and the keys."""
 
@@ -39,7 +31,7 @@ _CHANGING = re.compile(r"\S*\d\S*")
 """Words with digits: ids of requests, times and numbers, in which equal errors may differ."""
 
 
-def is_of_batch(error: LLMError) -> bool:
+def is_of_batch(error: errors.LLMError) -> bool:
     """Whether a call was not sent because its batch was stopped."""
     return not error.attempts and isinstance(error, STOPPING)
 
@@ -59,7 +51,7 @@ class EarlyStop:
         self._answered = False
         self._count = 0
         self._kind: tuple[object, ...] = ()
-        self._reason: LLMError | None = None
+        self._reason: errors.LLMError | None = None
         self._refused = self._warned = False
 
     @property
@@ -67,7 +59,7 @@ class EarlyStop:
         """Whether no more calls are sent."""
         return self._reason is not None
 
-    def refuse(self) -> LLMError:
+    def refuse(self) -> errors.LLMError:
         """The error of a call that is not sent. Its class is that of the failures."""
         assert self._reason is not None
         self._refused = True
@@ -86,11 +78,11 @@ class EarlyStop:
     def note_answer(self) -> None:
         self._answered, self._count = True, 0
 
-    def note_failure(self, error: LLMError) -> None:
+    def note_failure(self, error: errors.LLMError) -> None:
         """Note that a call failed for good."""
         if not isinstance(error, STOPPING) or self.stopped:
             return
-        if self._answered and isinstance(error, NotFoundError):
+        if self._answered and isinstance(error, errors.NotFoundError):
             # The model exists, so the prompt is the reason.
             return
         kind = (type(error), error.status, error.code, _CHANGING.sub("", error.message))

@@ -1,11 +1,10 @@
-"""Calls are observed from here alone: this module makes what `_telemetry` takes."""
+"""Makes what `_telemetry` takes of a call, and has calls observed."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from .._errors import FailedAttempt
 from .._money.totals import Posting
-from .._telemetry.observed_call import EndedAttempt, ObservedCall, Payment
+from .._telemetry.observed_call import ObservedCall, Payment
 from .._telemetry.observer import Watch
 from .call import Call
 
@@ -62,19 +61,6 @@ def _end(call: Call[Any], watch: Watch, outcome: Any) -> None:
     # After its deadline, a call counts what its error tells.
     sent = (call.sent.before_telling or call.sent).whole()
     watch.observer.note_end(watch, outcome, sent.attempts, sent.usage, sent.cost)
-
-
-def observe_attempt(
-    call: Call[Any],
-    number: int,
-    waited: float,
-    seconds: float,
-    failure: FailedAttempt | None = None,
-    retry_in: float | None = None,
-) -> None:
-    """Observe the end of a request."""
-    if call.watch is not None:
-        call.watch.note_attempt(EndedAttempt(number, waited, seconds, failure, retry_in))
 
 
 def observe_payment(call: Call[Any], posting: Posting) -> None:

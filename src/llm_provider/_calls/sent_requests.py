@@ -64,7 +64,6 @@ class SentRequests:
         """Whether the last failure was not sent again because of the deadline of this call."""
 
     def begin(self) -> None:
-        """Count a request that is sent now."""
         self.is_told = False
         self.attempts += 1
         self.under_way += 1

@@ -14,18 +14,9 @@ import click
 from .._errors import RequestError
 from .._json_values import JSONObject, json_value
 from .._words import format_usd
+from . import output
 from .call_options import call_options, parameters_of
-from .output import (
-    EXIT_CODES,
-    INCOMPLETE_ANSWER,
-    OK,
-    PROGRAM,
-    at_terminal,
-    json_text,
-    logs_in_one_line,
-    say,
-    when_interrupted,
-)
+from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, Command, complete_model
 
 if TYPE_CHECKING:
@@ -106,8 +97,8 @@ def run_ask(
     question = _message(text, files)
     sent: Prompt = [*messages, question] if files or messages else text
     # A pipe needs no explanation, and a person at a terminal may wonder.
-    notes = ("the request is cancelled; the same command asks again",) if at_terminal() else ()
-    with when_interrupted(*notes), logs_in_one_line():
+    notes = ("the request is cancelled; the same command asks again",) if output.at_terminal() else ()
+    with output.when_interrupted(*notes), output.logs_in_one_line():
         response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
         from .._runtime import randomness
@@ -118,9 +109,9 @@ def run_ask(
     if verbose:
         print(_summary(response), file=sys.stderr)
     if response.finish_reason in INCOMPLETE:
-        say("warning", INCOMPLETE[response.finish_reason])
-        return INCOMPLETE_ANSWER
-    return OK
+        output.say("warning", INCOMPLETE[response.finish_reason])
+        return output.INCOMPLETE_ANSWER
+    return output.OK
 
 
 def _read_prompt(argument: str | None, *, required: bool) -> str:
@@ -175,7 +166,7 @@ def _log(
         LogFile(path).add(ask)
     except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
         reason = full_disk(error, path, "earlier answers are safe") or error
-        say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
+        output.say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
 
 
 def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool, at_once: bool) -> Response:
@@ -192,7 +183,7 @@ def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool
         parsed = {"parsed": response.parsed if whole else None} if with_schema else {}
         print(json.dumps(_as_object(response) | parsed))
     elif with_schema and whole:
-        print(json_text(response.parsed))
+        print(output.json_text(response.parsed))
     else:
         _print_pieces([response.text])
     return response

@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -46,14 +47,14 @@ def run_cache() -> None:
 @run_cache.command("path", epilog=f"  {PROGRAM} cache path\n")
 def _print_path() -> None:
     """Print the directory of the cache."""
-    print(_open().directory)
+    print(ResponseCache().directory)
 
 
 @run_cache.command("stats", epilog=f"  {PROGRAM} cache stats --json | jq .entries\n")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; sizes are bytes")
 def _print_stats(*, as_json: bool) -> None:
     """Print the number of answers and their size."""
-    with closing(_open()) as cache:
+    with closing(ResponseCache()) as cache:
         # The other statistics count the lookups of this process, which makes none.
         path, stats = str(cache.directory), cache.stats()
     if as_json:
@@ -65,7 +66,7 @@ def _print_stats(*, as_json: bool) -> None:
 @run_cache.command("verify", epilog=_VERIFY_EPILOG)
 def _verify() -> int:
     """Compare every stored answer with its checksum."""
-    with closing(_open()) as cache:
+    with closing(ResponseCache()) as cache:
         report = cache.verify()
     print(f"{_count(report.entries)} whole, {len(report.damaged)} damaged")
     for problem in (*report.problems, *report.damaged):
@@ -81,13 +82,13 @@ def _verify() -> int:
 @click.option("--model", metavar="MODEL", help="only the answers of this model")
 @click.option("--tag", metavar="TAG", help="only the answers of this `track` block")
 @click.option("--ledger", metavar="FILE", help="the ledger with the keys of the tag (LLM_PROVIDER_LEDGER)")
-def _export(file: str, results: Path | None, model: str | None, tag: str | None, ledger: str | None) -> None:
+def _export(file: str, results: Path | None, **selection: str | None) -> None:
     """Write answers to one file of JSON lines, for another cache."""
     from .answer_files import read_answers
 
     answers = None if results is None else read_answers(results)
-    given: Selection = {"results": answers, "model": model, "tag": tag, "ledger": ledger}
-    with closing(_open()) as cache:
+    given = cast("Selection", {"results": answers, **selection})
+    with closing(ResponseCache()) as cache:
         print(f"{_count(cache.export(file, **given))} written")
 
 
@@ -95,7 +96,7 @@ def _export(file: str, results: Path | None, model: str | None, tag: str | None,
 @click.argument("file", metavar="FILE")
 def _import(file: str) -> None:
     """Add the answers of an exported file; answers that are already stored stay."""
-    with closing(_open()) as cache:
+    with closing(ResponseCache()) as cache:
         done = cache.load(file)
     print(f"{_count(done.added)} added, {done.kept} here already")
 
@@ -106,15 +107,10 @@ def _import(file: str) -> None:
 @click.option("--dry-run", is_flag=True, help="remove nothing, print the number of answers")
 def _prune(older_than: float | None, model: str | None, *, dry_run: bool) -> None:
     """Remove answers; the package removes none by itself."""
-    with closing(_open()) as cache:
+    with closing(ResponseCache()) as cache:
         count = cache.prune(older_than=older_than, model=model, dry_run=dry_run)
     print(f"{_count(count)} {'to be removed' if dry_run else 'removed'}")
 
 
 def _count(answers: int) -> str:
     return f"{answers} answer{'' if answers == 1 else 's'}"
-
-
-def _open() -> ResponseCache:
-    """The cache that `call` would use."""
-    return ResponseCache()

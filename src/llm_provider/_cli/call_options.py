@@ -74,7 +74,6 @@ _OPTIONS: dict[str, JSONObject] = {
 
 
 def call_options(function: FunctionT) -> FunctionT:
-    """Add the options of a call to a command."""
     for name, settings in reversed(_OPTIONS.items()):
         function = click.option(name, **settings)(function)
     return function

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import click
 
+from .._cache.selection import Selection
 from .._errors import RequestError
 from .._types.evidence import Evidence
 from .output import PROGRAM
@@ -33,27 +35,19 @@ _SCORES = "scores by `index` or `id` (CSV or JSON lines), for Every Eval Ever's 
 @click.option("--scores", metavar="FILE", type=click.Path(path_type=Path), help=_SCORES)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def run_export(
-    out: Path,
-    answers: Path | None,
-    model: str | None,
-    tag: str | None,
-    ledger: str | None,
-    scores: Path | None,
-    *,
-    as_json: bool,
+    out: Path, answers: Path | None, scores: Path | None, *, as_json: bool, **selection: str | None
 ) -> None:
     """Write evidence of answers, which a stranger can check without keys."""
     from .._client.evidence import export_stored
     from .answer_files import read_answers
 
-    if (answers is None) == (model is None and tag is None):
+    if (answers is None) == (selection["model"] is None and selection["tag"] is None):
         raise RequestError("give --results FILE, or select stored answers by --model, --tag, or both")
     lines = None if answers is None else read_answers(answers)
-    evidence = export_stored(out, lines, {"model": model, "tag": tag, "ledger": ledger}, scores)
+    evidence = export_stored(out, lines, cast("Selection", selection), scores)
     print_evidence(evidence, as_json=as_json)
 
 
 def print_evidence(evidence: Evidence, *, as_json: bool) -> None:
-    """Print what a file holds."""
     about = {"sha256": evidence.sha256, "rows": evidence.rows, "manifest": evidence.manifest}
     print(json.dumps(about) if as_json else evidence)

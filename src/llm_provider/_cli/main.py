@@ -9,18 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from .._errors import LLMError, OutputError, RequestError
-from .output import (
-    CLOSED_PIPE,
-    FAILED,
-    INCOMPLETE_ANSWER,
-    INTERRUPTED,
-    WRONG_USAGE,
-    abandon_output,
-    flush_output,
-    say,
-    say_interrupted,
-    show_warning,
-)
+from . import output
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,27 +24,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         # Clients are closed, and warn, after this function has returned.
-        warnings.showwarning = show_warning
+        warnings.showwarning = output.show_warning
     try:
         # Output is flushed here, where an error can still be reported in one line.
-        with warnings.catch_warnings(), flush_output():
-            warnings.showwarning = show_warning
+        with warnings.catch_warnings(), output.flush_output():
+            warnings.showwarning = output.show_warning
             return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
         if argv is None:
             # The process cancels its requests before it ends. A second Ctrl-C ends it at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        say_interrupted(interrupt)
-        return INTERRUPTED
+        output.say_interrupted(interrupt)
+        return output.INTERRUPTED
     except BrokenPipeError:
-        abandon_output()
-        return CLOSED_PIPE
+        output.abandon_output()
+        return output.CLOSED_PIPE
     except (LLMError, OSError) as error:
         if isinstance(error, OSError):
-            abandon_output()
-        say("error", str(error))
-        codes = {OutputError: INCOMPLETE_ANSWER, RequestError: WRONG_USAGE, FileNotFoundError: WRONG_USAGE}
-        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
+            output.abandon_output()
+        output.say("error", str(error))
+        codes = {
+            OutputError: output.INCOMPLETE_ANSWER,
+            RequestError: output.WRONG_USAGE,
+            FileNotFoundError: output.WRONG_USAGE,
+        }
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), output.FAILED)
 
 
 def _run(argv: list[str]) -> int:
@@ -67,7 +60,7 @@ def _run(argv: list[str]) -> int:
     try:
         return run(argv)
     except click.UsageError as error:
-        say("error", explain(error))
-        raise SystemExit(WRONG_USAGE) from None
+        output.say("error", explain(error))
+        raise SystemExit(output.WRONG_USAGE) from None
     except click.exceptions.Exit as ending:
         raise SystemExit(ending.exit_code) from None

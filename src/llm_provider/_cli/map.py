@@ -17,17 +17,9 @@ import click
 from .._errors import RequestError
 from .._json_values import JSONObject
 from .._runtime.files import full_disk
+from . import output as console
 from .call_options import call_options, parameters_of
-from .output import (
-    EXIT_CODES,
-    FAILED,
-    INCOMPLETE_ANSWER,
-    OK,
-    PROGRAM,
-    logs_in_one_line,
-    say,
-    when_interrupted,
-)
+from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, Command, complete_model
 
 if TYPE_CHECKING:
@@ -131,7 +123,7 @@ def run_map(
             raise RequestError("IN and OUT are the same file")
         maker = PromptMaker(template, column)
         parameters_of_answers = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
-        with when_interrupted("nothing was sent; the same command begins again"):
+        with console.when_interrupted("nothing was sent; the same command begins again"):
             file = stack.enter_context(closing(RowFile(source, form)))
             work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
@@ -306,11 +298,11 @@ def _id(row: Row, column: str) -> object:
 
 def _report_invalid(work: _Work) -> None:
     for problem in work.problems:
-        say("skipped", problem)
+        console.say("skipped", problem)
     count = len(work.invalid)
     if count:
         more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
-        say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
+        console.say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
 
 
 def _estimate(work: _Work, parameters: JSONObject) -> int:
@@ -319,7 +311,7 @@ def _estimate(work: _Work, parameters: JSONObject) -> int:
     print(estimate(work.model, work, **parameters))
     if work.answered_before:
         print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
-    return OK
+    return console.OK
 
 
 def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
@@ -366,7 +358,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
     if isinstance(output, OutputFile):
         output.open(overwrite=work.overwrite)
     cost = Cost()
-    with closing(results), logs_in_one_line():
+    with closing(results), console.logs_in_one_line():
         for number, result in results:
             question = work.take(number)
             line = line_of(question.row, question.request, result, work.model, work.id_column)
@@ -393,16 +385,18 @@ def _report_failures(work: _Work, tally: Tally) -> int:
     """Report the rows that failed or are not whole, and return the exit code."""
     if tally.errors:
         failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
-        say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
-        return FAILED
+        console.say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
+        return console.FAILED
     if tally.rows < work.rows:
-        say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
-        return FAILED
+        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
+        return console.FAILED
     if tally.incomplete:
         count = tally.incomplete.total()
-        say("warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})")
-        return INCOMPLETE_ANSWER
-    return OK
+        console.say(
+            "warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})"
+        )
+        return console.INCOMPLETE_ANSWER
+    return console.OK
 
 
 def _join_counts(counts: Counter[str]) -> str:

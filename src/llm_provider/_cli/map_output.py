@@ -6,7 +6,6 @@ run the lines are put into the order of the input, and of a row that failed befo
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -163,7 +162,7 @@ class OutputFile:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = descriptor = files.open_descriptor(self.path, flags, 0o666)
         if self.is_kept:
-            with contextlib.suppress(ImportError):
+            if sys.platform != "win32":
                 import fcntl
 
                 try:

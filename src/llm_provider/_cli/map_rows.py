@@ -128,7 +128,6 @@ Lines: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def _read_text(source: IO[bytes], name: str) -> Lines:
-    """The lines that are not blank."""
     for number, line in enumerate(source, start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

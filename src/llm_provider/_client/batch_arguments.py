@@ -93,8 +93,9 @@ def parse_batch(
     on_error: OnError = "return",
 ) -> BatchOptions:
     """Check the arguments of a function for many inputs; `TypeError` if there is no such parameter."""
-    if function not in _FOR_SEVERAL_MODELS:
-        _refuse_several(function, model)
+    if function not in _FOR_SEVERAL_MODELS and isinstance(model, (list, tuple, set, frozenset)):
+        remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
+        raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
     _check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
@@ -112,7 +113,9 @@ def parse_batch(
         )
     most, progress = _take_common(calls)
     awaited = function.startswith("a")
-    parsed = batch_inputs(inputs, calls.pop("rows", None), _take_metadata(calls), awaited=awaited)
+    # A single mapping stays, as every request has it. Other values travel with the inputs.
+    metadata = None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
+    parsed = batch_inputs(inputs, calls.pop("rows", None), metadata, awaited=awaited)
     if defaults:
         from .._requests.defaults import fill
 
@@ -144,18 +147,6 @@ def _take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
     if calls.get("budget") is not None:
         calls["budget"] = check("budget", calls["budget"])
     return most, progress
-
-
-def _take_metadata(calls: JSONObject) -> object:
-    """Remove the values that travel with the inputs. A single mapping stays, as every request has it."""
-    return None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
-
-
-def _refuse_several(function: str, model: object) -> None:
-    """Raise a `RequestError` if there are several models."""
-    if isinstance(model, (list, tuple, set, frozenset)):
-        remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
-        raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
 
 
 def check_models(models: Sequence[str]) -> None:

@@ -86,10 +86,8 @@ class BatchMethods(Hinting):
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 from .._batches.work import iterate_jobs
 
-                jobs, observers = self._jobs(options)
-                return iterate_jobs(jobs, observers)
-            batches, observers = self._live_batches(options)
-            return iterate(batches, observers)
+                return iterate_jobs(*self._jobs(options))
+            return iterate(*self._live_batches(options))
 
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters
@@ -247,10 +245,10 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = parse_scores(model, contexts, continuations, parameters, on_error)
-        with self._gather(options) as results:
-            results.update(self._iterate(options))
-        return cast("Results[Scores | LLMError]", self._put_in_order(model, results, on_error))
+        results: Results[Scores | LLMError] = self._call_inputs(
+            parse_scores(model, contexts, continuations, parameters, on_error)
+        )
+        return results
 
     @with_parameters
     def submit_many(

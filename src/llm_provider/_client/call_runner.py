@@ -201,12 +201,11 @@ class CallRunner:
             return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
         def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
-            return event_loop.BackgroundTask(self.engine.stream(call, put), put, self.engine.cancel)
+            return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
         return make
 
     def tell_of(self, result: object) -> None:
-        """Tell the user's `on_result` of a result, if there is one."""
         if self.tell is not None:
             self.tell(result)
 
@@ -276,13 +275,8 @@ def uses_batch_api(
     deadline = parameters.get("deadline")
     if deadline is not None:
         deadline = check("deadline", deadline)
-    if (
-        not has_batches
-        or not cached
-        or parameters.get("max_tool_rounds")
-        or parameters.get("fallback")
-        or (deadline is not None and deadline < DAY)
-    ):
+    alone = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    if not has_batches or not cached or alone or (deadline is not None and deadline < DAY):
         return False
     standard, batch = (
         prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")

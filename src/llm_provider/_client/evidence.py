@@ -1,7 +1,5 @@
 """Writes evidence with the cache and the prices of a client."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -65,7 +65,12 @@ class Lifetime:
             self._engine.closed = True
             import asyncio
 
-            await asyncio.to_thread(self._close_engine)
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:  # in a child that was forked within a coroutine, no loop runs
+                self._close_engine()
+            else:
+                await asyncio.to_thread(self._close_engine)
             # Files of sqlite are closed by the thread that opened them. It takes milliseconds.
             self._close_files()
 
@@ -125,7 +130,6 @@ def ledger_of(path: Path | None) -> LedgerFile | None:
 def cache_of(
     level: SecondLevel | None, directory: Path | None, saved: Callable[[], float], *, shared: bool | None
 ) -> ResponseCache:
-    """The cache, with its second level if there is one."""
     if shared is not None:
         flag("cache_shared", shared)
     directory = None if directory is None else check_path("cache_dir", directory)

@@ -3,8 +3,6 @@
 A process makes one client of all pickles of a client, whose tasks share its connections, limits and usage.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Runs a recheck from its arguments to its report: `_recheck` says what is asked, and compares."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

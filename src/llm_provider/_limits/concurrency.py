@@ -41,10 +41,10 @@ def default_concurrency() -> Concurrency:
 
 def _open_files() -> float:
     """How many files this process may open."""
-    try:
-        import resource
-    except ImportError:  # Windows, where sockets are not files
+    if sys.platform == "win32":  # where sockets are not files
         return math.inf
+    import resource
+
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return math.inf if most == resource.RLIM_INFINITY else most
 

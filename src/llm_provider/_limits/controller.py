@@ -226,7 +226,6 @@ class AdaptiveController(Stored):
         self._window.record_end(ticket, self._number, now - ticket.at)
 
     def record_cancellation(self, ticket: Ticket) -> None:
-        """Record that a request was cancelled in flight."""
         self.in_flight -= 1
         self._window.record_end(ticket, self._number, None)
 

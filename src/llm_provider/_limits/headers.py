@@ -85,10 +85,7 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
 
 
 def _first(headers: Mapping[str, str], families: Iterable[_Names]) -> Allowance | None:
-    for names in families:
-        if names.limit in headers and (allowance := _allowance(headers, names)) is not None:
-            return allowance
-    return None
+    return next(filter(None, (_allowance(headers, names) for names in families)), None)
 
 
 def _allowance(headers: Mapping[str, str], names: _Names) -> Allowance | None:
@@ -129,8 +126,6 @@ class Level(Stored):
 
     `used` is what the limit has counted for all requests sent, and `amount` that of the next one.
     """
-
-    __slots__ = ("_at", "_most", "_rate", "_remaining", "_used")
 
     FIELDS: ClassVar = {
         "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive,

@@ -80,11 +80,6 @@ def note_outage(error: LLMError, down_since: float, most: float) -> None:
 class Outage:
     """Whether one scope is down."""
 
-    __slots__ = (
-        "_callers", "_credit", "_failed", "_first", "_goal", "_interval", "_last", "_not_about_callers",
-        "_probe", "_try_at", "cause", "down_since", "longest_interval", "ramp", "watches",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.watches: bool = False
         """Whether the state is another one than up. Otherwise the other methods need not be called."""
@@ -106,12 +101,8 @@ class Outage:
         self._not_about_callers = False
         self._credit, self._goal = math.inf, 0
         self._probe: Ticket | None = None
-        self._interval, self._try_at = _FIRST_INTERVAL, math.inf
-
-    @property
-    def next_try(self) -> float:
-        """When the next probe may be sent, while the scope is down."""
-        return self._try_at
+        self._interval, self.next_try = _FIRST_INTERVAL, math.inf
+        """Seconds until the next probe, and when it may be sent, while the scope is down."""
 
     @property
     def one_caller(self) -> bool:
@@ -121,7 +112,7 @@ class Outage:
     def ready_at(self, now: float) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
         if self.down_since is not None:
-            return max(now, self._try_at)
+            return max(now, self.next_try)
         return now if self._credit >= 1 else math.inf
 
     def record_request(self, now: float, ticket: Ticket) -> None:
@@ -131,7 +122,7 @@ class Outage:
         else:
             self._probe = ticket
             # The answer to a probe that hangs is not awaited for longer than this.
-            self._try_at = now + _LONGEST_INTERVAL
+            self.next_try = now + _LONGEST_INTERVAL
 
     def record_failure(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
         """Record a failure that may be part of an outage; see `is_outage`. `caller` identifies the call."""
@@ -170,7 +161,7 @@ class Outage:
 
     def _wait(self, now: float, error: LLMError) -> None:
         retry_after = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
-        self._try_at = now + max(self._interval, retry_after)
+        self.next_try = now + max(self._interval, retry_after)
 
     def works(self, ticket: Ticket) -> None:
         """Record an answer, which shows nothing if its request is older than the first failure."""
@@ -194,4 +185,4 @@ class Outage:
         """Record a request without an outcome: it was cancelled, or not sent."""
         self._credit += 1
         if ticket is self._probe:
-            self._probe, self._try_at = None, now
+            self._probe, self.next_try = None, now

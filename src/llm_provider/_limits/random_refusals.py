@@ -74,11 +74,6 @@ def _numbers(value: object) -> bool:
 class RandomRefusals(Stored):
     """The record of one kind of refusals. `proof` is the additional proof that a limit requires."""
 
-    __slots__ = (
-        "_carried", "_doubt", "_failed", "_passed", "_proof", "_recent", "_refused", "_sent", "_since",
-        "_trial_refused", "_trial_until", "_tried", "highest", "trial",
-    )  # fmt: skip
-
     FIELDS: ClassVar = {
         "_proof": positive, "_recent": _numbers, "_since": count, "_sent": number, "_refused": number,
         "_carried": number, "_doubt": count, "_failed": count, "_passed": count, "highest": number,

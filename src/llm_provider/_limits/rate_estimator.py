@@ -124,7 +124,6 @@ class Mark(Stored):
     refused_tokens: float = 0.0
 
     def count(self, ticket: Ticket) -> None:
-        """Count a request that was not accepted."""
         if ticket.number > self.number:
             self.refused += 1
             self.refused_tokens += ticket.tokens
@@ -206,7 +205,6 @@ class RateEstimator(Stored):
         return self._at
 
     def give_back(self, charge: float) -> None:
-        """Return the credit of a request that was not sent."""
         self._credit += charge
 
     def resume(self, at: float, charge: float) -> None:

@@ -8,14 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    APITimeoutError,
-    LLMError,
-    OverloadedError,
-    RateLimitError,
-)
+from .. import _errors as errors
 from .._runtime import clock
 from .timeouts import Deadline
 
@@ -84,8 +77,6 @@ class RetryBudget:
     a tenth more requests than calls, however many retries each call may use.
     """
 
-    __slots__ = ("_at", "_tenths")
-
     def __init__(self) -> None:
         self._tenths: float = _FIRST_RETRIES * _ANSWERS_PER_RETRY
         """Tenths of retries; below 0 while earlier retries wait for theirs."""
@@ -108,7 +99,7 @@ class RetryBudget:
 
 
 def judge(
-    error: LLMError,
+    error: errors.LLMError,
     *,
     attempts: int,
     max_retries: int,
@@ -131,7 +122,7 @@ def judge(
     A malformed answer is retried only once, because it may have been billed. The wait is the provider's
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
     """
-    allowed = min(max_retries, 1) if isinstance(error, APIResponseValidationError) else max_retries
+    allowed = min(max_retries, 1) if isinstance(error, errors.APIResponseValidationError) else max_retries
     if attempts > allowed or seen_by_user:
         return FINAL
     if elsewhere:
@@ -156,20 +147,18 @@ def judge(
     return Verdict(retry=True, delay=delay)
 
 
-def is_congestion(error: LLMError) -> bool:
+def is_congestion(error: errors.LLMError) -> bool:
     """Whether a failure means that too many requests were sent.
 
     A refusal with too long a wait says nothing about a rate, and later calls get the same one at once.
     """
-    return (
-        isinstance(error, (RateLimitError, OverloadedError))
-        and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
-    )
+    is_refusal = isinstance(error, (errors.RateLimitError, errors.OverloadedError))
+    return is_refusal and (error.retry_after or 0.0) <= LONGEST_RETRY_AFTER
 
 
-def is_free(error: LLMError) -> bool:
+def is_free(error: errors.LLMError) -> bool:
     """Whether no server has received the request."""
-    return isinstance(error, (APIConnectionError, APITimeoutError)) and not error.maybe_billed
+    return isinstance(error, (errors.APIConnectionError, errors.APITimeoutError)) and not error.maybe_billed
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = None) -> float | None:

@@ -342,12 +342,10 @@ class Scope:
         )
 
     def record_cancellation(self, ticket: Ticket) -> None:
-        """End a request that was cancelled in flight."""
         self.controller.record_cancellation(ticket)
         self._end_uncounted(ticket)
 
     def record_withdrawal(self, ticket: Ticket) -> None:
-        """Give back the slot of a request that was not sent."""
         self.controller.record_withdrawal(ticket)
         self._end_uncounted(ticket)
 

@@ -45,12 +45,6 @@ class ServerWindow:
     4
     """
 
-    __slots__ = (
-        "_answered", "_before", "_begin", "_cap", "_ended", "_first", "_in_flight", "_is_full", "_length",
-        "_lowest", "_quiet", "_refused", "_sent_before", "_served", "_size", "_slow", "_summed", "_times",
-        "_unrefused", "latency",
-    )  # fmt: skip
-
     def __init__(self, sent: int = 0) -> None:
         self.latency = 0.0
         """Mean of the last answers, a newer one counting more; 0 before the first."""

@@ -16,8 +16,6 @@ for others once a second.
 | a program is run again within ten minutes | its first refusal gives it the learnt state |
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -25,6 +23,7 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -129,7 +128,7 @@ class SharedStateFile:
             with connection:  # commits, or rolls back
                 connection.execute("BEGIN IMMEDIATE")
                 return work(connection)
-        except (OSError, ImportError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error) as error:
             self._give_up(error)
             return None
 
@@ -146,7 +145,6 @@ class SharedStateFile:
             )
 
     def has_ended(self, owner: str) -> bool:
-        """Whether the process of an owner has ended."""
         if owner == self.owner:
             return False
         lease = self._leases.take(owner)
@@ -195,29 +193,15 @@ class SharedController:
         self._headrooms: dict[int, Headroom] = {}
         self._looked = -math.inf
 
-    @property
-    def in_flight(self) -> int:
-        return self._controller.in_flight
+    in_flight = property(attrgetter("_controller.in_flight"))
+    refusals = property(attrgetter("_controller.refusals"))
+    rate = property(attrgetter("_controller.rate"))
+    window = property(attrgetter("_controller.window"))
+    open = property(attrgetter("_controller.open"))
 
     @property
     def gate(self) -> float:
         return max(self._controller.gate, self._not_before)
-
-    @property
-    def refusals(self) -> int:
-        return self._controller.refusals
-
-    @property
-    def rate(self) -> float:
-        return self._controller.rate
-
-    @property
-    def window(self) -> float:
-        return self._controller.window
-
-    @property
-    def open(self) -> bool:
-        return self._controller.open
 
     def is_limited(self, now: float) -> bool:
         return self._controller.is_limited(now)

@@ -46,7 +46,6 @@ class Stored:
     PARTS: ClassVar[Mapping[str, type[Stored]]] = {}
 
     def to_state(self) -> dict[str, object]:
-        """The state of the object and of its parts."""
         parts = {name: getattr(self, name).to_state() for name in self.PARTS}
         return {name: getattr(self, name) for name in self.FIELDS} | parts
 

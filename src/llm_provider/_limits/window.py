@@ -93,7 +93,6 @@ class ConcurrencyWindow(Stored):
         return max(now, self._probe_at)
 
     def record_request(self, now: float) -> None:
-        """Record a request above the cap."""
         self._probe_at = now + _CAP_PROBE
 
     def record_success(self, now: float, ticket: Ticket) -> None:
@@ -193,7 +192,6 @@ class ConcurrencyWindow(Stored):
         return True
 
     def record_overload(self, in_flight: int) -> None:
-        """Record that the server is overloaded."""
         self._brake = max(1.0, _OVERLOADED_CUT * min(self.size, in_flight))
         self._resize()
 

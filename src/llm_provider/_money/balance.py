@@ -1,7 +1,7 @@
 """The balance of a budget: the money that is spent and the money that is reserved.
 
-`BalanceStore` keeps a balance. `MemoryBalance` is the store of one process, `balance_file` the store that
-several processes share. A store decides nothing: `budget` does.
+`MemoryBalance` is the store of one process, `balance_file` the store that several processes share. A store
+decides nothing: `budget` does.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from .._errors import RequestError
 from .._runtime.exact_decimal import exact
@@ -47,59 +46,16 @@ class BusyError(Exception):
     """Another process is writing the balance at this moment."""
 
 
-class BalanceTransaction(Protocol):
-    """Changes to a balance. All of them take effect when the transaction ends, or none."""
-
-    @property
-    def balance(self) -> Balance: ...
-
-    def claim(self, amount: Decimal) -> int:
-        """Reserve an amount; returns the number of the claim."""
-
-    def is_next(self) -> bool:
-        """Whether no other process has waited longer than this one."""
-
-    def set_waiting(self, waiting: bool) -> None:
-        """Enter, stay in or leave the queue of processes that wait for money."""
-
-
-class BalanceStore(Protocol):
-    """Where a balance is kept."""
-
-    shared: bool
-    """Whether other processes write too, so that a waiting process has to poll."""
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether changes are still to be written."""
-
-    def open(self) -> AbstractContextManager[BalanceTransaction]:
-        """Begin a transaction; raises `BusyError`."""
-
-    def park(self, claim: int, is_parked: bool) -> None:
-        """Note, with the next transaction, whether nobody waits for the request of a claim."""
-
-    def name(self, claim: int, batch: str) -> None:
-        """Note, with the next transaction, the batch of a claim, which outlives its process in a file."""
-
-    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount.
-
-        What is reserved for `batch` by another process is given back then.
-        """
-
-    def read(self) -> Balance:
-        """The balance; from any thread."""
-
-    def close(self) -> None:
-        """Write what is still unwritten, and close the files."""
-
-
 class MemoryBalance:
-    """The balance of one process."""
+    """The store of one process, and its own transaction. Those of a file have the same methods.
+
+    All changes of a transaction take effect when it ends, or none.
+    """
 
     shared = False
+    """Whether other processes write too, so that a waiting process has to poll."""
     is_behind = False
+    """Whether changes are still to be written."""
 
     def __init__(self) -> None:
         self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
@@ -110,6 +66,7 @@ class MemoryBalance:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[MemoryBalance]:
+        """Begin a transaction; that of a file raises `BusyError`."""
         if os.getpid() != self._process:
             raise RequestError(
                 "this budget was made by the parent of this forked process, and both would spend all of it: "
@@ -118,33 +75,41 @@ class MemoryBalance:
         yield self
 
     def claim(self, amount: Decimal) -> int:
+        """Reserve an amount; returns the number of the claim."""
         self._last += 1
         self._claims[self._last] = amount
         self.balance = self.balance.reserve(amount)
         return self._last
 
     def is_next(self) -> bool:
+        """Whether no other process has waited longer than this one."""
         return True
 
     def set_waiting(self, waiting: bool) -> None:
-        """Do nothing: no other process waits for this balance."""
+        """Enter, stay in or leave the queue of processes that wait for money, if there are others."""
 
     def park(self, claim: int, is_parked: bool) -> None:
+        """Note, with the next transaction, whether nobody waits for the request of a claim."""
         if is_parked != (claim in self._parked):
             self._parked ^= {claim}
             amount = self._claims[claim]
             self.balance = self.balance.park(amount if is_parked else -amount)
 
     def name(self, claim: int, batch: str) -> None:
-        """Do nothing: it ends with the process."""
+        """Note, with the next transaction, the batch of a claim, which outlives its process in a file."""
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
+        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount.
+
+        What is reserved for `batch` by another process is given back then.
+        """
         is_parked = claim in self._parked
         self._parked.discard(claim)
         self.balance = self.balance.settle(self._claims.pop(claim), cost, is_parked=is_parked)
 
     def read(self) -> Balance:
+        """The balance; from any thread."""
         return self.balance
 
     def close(self) -> None:
-        """Do nothing: there is no file."""
+        """Write what is still unwritten, and close the files, if there are any."""

@@ -67,7 +67,7 @@ behind it. Times are of the machine's monotonic clock, which all processes share
 
 
 class FileTransaction:
-    """A `BalanceTransaction` on a file; `write` saves the balance."""
+    """A transaction on a file; `write` saves the balance."""
 
     def __init__(self, connection: sqlite3.Connection, store: BalanceFile) -> None:
         self._connection = connection
@@ -112,14 +112,12 @@ class FileTransaction:
 
     def is_next(self) -> bool:
         now = clock.monotonic()
-        return (
-            self._connection.execute(
-                "SELECT 1 FROM line WHERE holder <> :own AND looked BETWEEN :from AND :to"
-                " AND number < coalesce((SELECT number FROM line WHERE holder = :own), 1e300) LIMIT 1",
-                {"own": self._store.holder, "from": now - _STALE_SECONDS, "to": now + _STALE_SECONDS},
-            ).fetchone()
-            is None
+        before = self._connection.execute(
+            "SELECT 1 FROM line WHERE holder <> :own AND looked BETWEEN :from AND :to"
+            " AND number < coalesce((SELECT number FROM line WHERE holder = :own), 1e300) LIMIT 1",
+            {"own": self._store.holder, "from": now - _STALE_SECONDS, "to": now + _STALE_SECONDS},
         )
+        return before.fetchone() is None
 
     def set_waiting(self, waiting: bool) -> None:
         if waiting:
@@ -164,7 +162,7 @@ class FileTransaction:
 
 
 class BalanceFile:
-    """A `BalanceStore` in a file; one for each `Budget`. `RequestError` says why a file cannot be used.
+    """The store in a file; one for each `Budget`. `RequestError` says why a file cannot be used.
 
     SQLite's own files while it is open, and a directory of leases, lie beside it. The path is absolute.
     """
@@ -251,18 +249,8 @@ class BalanceFile:
     @contextlib.contextmanager
     def open_with_patience(self, seconds: float = _OPENING_PATIENCE) -> Iterator[FileTransaction]:
         """`open`, from a thread that may wait some seconds for other processes."""
-        deadline = clock.monotonic() + seconds
-        while True:
-            with contextlib.ExitStack() as stack:
-                try:
-                    transaction = stack.enter_context(self.open())
-                except BusyError:
-                    if clock.monotonic() > deadline:
-                        raise
-                else:
-                    yield transaction
-                    return
-            clock.sleep(0.002)
+        with contextlib.ExitStack() as stack:
+            yield self._try_for(seconds, lambda: stack.enter_context(self.open()))
 
     @property
     def is_behind(self) -> bool:
@@ -336,7 +324,7 @@ class BalanceFile:
                 raise BusyError from None
             remedy = file_remedy(Path(self._path))
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}{remedy}") from None
-        except (OSError, ImportError, InvalidOperation, TypeError) as error:
+        except (OSError, InvalidOperation, TypeError) as error:
             raise RequestError(f"the budget's file {self._path} cannot be used: {error}") from None
 
     def before_fork(self) -> None:
@@ -345,7 +333,6 @@ class BalanceFile:
         self.disconnect()
 
     def after_fork(self) -> None:
-        """Go on in the parent."""
         self._lock.release()
 
     def start_anew(self) -> None:

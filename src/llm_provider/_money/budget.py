@@ -38,6 +38,7 @@ from collections import deque
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._errors import BudgetExceededError, LLMError, RequestError
 from .._json_values import plain_number
@@ -46,7 +47,10 @@ from .._runtime.exact_decimal import exact, total
 from .._runtime.files import check_path
 from .._runtime.forks import reset_in_child
 from .._words import format_usd
-from .balance import Balance, BalanceStore, BalanceTransaction, BusyError, MemoryBalance
+from .balance import Balance, BusyError, MemoryBalance
+
+if TYPE_CHECKING:
+    from .balance_file import BalanceFile, FileTransaction
 
 _PAUSES = (0.002, 0.5)
 """Shortest and longest pause, in seconds, between two polls of a file that other processes write."""
@@ -92,14 +96,11 @@ class Reservation:
             self._budget.park(self._claim, is_parked)
 
 
-class _QueuedReservation:
+class _QueuedReservation(NamedTuple):
     """A call that waits for its reservation."""
 
-    __slots__ = ("amount", "future")
-
-    def __init__(self, amount: Decimal) -> None:
-        self.amount = amount
-        self.future: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
+    amount: Decimal
+    future: asyncio.Future[Reservation]
 
 
 class Budget:
@@ -145,7 +146,7 @@ class Budget:
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self._store: BalanceStore = MemoryBalance()
+        self._store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
             from .balance_file import BalanceFile
 
@@ -220,7 +221,7 @@ class Budget:
             BudgetExceededError: the amount is more than limit - spent.
             RequestError: the budget's file cannot be used.
         """
-        queued = _QueuedReservation(amount)
+        queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
         self._serve_queue()
         try:
@@ -329,7 +330,9 @@ class Budget:
                 # A full disk may have room again, and other processes wait for what has ended here.
                 self._serve_queue_in(_PAUSES[1])
 
-    def _try_to_claim(self, transaction: BalanceTransaction, amount: Decimal) -> int | LLMError | None:
+    def _try_to_claim(
+        self, transaction: MemoryBalance | FileTransaction, amount: Decimal
+    ) -> int | LLMError | None:
         """The number of a new claim; the error if the amount can never fit; None if it has to wait."""
         balance = transaction.balance
         if not self._can_fit(balance, amount):

@@ -7,8 +7,6 @@ stands for the regions whose prices are the same. docs/prices.md has the rules.
 Only names of clouds load this module, because its patterns take a millisecond to compile.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -45,9 +43,8 @@ def name_in_region(provider: str, model: str, region: str | None = None) -> str:
     for prefix in _GLOBAL:
         model = model.removeprefix(prefix)
     profiled = provider.startswith("bedrock") and (_PROFILE.match(model) or model.startswith("arn:"))
-    return (
-        model if region in (None, "", "global") or profiled or _REGION.match(model) else f"{region}/{model}"
-    )
+    is_whole = region in (None, "", "global") or profiled or _REGION.match(model)
+    return model if is_whole else f"{region}/{model}"
 
 
 def drop_region(provider: str, model: str) -> str:

@@ -4,8 +4,6 @@ Each line is one `write`, made before its call returns, so a killed process lose
 Only a failure of the machine or a full disk can leave a piece of a line, which reading leaves out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

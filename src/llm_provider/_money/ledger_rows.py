@@ -1,7 +1,5 @@
 """`LedgerRow`: one row of a ledger."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 

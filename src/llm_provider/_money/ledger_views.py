@@ -116,7 +116,6 @@ _CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
-    """Draw the figure of `Ledger.plot`."""
     figures, dates = (
         import_optional(f"matplotlib.{name}", install_command("plot")) for name in ("figure", "dates")
     )

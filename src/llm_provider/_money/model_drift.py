@@ -20,8 +20,6 @@ false alarm has a probability of at most 2^-40 at each answer: one kind of machi
 of the first 20 answers and then 20 in a row, which has the probability (1-q)^20 * q^20.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
@@ -102,8 +100,6 @@ def _drop_date(name: str) -> str:
 
 class Fingerprints:
     """The fingerprints that one host gives to the answers of one model."""
-
-    __slots__ = ("_known", "_new", "_row", "_seen")
 
     def __init__(self) -> None:
         self._known: set[str] = set()

@@ -95,8 +95,6 @@ class PriceFile:
     `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
     """
 
-    __slots__ = ("_defaults", "_lines", "_name", "_order")
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._name = os.path.basename(path)
         # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
@@ -202,7 +200,6 @@ def _cells(line: str) -> Sequence[str]:
 
 
 def _text(value: object) -> str:
-    """A value as the text of a cell."""
     from decimal import Decimal
 
     if value is None:

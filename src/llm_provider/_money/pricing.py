@@ -124,8 +124,6 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
 class PriceTable:
     """Prices by provider, model, service level, prompt size and date. Safe to share between threads."""
 
-    __slots__ = ("_file", "_hosts", "_in_effect", "_models")
-
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.
@@ -286,17 +284,7 @@ class PriceTable:
         """All rows of a model, of every service level and date. Names are found as by `find`."""
         return [row for rows in self._find_variants(provider, model).values() for row in rows]
 
-    def cost(
-        self,
-        provider: str,
-        model: str,
-        usage: Usage,
-        *,
-        variant: str = "standard",
-        at: date | None = None,
-        prompt: int | None = None,
-        requests: int = 1,
-    ) -> Decimal | None:
+    def cost(self, provider: str, model: str, usage: Usage, **details: Any) -> Decimal | None:
         """The exact USD of a call; None where the cost is not known, never 0 in its place.
 
         The counts of a usage are inclusive, and each token is billed in one class only: input that was
@@ -308,11 +296,9 @@ class PriceTable:
         (`tiers`); `prompt` is then the tokens of one prompt, and `requests` their number.
 
         The cost is not known for a model, variant or day without a row, and where something was used that has
-        no price, or where the counts contradict each other. `explain_cost` says which.
+        no price, or where the counts contradict each other. `explain_cost(..., **details)` says which.
         """
-        cost = self.explain_cost(
-            provider, model, usage, variant=variant, at=at, prompt=prompt, requests=requests
-        )
+        cost = self.explain_cost(provider, model, usage, **details)
         return None if isinstance(cost, str) else cost
 
     def explain_cost(

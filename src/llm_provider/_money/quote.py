@@ -4,6 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 from .._errors import RequestError, cite
+from .._limits.state import count as is_count
 from .._types.usage import Usage
 from .price_rows import VARIANTS
 from .pricing import NO_PRICE, PriceTable, warn_of_unknown_cost
@@ -22,7 +23,7 @@ def quote(
             f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
             "Usage(input_tokens=1000)"
         )
-    wrong = [name for name in Usage.__slots__ if not _is_count(getattr(usage, name))]
+    wrong = [name for name in Usage.__slots__ if not is_count(getattr(usage, name))]
     if wrong:
         value = cite(getattr(usage, wrong[0]))
         raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {value}")
@@ -39,7 +40,3 @@ def quote(
     if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
         warn_of_unknown_cost(cost)
     return None
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

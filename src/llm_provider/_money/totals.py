@@ -79,9 +79,11 @@ class HitGroup:
     """Provider and model under which `prices.csv` lists them."""
     variant: str
 
-    def price(self, usage: Usage | None) -> Decimal | None:
-        """USD that one answer would have cost at today's prices; None where its price or usage is unknown."""
-        return None if usage is None else _price(self, usage)
+    def price(self, usage: Usage | None, prompt: int | None = None, requests: int = 1) -> Decimal | None:
+        """USD that answers would have cost at today's prices; None where their price or usage is unknown."""
+        if usage is None:
+            return None
+        return self.prices().cost(*self.priced, usage, variant=self.variant, prompt=prompt, requests=requests)
 
 
 @dataclass(slots=True)
@@ -130,8 +132,6 @@ class RowSums:
 class Timeline:
     """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
-    __slots__ = ("_buckets", "_most", "width")
-
     def __init__(self, most: int = _MOST_BUCKETS) -> None:
         self._most = most
         self._buckets: dict[int, dict[str, Decimal]] = {}
@@ -167,14 +167,11 @@ class Totals:
     Postings are queued and added up together. Those of a forked child begin at zero.
     """
 
-    __slots__ = ("__weakref__", "_adding", "_hits", "_pending", "_rows", "_timeline")
-
     def __init__(self) -> None:
         self.clear()
         _all_totals.add(self)
 
     def clear(self) -> None:
-        """Begin at zero."""
         # Reentrant: a signal handler may read totals to which its own thread is just adding.
         self._adding = threading.RLock()
         self._pending: deque[Posting] = deque()
@@ -247,18 +244,14 @@ def _price_hits(group: HitGroup, usages: list[Usage]) -> Decimal:
     prices: list[Decimal | None] = []
     for several in by_tier.values():
         summed = _usage(map(sum, zip(*several, strict=True)))
-        together = _price(group, summed, prompt=several[0][_INPUT], requests=len(several))
+        together = group.price(summed, several[0][_INPUT], len(several))
         # If one of them has no price, the others still count.
-        prices += [together] if together is not None else [_price(group, _usage(each)) for each in several]
+        prices += [together] if together is not None else [group.price(_usage(each)) for each in several]
     return total(usd for usd in prices if usd is not None)
 
 
 def _usage(counts: Iterable[int]) -> Usage:
     return Usage(**dict(zip(COUNTS, counts, strict=True)))
-
-
-def _price(group: HitGroup, usage: Usage, *, prompt: int | None = None, requests: int = 1) -> Decimal | None:
-    return group.prices().cost(*group.priced, usage, variant=group.variant, prompt=prompt, requests=requests)
 
 
 _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()

@@ -5,8 +5,6 @@ thread has an empty context: its calls count in the tracks that the main thread 
 Tracks that another thread opens are its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import threading

@@ -18,10 +18,12 @@ import functools
 import selectors
 import signal
 import socket
+import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent import futures
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
@@ -49,8 +51,6 @@ class Inbox:
 
     Waking a loop takes a system call and a change of threads, which take longer than most functions.
     """
-
-    __slots__ = ("_posted", "_woken", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -105,7 +105,7 @@ class Inbox:
 class BackgroundLoop:
     """An event loop running in a thread of its own."""
 
-    def __init__(self, name: str = "llm_provider-loop") -> None:
+    def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
         self.inbox = _inboxes[self.loop] = Inbox(self.loop)
         self._stopped, self._of_parents = False, _of_parents
@@ -137,23 +137,46 @@ async def _cancel_others() -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-_lock = threading.Lock()
-_current: BackgroundLoop | None = None
+class LateLoop:
+    """A background loop that is started when it is first needed. A forked child starts one of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.started: BackgroundLoop | None = None
+        self._name, self._lock = name, threading.Lock()
+        run_around_forks(after_in_child=self._forget_parent)
+
+    def start(self) -> BackgroundLoop:
+        with self._lock:
+            if self.started is None:
+                self.started = BackgroundLoop(self._name)
+            return self.started
+
+    def runs_here(self) -> bool:
+        """Whether this is its thread, where a wait for it would last for ever."""
+        return self.started is not None and threading.get_ident() == self.started.thread.ident
+
+    def stop(self) -> None:
+        background, self.started = self.started, None
+        if background is not None:
+            background.stop()
+
+    def _forget_parent(self) -> None:
+        leave_to_parent(self.started)
+        self.started, self._lock = None, threading.Lock()
+
+
+_of_requests = LateLoop("llm_provider-loop")
 _closers: list[Callable[[], None]] = []
 
 
 def current() -> BackgroundLoop:
     """The loop of the process. It is started if there is none; `RuntimeError` at the end of the process."""
-    global _current
-    with _lock:
-        if _current is None:
-            if not threading.main_thread().is_alive():
-                raise RuntimeError(
-                    "this process makes its first call after its main thread has ended, when Python starts "
-                    "no more work: join your threads, or make a first call in the main thread"
-                )
-            _current = BackgroundLoop()
-        return _current
+    if _of_requests.started is None and not threading.main_thread().is_alive():
+        raise RuntimeError(
+            "this process makes its first call after its main thread has ended, when Python starts "
+            "no more work: join your threads, or make a first call in the main thread"
+        )
+    return _of_requests.start()
 
 
 Settle: TypeAlias = Callable[[T | BaseException], object]
@@ -260,6 +283,16 @@ def _settle(future: Future[T] | asyncio.Future[T], outcome: T | BaseException) -
             future.set_result(outcome)
 
 
+class UncancellableFuture(asyncio.Future[T]):
+    """A future that cannot be cancelled: a task that awaits it is cancelled once the future is done.
+
+    `asyncio.shield` and a second wait would do the same in two more iterations of the event loop.
+    """
+
+    def cancel(self, msg: object = None) -> bool:
+        return False
+
+
 async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -324,6 +357,8 @@ def wait(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None =
     future: Future[T] = Future()
     try:
         submit(coroutine, cancel, inbox, future)
+        while sys.platform == "win32" and not future.done():
+            futures.wait((future,), 0.2)  # Ctrl-C ends no wait without a timeout there
         return future.result()
     finally:
         future.cancel()
@@ -331,7 +366,7 @@ def wait(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None =
 
 def close_on_loop(closer: Callable[[], Work[None]], *, wait: bool = True) -> None:
     """Run a closing coroutine on the loop. Without a loop there is nothing to close."""
-    if _current is not None:
+    if _of_requests.started is not None:
         closing = submit(closer())
         if wait:
             with contextlib.suppress(TimeoutError):
@@ -340,7 +375,7 @@ def close_on_loop(closer: Callable[[], Work[None]], *, wait: bool = True) -> Non
 
 def refuse_own_thread(name: str) -> None:
     """Raise `RuntimeError` on the thread of the loop, where waiting for the loop would block for ever."""
-    if _current is not None and threading.get_ident() == _current.thread.ident:
+    if _of_requests.runs_here():
         raise RuntimeError(
             f"{name}() was called on llm_provider's own event loop thread (from a callback?), where it "
             "would wait for itself; call it from your own thread or task"
@@ -354,13 +389,10 @@ def at_exit(closer: Callable[[], None]) -> None:
 
 
 def _close() -> None:
-    global _current
     for closer in reversed(_closers):
         with contextlib.suppress(Exception):
             closer()
-    background, _current = _current, None
-    if background is not None:
-        background.stop()
+    _of_requests.stop()
 
 
 def leave_to_parent(background: BackgroundLoop | None) -> None:
@@ -380,11 +412,4 @@ _of_parents: list[object] = []
 """The frames of the loop's thread refer to it. Python never frees them in a child, not even at its end."""
 
 
-def _forget_parent() -> None:
-    global _lock, _current
-    leave_to_parent(_current)
-    _lock, _current = threading.Lock(), None
-
-
 atexit.register(_close)
-run_around_forks(after_in_child=_forget_parent)

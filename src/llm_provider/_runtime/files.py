@@ -9,6 +9,7 @@ import errno
 import functools
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from os import fsync, ftruncate, rename, replace, write
 from os import open as open_descriptor
@@ -19,8 +20,8 @@ from .._errors import RequestError, cite
 
 __all__ = [
     "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate", "full_disk",
-    "open_descriptor", "open_lines", "remove_file", "rename", "replace_file", "sync_folder", "write",
-    "write_at",
+    "open_descriptor", "open_lines", "read_at", "remove_file", "rename", "replace_file", "sync_folder",
+    "write", "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -79,8 +80,16 @@ def open_lines(path: Path, flags: int = 0) -> tuple[int, bool]:
 
 
 def write_at(descriptor: int, data: bytes, position: int) -> None:
-    """Write to a position of a file, where the system has `os.pwrite`."""
-    os.pwrite(descriptor, data, position)
+    """Write to a position of a file; not on Windows."""
+    if sys.platform != "win32":
+        os.pwrite(descriptor, data, position)
+
+
+def read_at(descriptor: int, length: int, position: int) -> bytes:
+    """Read from a position of a file; nothing on Windows."""
+    if sys.platform == "win32":
+        return b""
+    return os.pread(descriptor, length, position)
 
 
 def remove_file(path: Path) -> None:

@@ -8,8 +8,6 @@ Microseconds on CPython 3.11, plain and quick: `Request` 2.9 and 0.8, `Response`
 0.7, `Choice` 1.0 and 0.6, `Timing` 0.8 and 0.6.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import MISSING, fields

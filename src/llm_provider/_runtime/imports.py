@@ -6,8 +6,6 @@ initialized module", and works as soon as the other thread has finished. An inte
 swallowed there, and one within orjson's import ends the process with a segmentation fault.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import signal

@@ -37,7 +37,9 @@ import errno
 import hashlib
 import os
 import stat
+import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -102,10 +104,16 @@ class _Mark(NamedTuple):
 class _Files:
     """The open files of one directory. A process has one such object per directory."""
 
-    def __init__(self, directory: Path) -> None:
-        from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+    _lockf: Callable[[int, int, int, int], object]
+    _take: int
+    _unlock: int
 
-        self._lockf, self._take, self._unlock = lockf, LOCK_EX | LOCK_NB, LOCK_UN
+    def __init__(self, directory: Path) -> None:
+        if sys.platform == "win32":
+            raise OSError("Windows has no locks of single bytes")
+        import fcntl
+
+        self._lockf, self._take, self._unlock = fcntl.lockf, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
         self.held: dict[bytes, Lease] = {}
         self._descriptors: list[int] = []
         weakref.finalize(self, _close, self._descriptors).atexit = False
@@ -131,7 +139,7 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease.released_before = any(os.pread(descriptor, _TAG_BYTES, mark))
+            lease.released_before = any(files.read_at(descriptor, _TAG_BYTES, mark))
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
@@ -143,7 +151,7 @@ class _Files:
 
     def mark(self, tag: bytes) -> _Mark:
         descriptor, _, mark = self.address_of(tag)
-        stored = os.pread(descriptor, _MARK_BYTES, mark)
+        stored = files.read_at(descriptor, _MARK_BYTES, mark)
         return _Mark(stored[:_TAG_BYTES], stored[_TAG_BYTES:_BEAT_OFFSET], stored[_BEAT_OFFSET:])
 
     def beat(self) -> None:
@@ -186,7 +194,7 @@ class Leases:
             if self._files is None:
                 self._files = _files_in(self._directory)
             lease = self._files.take(tag)
-        except (OSError, ImportError):
+        except OSError:
             self._directory = self._files = None
             return Lease(None, tag)
         if lease is not None and self._timer is None:
@@ -268,7 +276,7 @@ def hold(directory: Path, name: str) -> Lease | None:
 
     Another process that gets None for the name knows that this one is alive. The directory must not be one
     that a `Leases` uses. Unlike `Leases.take`, this function does not grant the name where locks are
-    unavailable: there it raises an `ImportError`, and an `OSError` where the directory cannot be used.
+    unavailable: there it raises an `OSError`, as where the directory cannot be used.
     """
     return _files_in(directory).take(_tag(name))
 

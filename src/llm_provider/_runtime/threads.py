@@ -3,8 +3,6 @@
 A simulation can replace `start_thread` and `start_timer` here, so they are looked up when they are called.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 from collections.abc import Callable

@@ -40,11 +40,9 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
     @property
     def stream(self) -> TextIO:  # type: ignore[override]  # the base class has an attribute
-        """The present standard error."""
         return sys.stderr
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
         others = logging.getLogger().handlers
         if sys.stderr is not None and all(
             getattr(other, "stream", None) is not sys.stderr for other in others
@@ -94,7 +92,6 @@ def log_call(
 
 
 def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
-    """Log the end of a request at DEBUG."""
     failure = attempt.failure
     fields = {
         "model": call.model_as_given,
@@ -111,8 +108,6 @@ def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
 
 class _Line:
     """The text of a line, made when a handler needs it: `name key=value key=value`."""
-
-    __slots__ = ("_fields", "_name")
 
     def __init__(self, name: str, fields: Mapping[str, object]) -> None:
         self._name, self._fields = name, fields

@@ -132,7 +132,6 @@ class Metrics:
     def record_end(
         self, call: ObservedCall, seconds: float, error: str | None, served: str | None, first: float | None
     ) -> None:
-        """Record the end of a call that was sent."""
         names = describe_target(call.operation, call.provider, call.model, call.base_url)
         if error is not None:
             names = {**names, ERROR_TYPE: error}
@@ -191,7 +190,6 @@ class Metrics:
         return read
 
     def forget_parent(self) -> None:
-        """Begin anew in a forked child."""
         self._pending.clear()
         for sums in self._sums:
             sums.clear()

@@ -1,7 +1,5 @@
 """What observers learn of a call: the call itself, each of its requests, and what each request cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,27 +25,6 @@ class AskedCall:
     """The names of the `track` blocks around the call, joined by slashes."""
     metadata: Any = None
     """The value of `metadata` for this input of a batch."""
-
-
-def describe_who(call: ObservedCall, outcome: object) -> Mapping[str, str]:
-    """The fields of `served_by` of an answer, without the model.
-
-    Those of its only request are known already. Otherwise the reply is read again.
-    """
-    if len(call.answered) == len(getattr(outcome, "choices", ())) == 1:
-        return call.answered[0]
-    served_by = find_served_by(outcome)
-    fields = {} if served_by is None else served_by.to_dict()
-    fields.pop("model", None)
-    return fields
-
-
-def find_served_by(outcome: object) -> ServedBy | None:
-    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
-    if len(getattr(outcome, "body", b"")) >= LARGE:
-        return None
-    served_by: ServedBy | None = getattr(outcome, "served_by", None)
-    return served_by
 
 
 class Destination(Protocol):
@@ -115,3 +92,24 @@ class EndedAttempt:
     failure: FailedAttempt | None = None
     retry_in: float | None = None
     """Seconds until the next request; None if there is none."""
+
+
+def describe_who(call: ObservedCall, outcome: object) -> Mapping[str, str]:
+    """The fields of `served_by` of an answer, without the model.
+
+    Those of its only request are known already. Otherwise the reply is read again.
+    """
+    if len(call.answered) == len(getattr(outcome, "choices", ())) == 1:
+        return call.answered[0]
+    served_by = find_served_by(outcome)
+    fields = {} if served_by is None else served_by.to_dict()
+    fields.pop("model", None)
+    return fields
+
+
+def find_served_by(outcome: object) -> ServedBy | None:
+    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
+    if len(getattr(outcome, "body", b"")) >= LARGE:
+        return None
+    served_by: ServedBy | None = getattr(outcome, "served_by", None)
+    return served_by

@@ -39,11 +39,6 @@ class Observer:
     `telemetry` is the setting of `Client`. `statistics` returns the state of the engine's rate control.
     """
 
-    __slots__ = (
-        "__weakref__", "_calls", "_content", "_statistics", "_telemetry", "idle", "is_on", "metrics",
-        "reads_prompts", "spans",
-    )  # fmt: skip
-
     def __init__(
         self, telemetry: bool | Telemetry | None, *, content: bool, statistics: Callable[[], list[Any]]
     ) -> None:
@@ -67,11 +62,11 @@ class Observer:
     def find_providers(self) -> bool:
         """Begin to export to the providers that are configured by now. Returns whether there is one."""
         # The modules of OpenTelemetry's API are for programs that use it.
-        if self.spans is None and (tracers := setting.tracer_provider(self._telemetry)) is not None:
+        if self.spans is None and (tracers := setting.find_provider(self._telemetry, "trace")) is not None:
             from .spans import Spans
 
             self.spans, self.is_on = Spans(tracers, content=self._content), True
-        if self.metrics is None and (meters := setting.meter_provider(self._telemetry)) is not None:
+        if self.metrics is None and (meters := setting.find_provider(self._telemetry, "metrics")) is not None:
             from .metrics import metrics_of
 
             self.metrics, self.is_on = metrics_of(meters), True
@@ -204,8 +199,6 @@ class Observer:
 class Watch:
     """Follows one call that is sent."""
 
-    __slots__ = ("call", "observer", "span", "started")
-
     def __init__(
         self, observer: Observer, call: ObservedCall | None, started: float, span: Started | None
     ) -> None:
@@ -214,7 +207,6 @@ class Watch:
         """None for a call that is not sent."""
 
     def note_attempt(self, attempt: EndedAttempt) -> None:
-        """Note a request that has ended."""
         call, observer, failure = self.call, self.observer, attempt.failure
         if call is None:
             return

@@ -4,42 +4,31 @@ import errno
 import os
 from types import MappingProxyType
 
-from .._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    APITimeoutError,
-    InternalServerError,
-    LLMError,
-    OverloadedError,
-    ProviderError,
-    QuotaExceededError,
-    RateLimitError,
-)
+from .. import _errors as errors
 
 _WORDS = MappingProxyType({
-    RateLimitError: "rate limited",
-    OverloadedError: "overloaded",
-    QuotaExceededError: "no quota left",
-    InternalServerError: "server error",
-    APIResponseValidationError: "invalid answer",
+    errors.RateLimitError: "rate limited",
+    errors.OverloadedError: "overloaded",
+    errors.QuotaExceededError: "no quota left",
+    errors.InternalServerError: "server error",
+    errors.APIResponseValidationError: "invalid answer",
 })  # fmt: skip
 
 _NUMBERS = MappingProxyType({name: number for number, name in errno.errorcode.items()})
 
 
 def reason(error: BaseException) -> str:
-    """The reason of a failure."""
-    if isinstance(error, APIConnectionError):
+    if isinstance(error, errors.APIConnectionError):
         return _of_connection(error)
-    if isinstance(error, APITimeoutError):
+    if isinstance(error, errors.APITimeoutError):
         limit = "" if error.limit is None else f" of {error.limit:g} s"
         return f"timeout{limit}{'' if error.phase is None else f' ({error.phase})'}"
     words = next((words for kind, words in _WORDS.items() if isinstance(error, kind)), type(error).__name__)
-    status = error.status if isinstance(error, LLMError) else None
+    status = error.status if isinstance(error, errors.LLMError) else None
     return words if status is None else f"{words} (HTTP {status})"
 
 
-def _of_connection(error: ProviderError) -> str:
+def _of_connection(error: errors.ProviderError) -> str:
     number = _NUMBERS.get(error.code or "")
     if number is not None:
         return os.strerror(number).lower()

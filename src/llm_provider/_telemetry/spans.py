@@ -162,10 +162,7 @@ class Spans:
         self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None,
         attempts: int,
     ) -> None:  # fmt: skip
-        """End the span of a call, in the task that started it, with its result or its exception.
-
-        `usage` is None if no request was billed, and `usd` where the cost is not known.
-        """
+        """End the span of a call, in the task that started it; the arguments are those of `note_end`."""
         self._detach(started.token)
         if isinstance(outcome, BaseException):
             # An error of the library has its own count, and a cancellation none.
@@ -202,7 +199,6 @@ class Spans:
 
 @functools.cache
 def version() -> str:
-    """The version of this package."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)
 
 
@@ -246,7 +242,6 @@ def _describe_request(call: ObservedCall) -> JSONObject:
 
 
 def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> JSONObject:
-    """The attributes of the end of a call."""
     attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens

@@ -9,22 +9,22 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._errors import MissingDependencyError, RequestError
 from .._runtime.imports import install_command
+from .._words import read_switch
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
 SDK = "opentelemetry.sdk"
-SDK_SPANS, SDK_METRICS = f"{SDK}.trace", f"{SDK}.metrics"
+SDK_METRICS = f"{SDK}.metrics"
 VARIABLE = "LLM_PROVIDER_OTEL"
 CONTENT_VARIABLE = "LLM_PROVIDER_LOG_CONTENT"
 WAITS_VARIABLE = "LLM_PROVIDER_SHOW_WAITS"
-
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,11 @@ class Telemetry:
 
 def switch(variable: str) -> bool | None:
     """A variable of the environment that is on or off; None if it is not set."""
-    text = os.environ.get(variable, "").strip().lower()
-    if not text:
-        return None
-    if text not in (*_YES, *_NO):
+    text = os.environ.get(variable, "").strip()
+    is_on = read_switch(text)
+    if text and is_on is None:
         raise RequestError(f"{variable} must be 1 or 0, not {text!r}")
-    return text in _YES
+    return is_on
 
 
 def check_telemetry(value: bool | Telemetry | None) -> bool | Telemetry | None:
@@ -73,27 +72,13 @@ def check_telemetry(value: bool | Telemetry | None) -> bool | Telemetry | None:
     return value
 
 
-def tracer_provider(telemetry: bool | Telemetry | None) -> TracerProvider | None:
-    """The provider of spans; None if the program has not configured one."""
-    provider = telemetry.tracer_provider if isinstance(telemetry, Telemetry) else None
+def find_provider(telemetry: bool | Telemetry | None, signal: Literal["trace", "metrics"]) -> Any:
+    """The provider of spans or of metrics; None if the program has not configured one."""
+    name = "tracer_provider" if signal == "trace" else "meter_provider"
+    provider = getattr(telemetry, name, None)
     if provider is None:
-        if telemetry is False or (telemetry is not True and SDK_SPANS not in sys.modules):
+        if telemetry is False or (telemetry is not True and f"{SDK}.{signal}" not in sys.modules):
             return None
-        # `from opentelemetry import trace` takes longer, and this may run for each call.
-        import opentelemetry.trace
-
-        provider = opentelemetry.trace.get_tracer_provider()
+        provider = getattr(import_module(f"opentelemetry.{signal}"), f"get_{name}")()
     # The API's own providers are proxies, or do nothing.
-    return None if type(provider).__module__.startswith("opentelemetry.trace") else provider
-
-
-def meter_provider(telemetry: bool | Telemetry | None) -> MeterProvider | None:
-    """The provider of metrics; None if the program has not configured one."""
-    provider = telemetry.meter_provider if isinstance(telemetry, Telemetry) else None
-    if provider is None:
-        if telemetry is False or (telemetry is not True and SDK_METRICS not in sys.modules):
-            return None
-        import opentelemetry.metrics
-
-        provider = opentelemetry.metrics.get_meter_provider()
-    return None if type(provider).__module__.startswith("opentelemetry.metrics") else provider
+    return None if type(provider).__module__.startswith(f"opentelemetry.{signal}") else provider

@@ -129,7 +129,6 @@ def count_calls(waiting: int, more: str = "") -> str:
 
 
 def print_line(line: str) -> None:
-    """Print a line to standard error."""
     # Standard error may be closed, or absent. A line is not worth a failed call.
     with contextlib.suppress(Exception):
         sys.stderr.write(f"llm_provider: {escape_controls(line)}\n")

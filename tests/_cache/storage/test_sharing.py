@@ -10,7 +10,7 @@ import pytest
 
 from llm_provider import CacheWarning, Client, RequestError
 from llm_provider._cache.response_cache import ResponseCache
-from llm_provider._cache.storage.sharing import find_problem, read_shared_variable
+from llm_provider._cache.storage.sharing import find_problem
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -103,7 +103,6 @@ def test_a_directory_that_all_can_write_to_is_refused_always(tmp_path: Path) -> 
 
 def test_the_environment_can_set_the_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER_CACHE_SHARED", "1")
-    assert read_shared_variable()
     assert ResponseCache(tmp_path).own_directory != tmp_path
     assert ResponseCache(tmp_path, shared=False).own_directory == tmp_path
     monkeypatch.setenv("LLM_PROVIDER_CACHE_SHARED", "maybe")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheWarning, Client, SecondLevel
-from llm_provider._calls.lifecycle.single_flight import Flights, Shared
+from llm_provider._calls.lifecycle.single_flight import Flights
 from llm_provider._calls.sent_requests import SentRequests
 from llm_provider._runtime.leases import Leases
 from llm_provider.simulator import Fault, Simulator
@@ -18,14 +18,14 @@ from second_level_support import SqliteStore
 from support import wait_until
 
 
-async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> Shared[str]:
+async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> tuple[str, bool]:
     """A call as `Engine` makes it, without a budget and alone on its machine."""
     flight = flights.under_way(["key"])
     if flight is not None:
         return await flight.follow(SentRequests())
     with flights.lead(["key"], SentRequests()) as flight:
         flight.result = await ask()
-    return Shared(flight.result, paid=True)
+    return flight.result, True
 
 
 async def settle() -> None:

@@ -27,6 +27,7 @@ from llm_provider import (
 )
 from llm_provider._calls.sending.key_pool import Account, KeyPool, KeyPools, KeySelection, PooledAccount
 from llm_provider._limits.aimd import AIMD
+from llm_provider._limits.concurrency import Concurrency
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.scopes import Limiter, Scope
 from llm_provider._requests.api_keys import APIKey, seal_keys
@@ -109,9 +110,8 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
         selection = select(pool, *texts)
         again = True
         while again:
-            ticket = await selection.acquire(
-                max_in_flight, at_once=max_in_flight, first=chance.random() < 0.2
-            )
+            limit = Concurrency(max_in_flight, max_in_flight)
+            ticket = await selection.acquire(limit, first=chance.random() < 0.2)
             assert selection.scope.controller.in_flight <= max_in_flight
             try:
                 await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
@@ -152,7 +152,7 @@ async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_on
     for _ in range(200):
         held = await free.scope.acquire(1, at_once=1)
         selection = select(pool)
-        task = asyncio.create_task(selection.acquire(1, at_once=1))
+        task = asyncio.create_task(selection.acquire(Concurrency(1, 1)))
         await asyncio.sleep(0)
         free.scope.record_end(held, None)
         ticket = await task
@@ -163,12 +163,12 @@ async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_on
 async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
-    ticket = await first.acquire(1, at_once=1)
+    ticket = await first.acquire(Concurrency(1, 1))
     first.record_answer()
     preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
     # Its account is busy and the other one idle.
     later = select(pool, "a", "b", "c")
-    task = asyncio.create_task(later.acquire(1, at_once=1))
+    task = asyncio.create_task(later.acquire(Concurrency(1, 1)))
     await asyncio.sleep(0.01)
     assert not task.done()
     with pytest.warns(KeyWarning, match="is not accepted"):
@@ -183,11 +183,11 @@ async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_re
 async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
-    ticket = await first.acquire(8, at_once=8)
+    ticket = await first.acquire(Concurrency(8, 8))
     first.record_answer()
     first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
     later = select(pool, "a", "b", "c")
-    task = asyncio.create_task(later.acquire(8, at_once=8))
+    task = asyncio.create_task(later.acquire(Concurrency(8, 8)))
     await asyncio.sleep(0)
     assert task.done(), "it would wait for as long as a prompt cache is worth"
     assert later.scope is not first.scope
@@ -249,8 +249,8 @@ async def test_a_single_key_of_the_environment_is_looked_up_for_each_call(
 async def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
     pools = key_pools({"openai": [[A, B]]})
     selections = [pools.select(*call_of()) for _ in range(2)]
-    ticket = await selections[0].acquire(1, at_once=1)
-    task = asyncio.create_task(selections[1].acquire(1, at_once=1))
+    ticket = await selections[0].acquire(Concurrency(1, 1))
+    task = asyncio.create_task(selections[1].acquire(Concurrency(1, 1)))
     await asyncio.sleep(0)
     error = AuthenticationError("no", status=401)
     selections[0].scope.record_end(ticket, error)

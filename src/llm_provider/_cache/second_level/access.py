@@ -5,8 +5,6 @@ writes. A store that fails is left alone, so only the first call after its failu
 thread tries again after 1 to 30 seconds; then it sends the answers that were stored meanwhile.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -279,7 +277,6 @@ class SecondLevelAccess:
             self._take(name, again=True)
 
     def statistics(self) -> SecondLevelStatistics:
-        """The use so far, and the figures of the store."""
         figures: Mapping[str, object] = {}
         if not self._read_fails:
             try:

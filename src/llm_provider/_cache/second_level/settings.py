@@ -1,23 +1,21 @@
 """The second level of a cache as the user names it: a URL, or an object with five methods."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._errors import MissingDependencyError, RequestError
 from ..._runtime.imports import install_command
+from ..._words import read_switch
 
 SCHEMES = ("valkey", "valkeys", "redis", "rediss", "unix")
 _METHODS = ("get_many", "put_many", "stats", "export", "close")
 _MODES = ("use", "refresh", "only", "off")
 _WAIT, _LEASES = "wait_for_writes", "leases"
 _LEASE_METHODS = ("take_lease", "release_lease")
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @runtime_checkable
@@ -112,11 +110,6 @@ class SecondLevel:
         return ValkeyStore(self.store)
 
 
-def second_level_of(value: object) -> SecondLevel:
-    """The second level that the `cache` of a client names; raises as `SecondLevel` does."""
-    return value if isinstance(value, SecondLevel) else SecondLevel(cast("str | SecondLevelStore", value))
-
-
 def _check_methods(store: object, names: Sequence[str]) -> None:
     modes, methods = ", ".join(_MODES), ", ".join(names)
     if isinstance(store, type):
@@ -156,8 +149,8 @@ def _parse_url(url: str) -> dict[str, str | bool]:
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in (_WAIT, _LEASES):
             query.append((name, value))
-        elif value.lower() in (*_YES, *_NO):
-            settings[name] = value.lower() in _YES
+        elif (is_on := read_switch(value)) is not None:
+            settings[name] = is_on
         else:
             raise RequestError(f"cache: {name} in the URL must be true or false, not {value!r}")
     if importlib.util.find_spec("valkey") is None:
@@ -179,6 +172,3 @@ def _check_address(parts: SplitResult, port: int | None) -> None:
     database = parts.path.strip("/")
     if database and not (database.isascii() and database.isdigit()):
         raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
-
-
-__all__ = ["SecondLevel", "SecondLevelStore", "second_level_of"]

@@ -10,10 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from ..._errors import RequestError
-from ..response_cache import MOST_AHEAD_BYTES, PATIENCE, ResponseCache, warn
+from ..response_cache import MOST_AHEAD_BYTES, ResponseCache, warn
 from ..statistics import CacheStatistics
 from ..storage.archive import Imported
 from ..storage.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
@@ -35,17 +37,11 @@ class TwoLevelCache(ResponseCache):
     has_second_level = True
 
     def __init__(
-        self,
-        level: SecondLevel,
-        directory: str | os.PathLike[str] | None = None,
-        *,
-        patience: float = PATIENCE,
-        saved: Callable[[], float] = float,
-        shared: bool | None = None,
+        self, level: SecondLevel, directory: str | os.PathLike[str] | None = None, **settings: Any
     ) -> None:
         self._level = level
         self.leases = level.leases
-        super().__init__(directory, patience=patience, saved=saved, shared=shared)
+        super().__init__(directory, **settings)
 
     def _reset(self) -> None:
         super()._reset()
@@ -129,8 +125,6 @@ class TwoLevelCache(ResponseCache):
 
     def stats(self) -> CacheStatistics:
         """The use of both levels in this process, and their sizes."""
-        from dataclasses import replace
-
         return replace(super().stats(), second_level=self._access.statistics())
 
     def push(self) -> Imported:
@@ -212,7 +206,6 @@ def _in_event_loop() -> bool:
 
 
 def _row(key: str, value: bytes) -> Row:
-    """The row of a value in the local store."""
     return key, value, tag_of(decode_question(key, value))
 
 

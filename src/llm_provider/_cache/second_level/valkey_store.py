@@ -7,11 +7,9 @@ The package `valkey` is pure Python, has 1.3 MB and no dependencies, and speaks 
 twice that size, and `valkey-glide` has 48 MB of compiled code with its dependencies.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from ..storage.entry import SCHEMA_VERSION
 
@@ -43,9 +41,9 @@ class ValkeyStore:
         self._connecting = threading.Lock()
         self._connected: Any = None
 
-    def __reduce__(self) -> tuple[type[ValkeyStore], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
         # Connections stay in this process.
-        return ValkeyStore, (self._url,)
+        return type(self), (self._url,)
 
     @property
     def _server(self) -> Any:

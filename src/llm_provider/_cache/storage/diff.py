@@ -1,7 +1,5 @@
 """Explains a cache miss: finds the nearest stored question and its differences. Without I/O."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -153,14 +151,13 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
     alike = bool(texts & others) or not texts
     if not here or not there:
         return 0.0 if alike else None
-    most = max(_measure_similarity(left, right) for left in here for right in there)
+    # The part of their groups of three letters that two texts have in common: 0 to 1.
+    most = max(
+        2 * len(left & right) / (len(left) + len(right))
+        for left in map(_letter_groups, here)
+        for right in map(_letter_groups, there)
+    )
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
-
-
-def _measure_similarity(left: str, right: str) -> float:
-    """The part of their groups of three letters that two texts have in common: 0 to 1."""
-    groups, others = _letter_groups(left), _letter_groups(right)
-    return 2 * len(groups & others) / (len(groups) + len(others))
 
 
 def _letter_groups(text: str) -> set[str]:

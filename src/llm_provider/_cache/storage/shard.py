@@ -148,7 +148,6 @@ class Reader(_File):
         return self._fetch(_NEWEST, tag, count)
 
     def count(self) -> int:
-        """The number of rows."""
         # diskcache's triggers maintain this number. Counting the rows would read the whole index.
         return int(sum(number for (number,) in self._fetch(_COUNT)))
 

@@ -10,8 +10,6 @@ import os
 import stat
 from pathlib import Path
 
-from ..._errors import RequestError
-
 DIRECTORY, FILE = 0o2770, 0o660
 """The modes of what a shared cache creates. New files belong to the group of their directory."""
 
@@ -19,15 +17,6 @@ _SWITCH = (
     "Client(cache_shared=True) or LLM_PROVIDER_CACHE_SHARED=1 uses a cache of your group, whose members can "
     "then change the answers that you get"
 )
-_WORDS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
-
-
-def read_shared_variable() -> bool:
-    """Whether `LLM_PROVIDER_CACHE_SHARED` says that caches are shared; `RequestError` if it is not 1 or 0."""
-    text = os.environ.get("LLM_PROVIDER_CACHE_SHARED", "").strip()
-    if text.lower() not in _WORDS:
-        raise RequestError(f"LLM_PROVIDER_CACHE_SHARED must be 1 or 0, not {text!r}")
-    return _WORDS[text.lower()]
 
 
 def find_problem(status: os.stat_result, *, shared: bool) -> str | None:

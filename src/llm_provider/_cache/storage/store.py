@@ -14,7 +14,9 @@ import contextlib
 import heapq
 import os
 import re
+import shutil
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -155,7 +157,6 @@ class Store:
         return [(key, value) for _, key, value in sorted(rows, reverse=True)]
 
     def count(self) -> int:
-        """The number of entries."""
         readers = self._readers or self._open_for_reading()
         with self._reading:
             return sum(reader.count() for reader in readers)
@@ -197,7 +198,6 @@ class Store:
         return len({key for key, _, _ in rows})
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete entries. Raises the first failure."""
         for error in self._change_shards(Writer.delete, {key: key for key in keys}, PATIENCE).values():
             raise error
 
@@ -309,8 +309,6 @@ class Store:
 
     def _build(self, target: Path, folders: list[Path]) -> None:
         """Create `target` with a new database in each of `folders`, which are it or are inside it."""
-        import shutil
-
         from ..._runtime import randomness  # a hit does not load it
 
         build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
@@ -414,8 +412,6 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
 
 def _sweep(directory: Path) -> None:
     """Remove the folders of processes that were killed while they created a cache."""
-    import shutil
-
     for left in directory.glob("new-*"):
         with contextlib.suppress(OSError), _hold_lock(left, wait=False):
             if clock.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
@@ -427,15 +423,16 @@ def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
     with contextlib.ExitStack() as stack:
         try:
-            import fcntl
+            if sys.platform != "win32":
+                import fcntl
 
-            descriptor = files.open_descriptor(directory, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+                descriptor = files.open_descriptor(directory, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise
-        except (ImportError, OSError):
-            pass  # Windows, or a file system without locks
+        except OSError:
+            pass  # a file system without locks
         yield
 
 

@@ -127,7 +127,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
 
     def submit_from(self, inbox: Inbox, item: ItemT) -> asyncio.Future[ResultT]:
         """Submit an item from the thread of an inbox's event loop. The future cannot be cancelled."""
-        from .uncancellable import UncancellableFuture
+        from ..._runtime.event_loop import UncancellableFuture
 
         future: asyncio.Future[ResultT] = UncancellableFuture(loop=inbox.loop)
         self._add(item, (future, inbox))

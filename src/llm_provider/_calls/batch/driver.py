@@ -53,7 +53,7 @@ Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
 """Finished calls with the indices of their inputs."""
 
 _ENOUGH_REFUSALS = 32
-"""Inputs in a row that a budget refuses, or fewer where fewer may be in flight."""
+"""Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
 
 
 class Carrier(Protocol):
@@ -100,28 +100,6 @@ class Work(Protocol):
         `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
         whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
         """
-
-
-class _Refusals:
-    """Counts refusals by a budget, to stop reading an endless iterable when the budget is used up.
-
-    One refusal is not enough, because a shorter request may still fit: several without a paid answer between
-    them are. An iterable with a length is read to its end: every input gets a result, and hits are free.
-    """
-
-    def __init__(self, inputs: object, max_in_flight: int) -> None:
-        self._most = math.inf if isinstance(inputs, Sized) else min(max_in_flight, _ENOUGH_REFUSALS)
-        self._count = 0
-
-    def note(self, result: object) -> None:
-        if isinstance(result, BudgetExceededError):
-            self._count += 1
-        elif isinstance(result, Answered) and not result.cached:
-            self._count = 0
-
-    @property
-    def enough(self) -> bool:
-        return self._count >= self._most
 
 
 @dataclass(slots=True, eq=False)
@@ -176,7 +154,11 @@ class Lane:
         self._post = post
         self._waits = waits
         self._width = work.width
-        self._refusals = _Refusals(inputs, work.max_in_flight)
+        self._refused = 0
+        """Inputs in a row that a budget has refused."""
+        # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
+        # a length is read to its end: every input gets a result, and hits are free.
+        self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
         self._carrier: Carrier | None = None
         self._early_stop = work.early_stop
         self._early_stop.stored = getattr(inputs, "answered_before", 0)
@@ -227,11 +209,14 @@ class Lane:
                 self.outstanding, self.error = 0, cast("BaseException | None", result)
                 return
             self.outstanding -= 1
-            self._refusals.note(result)
+            if isinstance(result, BudgetExceededError):
+                self._refused += 1
+            elif isinstance(result, Answered) and not result.cached:
+                self._refused = 0
             if not isinstance(result, (Answered, LLMError)):
                 raise cast("BaseException", result)
             yield index, result
-        self.exhausted = self.exhausted or self._refusals.enough
+        self.exhausted = self.exhausted or self._refused >= self._enough
 
     def cancel(self) -> None:
         if self._carrier is not None:

@@ -18,11 +18,7 @@ cache, three for the event loop, and the rest for connections and small files.""
 
 SHORTAGES = (errno.EMFILE, errno.ENFILE)
 
-_MODULES = (
-    "diskcache",
-    "llm_provider._cache.storage.row_format",
-    "llm_provider._cache.storage.uncancellable",
-)
+_MODULES = ("diskcache", "llm_provider._cache.storage.row_format")
 """What is imported at the first answer otherwise."""
 
 _MODULES_OF_STRUCTURES = (
@@ -43,7 +39,9 @@ def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
     """
     with name_shortage():
         if engine not in _prepared:
-            _check_descriptors()
+            with contextlib.ExitStack() as opened:
+                for _ in range(_NEEDED):
+                    opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
             for module in _MODULES:
                 import_module(module)
             engine.recorder.prices()
@@ -63,10 +61,7 @@ def name_shortage() -> Iterator[None]:
     except OSError as error:
         if error.errno not in SHORTAGES:
             raise
-        too_few = shortage()
-    else:
-        return
-    raise too_few
+        raise shortage() from None
 
 
 def shortage() -> APIConnectionError:
@@ -75,9 +70,3 @@ def shortage() -> APIConnectionError:
         f"the process has too few file descriptors left (a batch needs {_NEEDED}): raise its limit "
         "(ulimit -n), or close files"
     )
-
-
-def _check_descriptors() -> None:
-    with contextlib.ExitStack() as opened:
-        for _ in range(_NEEDED):
-            opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))

@@ -28,8 +28,6 @@ _LINE_EVERY = 60.0
 class Sums:
     """The results of some calls: how many were cached or failed, and their cost in USD."""
 
-    __slots__ = ("cached", "cost", "failed", "unknown")
-
     def __init__(self) -> None:
         self.cached = self.failed = self.unknown = 0
         self.cost = 0.0
@@ -77,7 +75,8 @@ class Progress:
         self._limits = limits
         self._waits = waits
         self._shows_waits = contextlib.ExitStack()
-        self._bar: Any = _bar(total) if _is_shown(show) else None
+        has_bar = in_notebook() or bool(sys.stderr and sys.stderr.isatty()) if show is None else show
+        self._bar: Any = _bar(total) if has_bar else None
         self._lines: list[tuple[Sums, Any]] = []
         # marimo shows one bar at a time.
         if self._bar is not None and self._share and not in_marimo():
@@ -166,13 +165,6 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
     if refusals:
         words.append(f"refused={refusals}")
     return words
-
-
-def _is_shown(show: bool | None) -> bool:
-    """Whether there is a bar: as `show` says, else on a terminal and in a notebook."""
-    if show is not None:
-        return show
-    return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
 def _bar(total: int | None, desc: str | None = None) -> Any:

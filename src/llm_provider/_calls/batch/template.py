@@ -43,11 +43,6 @@ class Template:
     `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
-    __slots__ = (
-        "_asked_alike", "_before", "_called_alike", "_head", "_message", "_path", "_prefix", "_room",
-        "_suffix", "_tail", "call",
-    )  # fmt: skip
-
     def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may come before the prompt.
@@ -87,10 +82,7 @@ class Template:
     def fill_in(
         self, prompt: Prompt, encoded: bytes, started: float, key: str | None = None
     ) -> Call[Response]:
-        """The call of a prompt, equal to the one that `prepare` makes of it.
-
-        `encoded` and `key` are those of `fits` and `key`. `started` is when its lookup began (monotonic).
-        """
+        """The call of a prompt, as `prepare` makes it. Its lookup began at `started`, a monotonic time."""
         filled = EncodedRequest(*_fields_of_encoded(self.call.encoded))
         filled.payload = inner = filled.payload.copy()
         for step in self._path[:-1]:

@@ -34,19 +34,18 @@ from ..._telemetry.logs import is_logging
 from ..._telemetry.observer import Observer
 from ..._telemetry.telemetry import SDK
 from ..._telemetry.waits import Waits
-from ..call import MAX_REQUEST_BYTES, Call, Operation, Sample, finish_by
+from ..call import MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber
 from ..early_stop import is_of_batch
 from ..observation import observe_call, observe_lookup
 from ..sending.recorder import CostRecorder
 from ..sent_requests import SentRequests
-from .several_parts import ask_for_missing, describe, note, stream_missing
+from .several_parts import ask_for_missing, describe, note, share_apart, stream_missing
 
 if TYPE_CHECKING:
     import asyncio
 
     from ..._limits.scopes import ScopeStatistics
     from ..._providers.protocol import AnyAnswer
-    from ..call import Emit
     from .loop_state import LoopState
 
 T = TypeVar("T")
@@ -249,21 +248,16 @@ class Engine:
 
     # --- on the background loop --------------------------------------------------------------------------
 
-    def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
-        """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task."""
-        if call.fallback:
-            from .fallback import ask_in_turn
+    def run(self, call: Call[T], emit: Emit | None = None) -> Coroutine[Any, Any, T]:
+        """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task.
 
-            return ask_in_turn(self, call)
-        return self.begin(call, self._run)
-
-    def stream(self, call: Call[T], emit: Emit) -> Coroutine[Any, Any, T]:
-        """`run` for a stream, whose deltas are given to `emit` as they arrive."""
+        `emit` gets the deltas of a stream as they arrive; None for a call that is not streamed.
+        """
         if call.fallback:
             from .fallback import ask_in_turn
 
             return ask_in_turn(self, call, emit)
-        return self.begin(call, partial(self._stream, emit=emit))
+        return self.begin(call, self._run if emit is None else partial(self._run, emit=emit))
 
     def begin(
         self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
@@ -283,22 +277,15 @@ class Engine:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
         self.here().flights.cancel(task)
 
-    async def _run(self, call: Call[T]) -> T:
+    async def _run(self, call: Call[T], emit: Emit | None = None) -> T:
         parts = call.parts
+        is_one = len(parts) == 1
         try:
-            if len(parts) == 1:
+            if is_one and emit is None:
                 samples = await self.ask(call, parts)
-            else:
+            elif emit is None:
                 samples = await ask_for_missing(call, await self.find_parts(call), self.ask, self.cancel)
-            return self.result(call, samples)
-        except LLMError as error:
-            describe(call, error)
-            raise
-
-    async def _stream(self, call: Call[T], emit: Emit) -> T:
-        parts = call.parts
-        try:
-            if len(parts) == 1 and not self.cache.has_second_level and call.passed_over is None:
+            elif is_one and not self.cache.has_second_level and call.passed_over is None:
                 samples = await self.deliver(call, parts, emit)
             else:
                 stored = await self.find_parts(call)
@@ -331,8 +318,6 @@ class Engine:
         while (flight := state.flights.under_way(keys)) is not None:
             followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
             if len(followed) < len(parts):
-                from .several_parts import share_apart
-
                 share = partial(self._share, may_be_stored=True)
                 return await share_apart(call, parts, followed, share, self.cancel)
             try:
@@ -384,8 +369,6 @@ class Engine:
             wanted = parts[len(samples) :]
             emit_wanted = emit
             if numbers and emit is not None:
-                from ..call import renumber
-
                 emit_wanted = renumber(emit, numbers[len(samples) :])
             answered = await call.operation.fetch(call, wanted, emit_wanted, self)
             if len(answered.body) < LARGE:
@@ -426,7 +409,6 @@ class Engine:
         return writes
 
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
-        """All parts from the cache; None if one of them is not stored."""
         stored = await self.find_samples(call, parts)
         return list(stored.values()) if len(stored) == len(parts) else None
 
@@ -480,7 +462,6 @@ class Engine:
             self._state = None
 
     async def close(self) -> None:
-        """Close every connection, on the loop."""
         state, self._state = self._state, None
         if state is not None:
             await state.close()

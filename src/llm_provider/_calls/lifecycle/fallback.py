@@ -10,20 +10,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
-from ..._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    APITimeoutError,
-    CacheMissError,
-    ContextWindowExceededError,
-    InternalServerError,
-    LLMError,
-    OverloadedError,
-    QuotaExceededError,
-    RateLimitError,
-    RefusalError,
-    RequestError,
-)
+from ... import _errors as errors
 from ..._limits.outage import still_waits
 from ..._limits.timeouts import Patience
 from ..._requests.environment_headers import read_headers
@@ -42,9 +29,9 @@ Engine: TypeAlias = Any
 """The class `Engine`, whose module imports this one."""
 
 _LEADS_ON = (
-    APIConnectionError, APIResponseValidationError, APITimeoutError, CacheMissError,
-    ContextWindowExceededError, InternalServerError, OverloadedError, QuotaExceededError, RateLimitError,
-    RefusalError,
+    errors.APIConnectionError, errors.APIResponseValidationError, errors.APITimeoutError,
+    errors.CacheMissError, errors.ContextWindowExceededError, errors.InternalServerError,
+    errors.OverloadedError, errors.QuotaExceededError, errors.RateLimitError, errors.RefusalError,
 )  # fmt: skip
 """Errors after which the next model is asked. All others are those of the request, of the key or of a limit
 that the user has set, and another model would hide them."""
@@ -59,29 +46,27 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 """Seconds before the models that are down are tried again. Where no probe is due, a try sends nothing."""
 
 
-def leads_on(error: LLMError) -> bool:
+def leads_on(error: errors.LLMError) -> bool:
     """Whether the next model is asked after an error.
 
-    >>> leads_on(RateLimitError("slow down")), leads_on(APITimeoutError("too late", phase="deadline"))
-    (True, False)
+    >>> leads_on(errors.RateLimitError("slow down"))
+    True
+    >>> leads_on(errors.APITimeoutError("too late", phase="deadline"))
+    False
     """
     # The deadline is that of the whole call.
     return isinstance(error, _LEADS_ON) and getattr(error, "phase", None) != "deadline"
 
 
 def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
-    """A call for the model of `call` and for each of its `fallback`, in their order.
-
-    Raises:
-        RequestError: one of the models cannot serve the request. `error.model` names it.
-    """
+    """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
     added = read_headers(call.target)
     headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
     request = replace(call.request, extra_headers=headers or None)
     options = dict(request.options)
     names = options.pop("fallback")
     if request.in_batch is not None:
-        raise RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
+        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
     calls = [call]
     for name in names:
         try:
@@ -89,9 +74,9 @@ def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
             own = replace(request, model=name, options=options or None)
             each = engine.prepare(call.operation, own, call.concurrency)
             if each.target in [other.target for other in calls]:
-                raise RequestError(f"fallback: {name!r} is in the list twice: leave it out")
+                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
             _check_provider(request, call.target, each.target)
-        except LLMError as error:
+        except errors.LLMError as error:
             error.model = name
             raise
         calls.append(each)
@@ -109,7 +94,7 @@ def _check_provider(request: Request, first: Target, other: Target) -> None:
     ]
     for name in _OF_ONE_PROVIDER:
         if providers[0] != providers[1] and getattr(request, name) is not None:
-            raise RequestError(
+            raise errors.RequestError(
                 f"{name} is that of one provider, and the models of fallback are at "
                 f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and Client(hosts=) "
                 "have keys and servers for each"
@@ -121,7 +106,7 @@ def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Cal
     while True:
         try:
             call: Call[Response] = engine.prepare(last.operation, request, last.concurrency)
-        except RequestError as error:
+        except errors.RequestError as error:
             names: tuple[str, ...] = (request.options or {}).get("fallback", ())
             left = tuple(name for name in names if name != error.model)
             if left == names:
@@ -134,20 +119,16 @@ def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Cal
 
 
 def look_up(engine: Engine, call: Call[T]) -> T | None:
-    """The first stored answer in the order of the list; None if there is none.
-
-    Raises:
-        CacheMissError: there is none, and the call may not be sent.
-    """
+    """The first stored answer in the order of the list; None, or `CacheMissError` if it may not be sent."""
     passed: tuple[PassedOver, ...] = ()
     refused: T | None = None
-    missing: list[CacheMissError] = []
+    missing: list[errors.CacheMissError] = []
     stored: T | None
     for each in call.fallback:
         each.metadata, each.tracks, stored = call.metadata, call.tracks, None
         try:
             stored = engine.lookup(each)
-        except CacheMissError as error:
+        except errors.CacheMissError as error:
             missing.append(error)
         if stored is not None:
             # A response is frozen for its user, who has not seen this one yet.
@@ -174,7 +155,7 @@ class _Turns:
 
     def __init__(self, engine: Engine, call: Call[Any], emit: Emit | None) -> None:
         self._engine, self._call, self._emit = engine, call, emit
-        self._outcomes: dict[int, Response | LLMError] = {}
+        self._outcomes: dict[int, Response | errors.LLMError] = {}
         """By the number of the model in the list."""
         self._last_tries: dict[int, tuple[SentRequests, float]] = {}
         """The requests of the last time that a model was asked, and when that was."""
@@ -198,7 +179,9 @@ class _Turns:
                 if await self._ask(number):
                     return self._finish(number)
                 outcome = self._outcomes[number]
-                if isinstance(outcome, LLMError) and still_waits(outcome, call.patience, clock.monotonic()):
+                if isinstance(outcome, errors.LLMError) and still_waits(
+                    outcome, call.patience, clock.monotonic()
+                ):
                     waiting.append(number)
             if waiting:
                 await self._wait(pause)
@@ -231,12 +214,12 @@ class _Turns:
             passed_over=self._list_before(number),
         )
         began, engine = clock.perf_counter(), self._engine
-        work = engine.run(each) if self._emit is None else engine.stream(each, self._show)
+        work = engine.run(each, None if self._emit is None else self._show)
         call.sent.parts += (each.sent,)
         self._last_tries[number] = each.sent, began
         try:
             outcome = self._outcomes[number] = await work
-        except LLMError as error:
+        except errors.LLMError as error:
             # The traceback would keep the call in memory for as long as the error lives.
             self._outcomes[number] = error.with_traceback(None)
             return self._is_visible or not leads_on(error)
@@ -257,7 +240,6 @@ class _Turns:
             await asyncio.sleep(max(0.0, min(seconds, left)))
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
-        """The models before one in the list."""
         before = self._call.fallback[:number]
         return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
 
@@ -266,7 +248,7 @@ class _Turns:
         call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
         passed = self._list_before(number)
-        if isinstance(outcome, LLMError):
+        if isinstance(outcome, errors.LLMError):
             call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
@@ -304,13 +286,15 @@ def _is_refused(response: Response) -> bool:
     return all(choice.finish_reason in _REFUSED for choice in response.choices)
 
 
-def _describe(call: Call[Any], outcome: Response | LLMError | None) -> PassedOver:
+def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> PassedOver:
     """Why a model is passed over. Without an outcome, its answer is not stored."""
     model: str = call.request.model
     if outcome is None:
-        return PassedOver(model=model, error=CacheMissError.__name__, message="its answer is not stored")
-    if isinstance(outcome, LLMError):
+        return PassedOver(
+            model=model, error=errors.CacheMissError.__name__, message="its answer is not stored"
+        )
+    if isinstance(outcome, errors.LLMError):
         error = type(outcome).__name__
         return PassedOver(model=model, error=error, status=outcome.status, message=outcome.message)
     message = f"finish_reason is {outcome.finish_reason!r}"
-    return PassedOver(model=model, error=RefusalError.__name__, status=200, message=message)
+    return PassedOver(model=model, error=errors.RefusalError.__name__, status=200, message=message)

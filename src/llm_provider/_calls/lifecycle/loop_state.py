@@ -17,8 +17,6 @@ from .single_flight import Flights
 class LoopState:
     """The flights and the sender of a client, made on the loop by the first call that is sent."""
 
-    __slots__ = ("batches", "flights", "inbox", "remembered", "sender", "to_close")
-
     def __init__(
         self, settings: Settings, cache: ResponseCache, recorder: CostRecorder, waits: Waits
     ) -> None:
@@ -34,8 +32,7 @@ class LoopState:
         """Closes what others made for this loop."""
 
     async def close(self) -> None:
-        """Close every connection, on the loop."""
-        self.flights.close()
+        self.flights.leases.close()
         await self.sender.close()
         for close in self.to_close:
             await close()

@@ -101,7 +101,8 @@ async def _repair(call: Call[Response], part: int, sample: Sample, problem: str,
     call.sent.parts += (sent,)
     correction, reason, last_problem = replace(call, sent=sent), "", problem
     for _ in range(most):
-        sent.failures += (_describe_failure(sample),)
+        name, seconds = SchemaMismatchError.__name__, sample.sending
+        sent.failures += (FailedAttempt(error=name, status=200, seconds=seconds, maybe_billed=True),)
         try:
             correction = _build_correction(correction, part, sample, last_problem)
             answered = await sender.send(correction, (part,), None)
@@ -127,12 +128,6 @@ def _build_correction(call: Call[Response], part: int, sample: Sample, problem: 
     encoded = call.operation.encode(request, call.target, call.adapter)
     return replace(
         call, request=request, encoded=encoded, body=canonical(encoded.payload), parts=(part,), first_key=None
-    )
-
-
-def _describe_failure(sample: Sample) -> FailedAttempt:
-    return FailedAttempt(
-        error=SchemaMismatchError.__name__, status=200, seconds=sample.sending, maybe_billed=True
     )
 
 

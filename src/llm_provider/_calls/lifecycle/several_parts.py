@@ -11,21 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..._errors import LLMError, ModelDriftError
-from ..call import Call, Sample
+from ..call import Call, Emit, Sample, delta_of_choice
 from ..sent_requests import SentRequests
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..call import Emit
-
 T = TypeVar("T")
-
 
 Ask: TypeAlias = Callable[[Call[Any], Sequence[int]], Coroutine[Any, Any, list[Sample]]]
 """Gets a group of parts of a call."""
 Deliver: TypeAlias = Callable[
-    [Call[Any], Sequence[int], "Emit", Sequence[int]], Coroutine[Any, Any, list[Sample]]
+    [Call[Any], Sequence[int], Emit, Sequence[int]], Coroutine[Any, Any, list[Sample]]
 ]
 """Gets a group of parts from the provider, and emits the deltas with the numbers of these parts."""
 Cancel: TypeAlias = Callable[["asyncio.Task[Any]"], object]
@@ -77,9 +74,6 @@ async def stream_missing(
     call: Call[Any], answered: dict[int, Sample], emit: Emit, deliver: Deliver, cancel: Cancel
 ) -> list[Sample]:
     """The parts of a call: those in `answered` are emitted whole, and the others are streamed."""
-    # Its module loads asyncio, which a hit does not need.
-    from ..call import delta_of_choice
-
     call.answered = answered
     positions = {part: index for index, part in enumerate(call.parts)}
     for part, sample in answered.items():
@@ -119,7 +113,6 @@ def _part_of(call: Call[T]) -> Call[T]:
 
 
 def note(call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
-    """Note that some parts of a call are answered."""
     if call.answered is not None:
         call.answered.update(zip(parts, samples, strict=False))
 

@@ -28,7 +28,7 @@ import copy
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..._cache.response_cache import ResponseCache
 from ..._cache.second_level.two_level_cache import TwoLevelCache
@@ -38,14 +38,6 @@ from ..call import Call, Sample
 from ..sent_requests import SentRequests
 
 T = TypeVar("T")
-
-
-class Shared(NamedTuple, Generic[T]):
-    """The result of a flight for one of its followers."""
-
-    value: T
-    paid: bool
-    """Whether this follower has taken over the request, because the call that sent it has been cancelled."""
 
 
 class Flight(Generic[T]):
@@ -63,7 +55,7 @@ class Flight(Generic[T]):
         self._sent = sent
         self._heir: SentRequests | None = None
         """The requests of the call that pays for the leader."""
-        self._followers: dict[asyncio.Future[Shared[T]], SentRequests] = {}
+        self._followers: dict[asyncio.Future[tuple[T, bool]], SentRequests] = {}
         self._leader: asyncio.Task[Any]
         self._leases: list[Lease] = []
         self._wanted = sorted(set(keys), reverse=True)
@@ -134,7 +126,7 @@ class Flight(Generic[T]):
             if follower.done():
                 continue
             if error is None:
-                follower.set_result(Shared(self.result, paid=sent is self._heir))
+                follower.set_result((self.result, sent is self._heir))
             elif isinstance(error, asyncio.CancelledError):
                 follower.cancel()
             else:
@@ -142,12 +134,13 @@ class Flight(Generic[T]):
         if abandoned:
             raise asyncio.CancelledError
 
-    async def follow(self, sent: SentRequests) -> Shared[T]:
+    async def follow(self, sent: SentRequests) -> tuple[T, bool]:
         """Wait for the result of the leader's request, or raise a copy of the exception that ended it.
 
-        `sent` has the requests of the call that waits, which may take over those of the leader.
+        `sent` has the requests of the call that waits. It also returns whether these have taken over those of
+        the leader, because it has been cancelled.
         """
-        follower: asyncio.Future[Shared[T]] = asyncio.get_running_loop().create_future()
+        follower: asyncio.Future[tuple[T, bool]] = asyncio.get_running_loop().create_future()
         self._followers[follower] = sent
         try:
             return await follower
@@ -189,11 +182,7 @@ class Flights(Generic[T]):
 
     def under_way(self, keys: Sequence[str]) -> Flight[T] | None:
         """A flight of one of these keys, to follow; None if no call leads one."""
-        for key in keys:
-            flight = self._flights.get(key)
-            if flight is not None:
-                return flight
-        return None
+        return next(filter(None, map(self._flights.get, keys)), None)
 
     def lead(self, keys: Sequence[str], sent: SentRequests) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request, which `sent` counts.
@@ -223,10 +212,6 @@ class Flights(Generic[T]):
             if self._flights.get(key) is flight:
                 del self._flights[key]
         self._led.pop(leader, None)
-
-    def close(self) -> None:
-        """Close the files of the leases. Requests under way continue."""
-        self.leases.close()
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:

@@ -5,7 +5,7 @@ import queue
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, Self, TypeAlias
+from typing import Generic, Self, TypeAlias
 
 from ..._errors import LLMError
 from ..._foreign_attributes import Hinting
@@ -18,14 +18,7 @@ Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""
 
 
-class Source(Protocol):
-    """A streamed call that has not started."""
-
-    def start(self) -> object: ...
-    def cancel(self) -> object: ...
-
-
-MakeSource: TypeAlias = Callable[[Callable[[Arrived], None]], Source]
+MakeSource: TypeAlias = "Callable[[Callable[[Arrived], None]], event_loop.BackgroundTask[Response] | Replay]"
 """Makes a streamed call that gives its items to the argument, from another thread."""
 
 

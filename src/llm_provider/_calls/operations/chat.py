@@ -72,7 +72,6 @@ class Chat(Operation[Request, Response]):
         return encoded
 
     def parts(self, request: Request) -> Sequence[int]:
-        """The numbers of its samples."""
         return range(request.draw, request.draw + request.n)
 
     def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
@@ -91,12 +90,8 @@ class Chat(Operation[Request, Response]):
         """
         encoded = call.encoded
         write = canonical if encoded.structure is None else orjson.dumps
-        if (
-            len(parts) == 1
-            and encoded.labels is None
-            and encoded.structure is None
-            and encoded.prefix is None
-        ):
+        is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
+        if is_plain and len(parts) == 1:
             return call.body
         return write(build_payload(encoded, len(parts)))
 
@@ -223,7 +218,6 @@ class Chat(Operation[Request, Response]):
         )
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
-        """A response for each sample."""
         return tuple(self.result(call, samples).samples)
 
 

@@ -47,11 +47,7 @@ def question_of(call: Call[Response]) -> Call[Response]:
 
 
 async def count_tokens(engine: Engine, question: Call[Response]) -> int:
-    """The number of tokens that the provider counts.
-
-    Raises:
-        LLMError: the provider failed to count, and retries did not help.
-    """
+    """The number of tokens that the provider counts; `LLMError` if it failed, and retries did not help."""
 
     async def ask(question: Call[Response]) -> int:
         try:

@@ -148,7 +148,6 @@ class ScoreRequests:
         return positions
 
     async def ask(self, prompt: Prompt, following: int | None = None) -> PromptAnswer:
-        """The reply to one request."""
         encoded = write_request(self.form, self.call.encoded, prompt)
         sample = await self._send(PromptScores(self.form, prompt, following), encoded)
         self.samples.append(sample)

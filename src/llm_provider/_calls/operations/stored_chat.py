@@ -1,11 +1,9 @@
 """Asks stored questions again: a chat whose payload is that of a cache entry."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -37,7 +35,7 @@ class StoredRequest(Request):
     question: JSONMapping
 
     @classmethod
-    def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> StoredRequest:
+    def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> Self:
         """Check the parameters that a stored question may have; those of its payload are left alone."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
@@ -72,10 +70,7 @@ def find_questions(
 def find_stored(
     stored: Iterable[tuple[str, JSONMapping]], prepare: Callable[[JSONMapping], Call[Response]]
 ) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
-    """Each question once, with the call that reads its answer; None if it cannot be asked as it was.
-
-    `prepare` makes the call, and raises `LLMError`.
-    """
+    """Each question once, with the call of `prepare` that reads its answer; None if it cannot be asked so."""
     seen = set[bytes]()
     for key, question in stored:
         call: Call[Response] | None = None

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import orjson
 
 from ..._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from ..._limits import retry
 from ..._limits.timeouts import Timeouts
-from ..._providers.protocol import AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
+from ..._providers.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
 from ..._providers.shared.errors import failure_headers
 from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
@@ -26,19 +27,9 @@ from ..._types.messages import Step
 from ..._types.usage import Usage
 from ..call import Call, Emit, Sample, delta_of_choice
 
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from ..._providers.protocol import Adapter
-
 
 class Attempt:
     """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
-
-    __slots__ = (
-        "_answer", "_body", "_call", "_count", "_emit", "_on_headers", "_outgoing", "_seconds", "_sent",
-        "_watch", "error", "first_token", "import_unfinished",
-    )  # fmt: skip
 
     def __init__(
         self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
@@ -171,7 +162,6 @@ class Attempt:
         return reply
 
     def failure(self, waited: float) -> FailedAttempt:
-        """The record of a failed attempt for the user."""
         assert self.error is not None
         return FailedAttempt(
             error=type(self.error).__name__,

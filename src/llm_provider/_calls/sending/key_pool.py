@@ -25,8 +25,6 @@ second, and its calls go on at another one at once. A prompt goes to the server 
 that is busier than the others by half. Calls that wait do so in one queue for all servers (`server_scope`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
@@ -37,16 +35,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..._errors import (
-    APIResponseValidationError,
-    AuthenticationError,
-    LLMError,
-    MissingAPIKeyError,
-    NotFoundError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RateLimitError,
-)
+from ... import _errors as errors
+from ..._limits.concurrency import Concurrency
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
@@ -73,8 +63,6 @@ _USED_LAST_AFTER_OUTAGE = 1.0
 
 class Account:
     """The keys that a provider limits and bills as one account. All models of a server share this object."""
-
-    __slots__ = ("identity", "keys", "secrets")
 
     def __init__(self, keys: Sequence[Credential]) -> None:
         self.identity = keys[0].identity
@@ -140,7 +128,6 @@ class KeyPool:
         """Calls that wait only for the account that served their conversation."""
 
     def first(self) -> PooledAccount:
-        """The first account that has a key."""
         return next(pooled for pooled in self._accounts if pooled.account.keys)
 
     def find_allowed(self) -> list[PooledAccount]:
@@ -228,24 +215,21 @@ class KeySelection:
 
     def acquire(
         self,
-        max_in_flight: int,
+        limit: Concurrency,
         *,
         tokens: float = 1.0,
-        at_once: int = 0,
         first: bool = False,
         patience: Patience | None = None,
     ) -> Coroutine[Any, Any, Ticket]:
         """Wait as `Scope.acquire` does. Then `scope` and `key` are those of the account that is free."""
         if self._pool.has_one_key:
-            return self.scope.acquire(
-                max_in_flight, tokens=tokens, at_once=at_once, first=first, patience=patience
-            )
-        return self._acquire_any(max_in_flight, tokens, at_once, first, patience)
+            most, at_once = limit
+            return self.scope.acquire(most, tokens=tokens, at_once=at_once, first=first, patience=patience)
+        return self._acquire_any(limit, tokens, first, patience)
 
     async def _acquire_any(
-        self, max_in_flight: int, tokens: float, at_once: int, first: bool, patience: Patience | None
+        self, limit: Concurrency, tokens: float, first: bool, patience: Patience | None
     ) -> Ticket:
-        """Wait for the first of several keys."""
         servers = self._pool.servers
         if servers is not None:
             self._beginnings = self._beginnings or digest_beginnings(self._request.messages)
@@ -256,11 +240,11 @@ class KeySelection:
             preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
             for pooled in self._sort(accounts):
-                ticket = pooled.scope.start(max_in_flight, tokens, at_once)
+                ticket = pooled.scope.start(limit.most, tokens, limit.at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
             granted = asyncio.get_running_loop().create_future()
-            waiting = granted, tokens, max_in_flight, at_once, patience
+            waiting = granted, tokens, *limit, patience
             if servers is None:
                 self._slot_request = SlotRequest(*waiting)
             else:
@@ -289,26 +273,28 @@ class KeySelection:
         """Wait for every candidate from now on, not only for the account of the conversation."""
         self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)
 
-    def record_failure(self, error: LLMError) -> bool:
+    def record_failure(self, error: errors.LLMError) -> bool:
         """Record the failure of the last request. True if another key may serve the call at once."""
         pool, pooled = self._pool, self._pooled
-        if isinstance(error, AuthenticationError):
+        if isinstance(error, errors.AuthenticationError):
             pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")
-        elif isinstance(error, QuotaExceededError):
+        elif isinstance(error, errors.QuotaExceededError):
             pool.retire(pooled, pooled.account.keys, "has no quota left")
-        elif isinstance(error, (PermissionDeniedError, NotFoundError)):
+        elif isinstance(error, (errors.PermissionDeniedError, errors.NotFoundError)):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
             self._denied_by += (pooled,)
-        elif isinstance(error, RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+        elif isinstance(error, errors.RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
-        elif pool.servers is not None and (is_outage(error) or isinstance(error, APIResponseValidationError)):
+        elif pool.servers is not None and (
+            is_outage(error) or isinstance(error, errors.APIResponseValidationError)
+        ):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
-        elif isinstance(error, RateLimitError) and self._has_open_account():
+        elif isinstance(error, errors.RateLimitError) and self._has_open_account():
             self._refused_by += (pooled,)
             return True
         else:
             return False
-        if not isinstance(error, AuthenticationError) or self.key in pooled.account.keys:
+        if not isinstance(error, errors.AuthenticationError) or self.key in pooled.account.keys:
             # After a retired key, the account may have other keys to try.
             self._tried += (pooled,)
         if pool.candidates(self._tried):
@@ -331,7 +317,6 @@ class KeySelection:
         return any(other.scope.seconds_until_open() <= 0 for other in others)
 
     def record_answer(self) -> None:
-        """Record that the last request was answered."""
         self._pooled.scope.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)
@@ -371,7 +356,6 @@ class KeySelection:
         return pooled if pooled.scope.seconds_until_gate() <= _MAX_WAIT_FOR_PROMPT_CACHE else None
 
     async def _wait_for_grant(self, *, for_one: bool) -> tuple[PooledAccount, Ticket]:
-        """Wait for the first account that grants a slot."""
         slot_request, timer = self._slot_request, None
         if for_one:
             self._pool.waiting_for_one.add(self)
@@ -429,7 +413,7 @@ class KeyPools:
     def _single_key(self, target: Target) -> Credential:
         try:
             return find_key(target, self._env_file)
-        except MissingAPIKeyError:
+        except errors.MissingAPIKeyError:
             # A notebook may set the variable now, perhaps to a list.
             self._listed.pop(target.provider, None)
             raise

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LLMError, UnknownPriceError
+from ..._limits.rate_estimator import Ticket
 from ..._money.budget import Budget, Reservation, release, reserve, reserve_now
+from ..._money.pricing import PriceTable
+from ..._telemetry.waits import Waits
 from ..._words import format_usd
+from ..call import Call
+from .key_pool import KeySelection
 from .worst_case import worst_case
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..._limits.rate_estimator import Ticket
-    from ..._money.pricing import PriceTable
-    from ..._telemetry.waits import Waits
-    from ..call import Call
-    from .key_pool import KeySelection
 
 _PLACEHOLDER = Decimal("0.000001")
 """USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""
@@ -60,13 +57,8 @@ class BudgetedRequest:
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.
             budget.check(self._amount)
-        acquire = functools.partial(
-            selection.acquire,
-            self._call.concurrency.most,
-            tokens=tokens,
-            at_once=self._call.concurrency.at_once,
-            patience=self._call.patience,
-        )
+        limit, patience = self._call.concurrency, self._call.patience
+        acquire = functools.partial(selection.acquire, limit, tokens=tokens, patience=patience)
         ticket = await acquire(first=first)
         try:
             held = reserve_now(self._budgets, self._amount)
@@ -88,8 +80,6 @@ class BudgetedRequest:
 
 class Hold:
     """The reservations of one request in its budgets. Exactly one of its methods is called."""
-
-    __slots__ = ("_known", "_reservations")
 
     def __init__(self, reservations: Sequence[Reservation], known: bool) -> None:
         self._reservations = reservations

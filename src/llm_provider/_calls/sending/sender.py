@@ -32,12 +32,11 @@ from ..._requests.api_keys import environment_secrets
 from ..._runtime import clock, randomness
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
+from ..._telemetry.observed_call import EndedAttempt
 from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
-from ..._types.usage import Usage
 from ..call import Call, Emit, Sample
-from ..observation import observe_attempt
 from ..sent_requests import cost_of
 from .attempt import Attempt
 from .key_pool import KeyPools, KeySelection
@@ -162,11 +161,9 @@ class Sender:
         return self._uploads
 
     def statistics(self) -> list[ScopeStatistics]:
-        """The state of the rate control of each scope in use."""
         return self._limiter.statistics()
 
     async def close(self) -> None:
-        """Close every connection."""
         self._shared.close()
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as below
@@ -261,11 +258,7 @@ class _Sending:
             )
         else:
             self.ticket = await selection.acquire(
-                call.concurrency.most,
-                tokens=self.tokens,
-                at_once=call.concurrency.at_once,
-                first=first,
-                patience=call.patience,
+                call.concurrency, tokens=self.tokens, first=first, patience=call.patience
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
@@ -325,7 +318,9 @@ class _Sending:
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self.queue), self.call.sent
         sample.answer.origin = read_origin(self.call.target, self.headers)
-        self.selection.scope.record_end(self.ticket, None, tokens=self._count_charged(sample.answer.usage))
+        usage = sample.answer.usage
+        tokens = None if usage is None else count_charged_tokens(self.call.target.provider, usage)
+        self.selection.scope.record_end(self.ticket, None, tokens=tokens)
         sent.end()
         cost = self.sender.recorder.record_answer(
             self.call, sample, self.parts, self._bound, self.selection.key.identity
@@ -339,7 +334,7 @@ class _Sending:
             self.call.early_stop.failing.discard(id(self.call))
             self.call.early_stop.note_answer()
         if self.call.watch is not None:
-            observe_attempt(self.call, len(self.failures) + 1, waited, sample.sending)
+            self.call.watch.note_attempt(EndedAttempt(len(self.failures) + 1, waited, sample.sending))
         return sample
 
     def _judge_failure(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
@@ -381,11 +376,8 @@ class _Sending:
             deadline=self.call.deadline,
             down=down,
         )
-        if (
-            suspect
-            and len(self.failures) >= LEAST_FAILURES
-            and now - self.failing_since >= call.patience.seconds
-        ):
+        is_over = now - self.failing_since >= call.patience.seconds
+        if suspect and is_over and len(self.failures) >= LEAST_FAILURES:
             # An outage would be waited for no longer.
             self.verdict = retry.FINAL
         call.sent.is_too_late = self.verdict.too_late
@@ -418,11 +410,8 @@ class _Sending:
                 scope = self.selection.scope
                 self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
         if self.call.watch is not None:
-            observe_attempt(self.call, number, failure.waited, failure.seconds, failure, delay)
-
-    def _count_charged(self, usage: Usage | None) -> float | None:
-        """Tokens that the request counted against the provider's limit; None if the answer has no usage."""
-        return None if usage is None else count_charged_tokens(self.call.target.provider, usage)
+            attempt = EndedAttempt(number, failure.waited, failure.seconds, failure, delay)
+            self.call.watch.note_attempt(attempt)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)

@@ -18,16 +18,14 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LLMError, RateLimitError
 from ..._limits.rate_estimator import Ticket
 from ..._limits.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..._limits.server_window import ServerWindow
+from ..._telemetry.waits import Waits
 from .prompt_memory import PromptMemory
-
-if TYPE_CHECKING:
-    from ..._telemetry.waits import Waits
 
 _LOOK_AHEAD = 128
 """Calls of the queue that a server chooses from."""
@@ -51,7 +49,6 @@ class Servers:
         self.scopes: list[ServerScope] = []
 
     def make_scope(self, controller: Controller, name: str, waits: Waits | None = None) -> ServerScope:
-        """The scope of one more server."""
         self.scopes.append(ServerScope(self, controller, name, waits))
         return self.scopes[-1]
 
@@ -133,31 +130,20 @@ class ServerScope(Scope):
         """Whether nothing but its own requests holds the server back."""
         return self.outage.down_since is None and max(self.used_last_until, self.controller.gate) <= now
 
-    def record_end(
-        self,
-        ticket: Ticket,
-        error: LLMError | None,
-        *,
-        tokens: float | None = None,
-        caller: object = None,
-        suspect: bool = False,
-    ) -> bool:
+    def record_end(self, ticket: Ticket, error: LLMError | None, **details: Any) -> bool:
         """End a request that was sent; see `Scope.record_end`."""
         if self.outage.down_since is not None:
             # It begins anew, perhaps as another server. Requests before the probe tell nothing of it.
             self.window = ServerWindow(self._sent)
         self.window.record_end(ticket, self._sent, None if error else self._loop.time() - ticket.at)
-        if (
-            isinstance(error, RateLimitError)
-            and error.retry_after is None
-            and self.window.explains(ticket, self._sent, self.controller.in_flight - 1)
-        ):
+        unexplained = isinstance(error, RateLimitError) and error.retry_after is None
+        if unexplained and self.window.explains(ticket, self._sent, self.controller.in_flight - 1):
             self.controller.record_failure(self._loop.time(), ticket)
             if self.outage.watches:
                 self._works(self._loop.time(), ticket)
             self.wake()
             return True
-        return super().record_end(ticket, error, tokens=tokens, caller=caller, suspect=suspect)
+        return super().record_end(ticket, error, **details)
 
     def _end_uncounted(self, ticket: Ticket) -> None:
         self.window.record_end(ticket, self._sent, None)

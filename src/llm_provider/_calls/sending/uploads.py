@@ -109,7 +109,6 @@ class Uploads:
         return True
 
     async def close(self) -> None:
-        """Close every connection."""
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
@@ -189,7 +188,6 @@ def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> 
 
 
 def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:
-    """The name of a file at the account of a key."""
     target = call.target
     parts = [target.provider, target.base_url, key.identity, attachment.media_type, attachment.reference]
     return hashlib.sha256(orjson.dumps(parts, default=str)).hexdigest()

@@ -12,22 +12,17 @@ Some choices are still open when a request is sent. Each of them is taken at its
 | whether the call ends on the present day or, in UTC, on the next | the higher price |
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._money.litellm_prices import most_cost, prices_of
+from ..._money.price_rows import PriceRow
+from ..._money.pricing import PriceTable
+from ..._providers.shared.request_facts import RequestFacts
 from ..._runtime.exact_decimal import exact
 from ..._tokens.counting import most_input_tokens, most_output_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ..._money.price_rows import PriceRow
-    from ..._money.pricing import PriceTable
-    from ..._providers.shared.request_facts import RequestFacts
-    from ..call import Call
+from ..call import Call
 
 _INPUT = ("input", "cache_read", "cache_write")
 _INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")

@@ -6,7 +6,6 @@ Those of synchronous calls share a loop in a thread of its own: a slow function 
 requests.
 """
 
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,6 @@ from ..._errors import APITimeoutError, LLMError, ToolRoundsExceededError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.tools import FunctionTool
 from ..._runtime import clock, event_loop
-from ..._runtime.forks import run_around_forks
 from ..._types.messages import Delta, Prompt, ToolCall, ToolResult
 from ..._types.response import Response, Result, ToolRounds
 from ..._types.usage import Timing, Usage
@@ -87,7 +85,7 @@ class Rounds:
         if stored is None:
             stored = await engine.lookup_soon(call)
         if stored is None:
-            work = engine.run(call) if emit is None else engine.stream(call, emit)
+            work = engine.run(call, emit)
             self._sent.parts += (call.sent,)
             try:
                 return await event_loop.run(work, engine.cancel)
@@ -242,31 +240,22 @@ def later_choice(choice: str | JSONMapping | None) -> str | JSONMapping | None:
     return choice
 
 
-# --- for the ways to call ----------------------------------------------------------------------------------
-
-
 def run_and_wait(engine: Engine, call: Call[Response], stored: Response | None) -> Response:
-    """The answer to a synchronous call. Interrupting the wait cancels the rounds.
-
-    A `RuntimeError` says that this is the thread in which the rounds would run.
-    """
-    _own_loop.refuse_its_thread()
-    inbox = _own_loop.start()
+    """The answer to a synchronous call, not in the thread of its rounds. An interrupt cancels them."""
+    _refuse_own_thread()
+    inbox = _start_own_loop()
     return event_loop.wait(Rounds(engine, call).run(stored), inbox=inbox)
 
 
 def prepare_stream(
     engine: Engine, call: Call[Response], stored: Response | None, *, here: bool
 ) -> MakeSource:
-    """What makes a stream of all rounds, with `here` on the event loop of the caller.
-
-    `stored` is the answer of the first round, if it is stored.
-    """
+    """What makes a stream of all rounds, with `here` on the caller's loop. `stored` answers the first one."""
     if not here:
-        _own_loop.refuse_its_thread()
+        _refuse_own_thread()
 
     def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
-        inbox = event_loop.inbox_here() if here else _own_loop.start()
+        inbox = event_loop.inbox_here() if here else _start_own_loop()
         return event_loop.BackgroundTask(Rounds(engine, call, put).run(stored), put, inbox=inbox)
 
     return make
@@ -288,12 +277,12 @@ def batch_of(
     """
     inbox: event_loop.Inbox
     if not here:
-        _own_loop.refuse_its_thread()
+        _refuse_own_thread()
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
         nonlocal inbox
         # `aiter_many` may be called before the loop runs that reads its results.
-        inbox = event_loop.inbox_here() if here else _own_loop.start()
+        inbox = event_loop.inbox_here() if here else _start_own_loop()
         for prompt in inputs:
             described = None if metadata is None else metadata(prompt)
             try:
@@ -310,43 +299,19 @@ def batch_of(
     return lookup, run_call
 
 
-# --- the loop of synchronous calls -------------------------------------------------------------------------
+_own_loop = event_loop.LateLoop("llm_provider-tools")
+"""The event loop of the rounds of synchronous calls."""
 
 
-class _OwnLoop:
-    """The event loop of the rounds of synchronous calls. It is started when the first of them needs it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._background: event_loop.BackgroundLoop | None = None
-
-    def start(self) -> event_loop.Inbox:
-        with self._lock:
-            if self._background is None:
-                self._background = event_loop.BackgroundLoop("llm_provider-tools")
-                event_loop.at_exit(self.stop)
-            return self._background.inbox
-
-    def refuse_its_thread(self) -> None:
-        """Raise in the thread of the loop, where a wait for the rounds would last for ever."""
-        if self._background is not None and threading.get_ident() == self._background.thread.ident:
-            raise RuntimeError(
-                "a synchronous call with max_tool_rounds was made inside an asynchronous tool, where it "
-                "would wait for itself; await acall() there, or make the tool a plain function"
-            )
-
-    def stop(self) -> None:
-        background, self._background = self._background, None
-        if background is not None:
-            background.stop()
-
-    def forget_parent(self) -> None:
-        event_loop.leave_to_parent(self._background)
-        self._background = None
-        self._lock = threading.Lock()
+def _start_own_loop() -> event_loop.Inbox:
+    event_loop.at_exit(_own_loop.stop)
+    return _own_loop.start().inbox
 
 
-_own_loop = _OwnLoop()
-
-
-run_around_forks(after_in_child=_own_loop.forget_parent)
+def _refuse_own_thread() -> None:
+    """Raise in the thread of the loop, where a wait for the rounds would last for ever."""
+    if _own_loop.runs_here():
+        raise RuntimeError(
+            "a synchronous call with max_tool_rounds was made inside an asynchronous tool, where it "
+            "would wait for itself; await acall() there, or make the tool a plain function"
+        )

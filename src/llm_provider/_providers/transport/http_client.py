@@ -144,10 +144,6 @@ def _reserve(connection: Any) -> bool:
     return True
 
 
-_HAS_POLL = hasattr(select, "poll")
-"""Windows has none."""
-
-
 class _Idle(asyncio.Protocol):
     """The protocol of a connection while it is pooled: whatever arrives ends the connection."""
 
@@ -165,7 +161,7 @@ def is_readable(transport: Any) -> bool:
     """Whether a connection has received bytes, or its end, and the event loop does not know it yet."""
     socket = transport.get_extra_info("socket")
     number = -1 if socket is None else socket.fileno()
-    if number < 0 or not _HAS_POLL:
+    if number < 0 or sys.platform == "win32":  # which has no `poll`
         return False
     poll = select.poll()
     poll.register(number, select.POLLIN)

@@ -59,8 +59,10 @@ def serve(
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as reserved:
         # While the server runs, this socket is bound but never listens, so that no other process gets the
         # port before granian binds it. Only Linux lets two sockets share a port in this way.
-        hold = port == 0 and sys.platform == "linux"
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if hold else socket.SO_REUSEADDR, 1)
+        hold, option = False, socket.SO_REUSEADDR
+        if sys.platform == "linux" and port == 0:
+            hold, option = True, socket.SO_REUSEPORT
+        reserved.setsockopt(socket.SOL_SOCKET, option, 1)
         reserved.bind((host, port))
         bound_port = reserved.getsockname()[1]
         if not hold:
