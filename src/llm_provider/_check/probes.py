@@ -150,11 +150,11 @@ def check_answers(account: Account) -> None:
             problems.append(f"no request id is read; headers with ids: {names}")
         who = ", ".join(f"{name} {value}" for name, value in served.items())
         judged["served by"].append((not problems, "; ".join(problems) or who, case.name))
-    for row, found in judged.items():
-        verdict = min((each[0] for each in found), key=(False, "note", True).index)
+    for row, judgements in judged.items():
+        verdict = min((each[0] for each in judgements), key=(False, "note", True).index)
         texts = dict[str, list[str]]()
         for _, text, name in (
-            found[:1] if verdict is True else [each for each in found if each[0] is not True]
+            judgements[:1] if verdict is True else [each for each in judgements if each[0] is not True]
         ):
             texts.setdefault(text, []).append(name)
         account.tell(verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items()))
@@ -192,8 +192,8 @@ def check_prompt_cache(account: Account) -> None:
         account.tell("skipped", case.name, "the answer has no counts")
     elif case.error or read or account.route.provider in ("openai", "anthropic", "gemini"):
         # A count with the cached tokens twice is above the last bound. Only Anthropic always counts writing.
-        told = known[0] > 0 or account.route.provider != "anthropic"
-        account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500 and told)
+        counts_writing = known[0] > 0 or account.route.provider != "anthropic"
+        account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500 and counts_writing)
     else:
         account.tell("skipped", case.name, f"{observed}; the host promises nothing")
 

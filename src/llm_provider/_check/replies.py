@@ -88,8 +88,8 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 def inspect(exchange: Exchange) -> Iterator[Finding]:
     """What is unknown or wrong about one answer."""
     row = find_types(exchange)
-    found = _inspect(exchange, row[1], *row[2:]) if row else ()
-    return (finding for finding in found if not _KNOWN.match(finding[1]))
+    findings = _inspect(exchange, row[1], *row[2:]) if row else ()
+    return (finding for finding in findings if not _KNOWN.match(finding[1]))
 
 
 def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> It
     if objects:
         problems += [_check_order(objects)] * streamed
         problems += [_check_echo(exchange.request, objects[-1])] * (whole == "Response")
-    yield from ((WRONG, problem) for found in problems for problem in found)
+    yield from ((WRONG, problem) for iterator in problems for problem in iterator)
     if streamed and any(
         isinstance(value, dict) and name != value.get("type", name) for name, value in events
     ):
@@ -184,12 +184,12 @@ def _check_reply(reply: JSONObject) -> Iterator[str]:
 
 def _check_echo(request: bytes, event: JSONObject) -> Iterator[str]:
     """A reply of the Responses API says how it ended, and repeats the parameters."""
-    asked, reply = json.loads(request), event.get("response") or event
+    request_fields, reply = json.loads(request), event.get("response") or event
     if not reply.get("status"):
         yield "the answer has no status"
-    for name in sorted(asked.keys() & reply.keys() - {"model", "service_tier"}):
-        if not isinstance(asked[name], dict | list) and asked[name] != reply[name]:
-            yield f"{name}: {asked[name]} was asked, and {reply[name]} is echoed"
+    for name in sorted(request_fields.keys() & reply.keys() - {"model", "service_tier"}):
+        if not isinstance(request_fields[name], dict | list) and request_fields[name] != reply[name]:
+            yield f"{name}: {request_fields[name]} was asked, and {reply[name]} is echoed"
 
 
 def _check_order(events: list[JSONObject]) -> Iterator[str]:
@@ -207,8 +207,8 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
     begun, ended = set[tuple[Any, ...]](), set[tuple[Any, ...]]()
     for kind, event in zip(kinds, events, strict=True):
         if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
-            place = (event.get(name) for name in ("output_index", "content_index", "index"))
-            (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *place))
+            indexes = (event.get(name) for name in ("output_index", "content_index", "index"))
+            (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *indexes))
     parts = [
         event
         for event in events
