@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from llm_provider._check.report import make_row, write_markdown
 from llm_provider.simulator import Fault, Simulator
 from support import Program, RunCommand, wait_until
 
@@ -25,6 +26,12 @@ def test_a_report_and_a_recording_are_written(run: RunCommand, simulator: Simula
     }
     run("check", "--model", "claude-haiku-5-5", "--report", str(page))
     assert "| differs | anthropic | wrong model | NotFoundError" in page.read_text(encoding="utf-8")
+
+
+def test_the_words_of_a_server_stay_in_their_cell() -> None:
+    row = make_row(False, "openai", "call", "one\n<think>|two")
+    report = {"date": "", "models": [], "counts": {}, "versions": {}, "cost": 0.0, "rows": [row._asdict()]}
+    assert "| differs | openai | call | a text | one &lt;think&gt;/two | answers" in write_markdown(report)
 
 
 def test_an_account_as_expected_ends_with_0(run: RunCommand, simulator: Simulator) -> None:
