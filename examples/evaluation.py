@@ -94,6 +94,7 @@ def evaluate(client: Client, models: list[str], folder: Path) -> None:
     table = score(sweep)
     rows = summarize(table)
     print(rows.to_string(index=False))
+    folder.mkdir(parents=True, exist_ok=True)
     rows.to_csv(folder / "table.csv", index=False)
     write_latex(rows, folder / "table.tex")
     # One file for all models, with the mean of its samples as the score of each question.

@@ -40,15 +40,19 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no shared budgets")
 @pytest.mark.parametrize("submitter_lives", [True, False])
+@pytest.mark.parametrize("in_memory", [True, False])
 def test_a_shared_budget_counts_a_batch_once(
-    client: Client, simulator: Simulator, tmp_path: Path, submitter_lives: bool
+    client: Client, simulator: Simulator, tmp_path: Path, submitter_lives: bool, in_memory: bool
 ) -> None:
     simulator.configure(batch_seconds=20_000.0)
-    first, second = (Budget(1.0, path=tmp_path / "run.budget") for _ in range(2))
+    path = None if in_memory else tmp_path / "run.budget"
+    first = Budget(1.0, path=path)
+    second = first if in_memory else Budget(1.0, path=path)
     client.submit_many("gpt-5.5", ["1+1?"], max_tokens=99, budget=first)
     if not submitter_lives:
+        client.close()
         first._store.close()
-        Budget(1.0, path=tmp_path / "run.budget")
+        Budget(1.0, path=path)
     assert (second.spent, second.reserved > 0) == (0, True)
     with Client(cache_dir=client.cache.directory, budget=second) as another:
         (result,) = another.call_many("gpt-5.5", ["1+1?"], max_tokens=99, delivery="batch")

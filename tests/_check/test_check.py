@@ -1,19 +1,22 @@
 """`llm-provider check` on the simulator: every deviation is named, and none where there is none."""
 
+import base64
 import json
 import os
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 import pytest
 from aiohttp import web
 
 from llm_provider import RequestError
 from llm_provider._check.check import Check, choose_models
-from llm_provider._check.replies import WRONG
+from llm_provider._check.replies import UNKNOWN, WRONG
 from llm_provider._check.report import BAD, Row, write_markdown
 from llm_provider._check.scrubbing import Scrubber
 from llm_provider._check.traffic import RecordingProxy, keep_headers
+from llm_provider._requests.credential import APIKey
 from llm_provider._requests.routing import ROUTES, find_route
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._behaviour.deviations import DEVIATIONS
@@ -39,7 +42,7 @@ NAMED = {
     "phantom_call": ("groq", "fields and events", "function_call"),
     "no_arguments": ("groq", "fields and events", "arguments: missing"),
     "changed_ids": ("openai", "fields and events", "another call_id at its end"),
-    "goes_on_after_stop": ("gemini", "fields and events", "goes on after its finishReason"),
+    "goes_on_after_stop": ("gemini", "fields and events", "goes on after its finish reason"),
     "blank_done": ("groq", "fields and events", "is not written 'data: [DONE]'"),
     "status_400": ("anthropic", "wrong model", "HTTP 400"),
     "detail_error": ("groq", "wrong model, stream", "HTTP 200"),
@@ -68,17 +71,48 @@ CHANGED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("chat", r"^404\n.*", '404\n{"error":"no"}', WRONG, "status 404 has no error.message"),
         ("chat.*hello", '"usage":', '"usage":"?","used":', WRONG, "cannot be compared"),
         ("GET .*/batches/", "^200", "404", "batch", "batch_0000"),
+        ("Eiffel", r'"content":"\{', '"content":"Here: {', "structured answer", "not only JSON"),
+        ("Say [1-9]", '"index":0', '"index":1', WRONG, "another index than 0"),
+        ("Say 2", '"content":"', r'"content":"<think>hm</think>', WRONG, "thinking stands within the text"),
+        ("tool", "120b-mini", "20b", "served by", "gpt-oss-20b answered"),
     ),
     "gpt-6.1-sol": (
         ("embed", r'(ing":)(["[][^]"]+)(.*ing":)["[][^]"]+', r"\1\2\3\2", "embedding", "lengths [1.0],"),
         ("embed", "-3-small", "-4", "embedding", "by text-embedding-4"),
-        ("responses", r'"usage":\{', '"usages":{', "usage", "; tool call: 0 + 0 tokens"),
+        ("responses", r'"usage":\{', '"usages":{', "usage", " tool call: 0 + 0 tokens"),
         ("chat.*Say [1-9]", "^200", "503", "limits", "others failed: OverloadedError"),
+        ("responses", r'max_output_tokens":400', 'max_output_tokens":9', WRONG, "asked, and 9 is echoed"),
+        ("responses.*stream", r"event: .*arguments\.delta\ndata: .*\n\n", "", WRONG, "has no end, or no"),
+        ("responses.*stream", 'ce_number":2', 'ce_number":1', WRONG, "sequence_number does not rise"),
+        ("no-such", '"type":"[^"]*"', '"type":5', WRONG, "error.type: 5 has another type"),
     ),
     "claude-haiku-5-5": (
         ("models", "^200", "403", "key", "PermissionDeniedError"),
         ("messages", r'"output_tokens":\d+', '"output_tokens":9000', "usage", "stream: 4 + 9000"),
         ("messages", 'cache_read_input_tokens":79', r"\g<0>9", "prompt cache", "read"),
+        ("Count", "event: content_block_delta", "event: delta", WRONG, "a line 'event:' is not the type"),
+        ("weather.*stream", '"index":0', '"index":1', WRONG, "parts of a stream have the indexes [1]"),
+        ("Count", r"event: content_block_stop\n.*\n\n", "", WRONG, "a content_block has no end"),
+        ("12 .* 30", r'"stop_reason":"\w+"', '"stop_reason":null', WRONG, "has no finish reason"),
+        ("no-such", "not_found_error", "gone_error", WRONG, "error.error: unknown type 'gone_error'"),
+        ("Who pays", r'5m_input_tokens":\d+', '5m_input_tokens":1', WRONG, "cache_creation has less than"),
+    ),
+    "gemini/gemini-3.8-flash": (
+        (
+            "Count",
+            r'(?s)" Count"(.*)" to"(.*)" tw',
+            r'"echo: "\1"echo: C"\2"echo: C ',
+            "stream",
+            "delta repeats",
+        ),
+        ("Which colour", '":26[05]', '":3', "usage", "image input: 3 +"),
+        ("Count", '"gemini-3.8-flash"', '"gemini-4-pro"', "served by", "stream: gemini/gemini-3.8-flash was"),
+        ("Count", r"STOP([\s\S]*)$", r'STOP\1data: {"modelVersion":"x"}\n\n', WRONG, "modelVersion changes"),
+        ("12 .* 30", r'"finishReason":"\w+"', '"finishReason":null', WRONG, "has no finish reason"),
+        ("Eiffel", '"tokenCount":7', '"tokenCount":99', WRONG, "promptTokensDetails has more than"),
+        ("batches/", r'"updateTime":"[^"]*"', '"updateTime":5', WRONG, "updateTime: 5 has another type"),
+        ("batch", '"state":', '"mood":5,"state":', UNKNOWN, "batch.mood"),
+        ("no-such", '"status"', '"state"', WRONG, "error.status: missing"),
     ),
 }
 """Model → requests, what is changed in status and body, and the row and a part of what it says."""
@@ -217,3 +251,15 @@ def test_private_texts_are_replaced_always_by_the_same_word(private: str) -> Non
     assert private not in first
     assert scrubber.scrub_value({"a": [private]}) == {"a": [first]}
     assert scrubber.scrub("gpt-6.1-sol chatcmpl-0000001 call_1") == "gpt-6.1-sol chatcmpl-0000001 call_1"
+
+
+@pytest.mark.parametrize("before", ["", "1", "me:", "Bearer "])
+def test_a_key_is_replaced_however_a_server_writes_it(before: str) -> None:
+    scrubber, key = Scrubber(), f"sk-{OWN_KEY}+/=A"
+    scrubber.keys = [APIKey(key)]
+    encoded = base64.b64encode(f"{before}{key} and more".encode())
+    forms = (quote(key), key.replace("/", "\\/"), key.encode().hex().upper(), key[:14], encoded.decode())
+    for form in (*forms, encoded.translate(bytes.maketrans(b"+/", b"-_")).decode(), "\\u0073" + key[1:]):
+        text = scrubber.scrub(f'{{"echo": "{form}"}} (a row)')
+        assert OWN_KEY[:9] not in text
+        assert len(text) < 50, text

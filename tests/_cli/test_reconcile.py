@@ -160,15 +160,17 @@ def test_a_provider_whose_report_is_empty_is_compared(
         client.call(MODELS[0], "1 + 1 = ?", max_tokens=50)
     line = path.read_text()
     other = line.replace('"openai"', '"anthropic"').replace("/openai/v1", "/anthropic")
-    path.write_text(line + other + line.replace("/openai", "/elsewhere"))
+    path.write_text(
+        line + other + line.replace("/openai", "/elsewhere") + line.replace('"openai"', '"gemini"')
+    )
     # OpenRouter reports no day before it has ended.
     simulator.configure(billing_clock=-86_400.0)
     with Client(ledger=path, cache="off") as client:
         client.call(MODELS[2], "1 + 1 = ?", max_tokens=50)
     ended = run("reconcile", str(path))
     assert "2 rows are not compared" in ended.err
-    found = ended.out.count("nothing in the report"), "1 lines of other" in ended.err
-    assert (ended.code, *found) == (1, 2, True)
+    told = ["1 lines of other" in ended.err, "1 lines of gemini" in ended.err]
+    assert (ended.code, ended.out.count("nothing in the report"), *told) == (1, 2, True, True)
     monkeypatch.delenv("ANTHROPIC_ADMIN_KEY")
     path.write_text(line + other.replace('"time":17', '"time":16'))
     assert run("reconcile", str(path), "--since", "1d").code == 0

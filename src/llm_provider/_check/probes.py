@@ -1,5 +1,6 @@
 """What an account is asked, and what is made of the answers: one function for each group of rows."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -37,6 +38,11 @@ def _judge_text(case: Case) -> str:
         return f"its end is {case.answer.finish_reason}"
     if case.result.get("streamed", case.answer.text) != case.answer.text:
         return "its deltas are not its text"
+    pairs = list(itertools.pairwise(case.deltas))
+    if len(pairs) > 1 and all(
+        len(after) > len(before) and after.startswith(before) for before, after in pairs
+    ):
+        return "each delta repeats those before it"
     return "" if case.answer.text else "no text"
 
 
@@ -51,13 +57,12 @@ def _judge_tool(case: Case) -> str:
 
 
 def _judge_json(case: Case) -> str:
-    try:
-        return "" if isinstance(case.answer.parsed, dict) else f"parsed is {case.answer.parsed!r:.60}"
-    except errors.OutputError as error:
-        return error.message
+    text = case.answer.text
+    return "" if isinstance(read_json(text), dict) else f"it is no JSON, or not only JSON: {text!r:.60}"
 
 
 _QUESTIONS: tuple[tuple[str, str, Any, dict[str, Any], Callable[[Case], str]], ...] = (
+    ("call", "call", _SUM, {}, _judge_text),
     ("stream", "stream", "Count to twenty.", {}, _judge_text),
     ("streamed tool call", "stream", _WEATHER, {"tools": _TOOLS}, _judge_tool),
     ("structured answer", "call", "Where is the Eiffel Tower?", {"response_format": _SCHEMA}, _judge_json),
@@ -90,27 +95,6 @@ def check_models(account: Account) -> None:
         account.tell("failed", "models", "none answers" if names else "no listed model has a known price")
 
 
-def check_call(account: Account) -> None:
-    """A call: its text and cost, and who answered."""
-    case = account.play("call", "call", _SUM)
-    problem = _judge_text(case) if case.answer else ""
-    if not account.judge(case, problem or case.result.get("text", "")[:40], fits=not problem):
-        return
-    price, cost = account.client.price(account.model, case.answer.usage), case.answer.cost
-    has_price = account.client.price(account.model, Usage(input_tokens=20, output_tokens=2)) is not None
-    fits = not has_price if cost is None else price is None or abs(float(price) - cost) <= 0.01 * cost
-    observed = f"${cost} by {case.answer.cost_source}, ${price} by the table"
-    account.tell("note" if cost is None and fits else fits, "cost", observed)
-    served, problems = case.result["served_by"], []
-    if not _is_snapshot(account.model, served.get("model")):
-        problems.append(f"{account.model} was asked, and {served.get('model', 'no name')} answered")
-    names = [name for name in case.list_headers() if name.endswith("-id")]
-    if "request_id" not in served and (names or account.route.provider in ("openai", "anthropic")):
-        problems.append(f"no request id is read; headers with ids: {names}")
-    who = ", ".join(f"{name} {value}" for name, value in served.items())
-    account.tell(not problems, "served by", "; ".join(problems) or who)
-
-
 def _is_snapshot(requested: str, answered: str | None) -> bool:
     """Whether two names mean one model: one may have a date or a version more."""
     names = [name.rpartition("/")[2].lower().removesuffix("-latest") for name in (requested, answered or "")]
@@ -120,11 +104,12 @@ def _is_snapshot(requested: str, answered: str | None) -> bool:
 
 
 def check_questions(account: Account) -> None:
-    """Streams, formats, media, and a round of a tool."""
+    """A text, streams, formats, media, and a round of a tool."""
     for name, operation, inputs, parameters, judge in _QUESTIONS:
         case = account.play(name, operation, inputs, **parameters)
         problem, pieces = judge(case) if case.answer else "", sum(each.pieces for each in case.exchanges)
-        observed = f"as expected, in {pieces} piece{'s' if pieces != 1 else ''}"
+        text = case.result.get("text", "")[:40] or "as expected"
+        observed = f"{text}, in {pieces} piece{'s' if pieces != 1 else ''}"
         account.judge(case, problem or observed, fits=not problem)
     if case.answer and case.answer.tool_calls:
         result = {"role": "tool", "tool_call_id": case.answer.tool_calls[0].id, "content": "sunny"}
@@ -132,21 +117,47 @@ def check_questions(account: Account) -> None:
         account.judge(account.play("tool result", "call", messages, tools=_TOOLS), "taken")
 
 
-def check_usage(account: Account) -> None:
-    """The counts of all answers so far, beside estimates."""
-    seen, problems = list[str](), list[str]()
-    for case in account.cases:
-        if case.answer and case.operation in ("call", "stream"):
-            usage, counted, most = case.answer.usage, 0, 20_000
-            if isinstance(case.inputs, str) and not case.parameters:  # tools and images are not estimated
-                counted = int(account.client.count_tokens(case.model, case.inputs, exact=False))
-                most = 3 * counted + 500
-            fits = max(1, counted / 3 - 10, usage.cache_read_input_tokens) <= usage.input_tokens <= most
-            fits = fits and 0 < usage.output_tokens < 1000  # `max_tokens` is 400
-            text = f"{case.name}: {usage.input_tokens} + {usage.output_tokens} tokens"
-            (seen if fits else problems).append(f"{text}, the estimate is {counted or '?'} + a few")
-    if seen or problems:
-        account.tell(not problems, "usage", "; ".join(problems or seen[:1]))
+def check_answers(account: Account) -> None:
+    """The counts and costs of all answers so far, and who gave them."""
+    cases = [case for case in account.cases if case.answer and case.operation in ("call", "stream")]
+    greeting = next(case for case in cases if case.model == account.model).answer.usage.input_tokens
+    has_ids = any("request_id" in case.result["served_by"] for case in cases)
+    judged: dict[str, list[tuple[str | bool, str, str]]] = {"usage": [], "cost": [], "served by": []}
+    for case in cases:
+        usage, length, served = case.answer.usage, len(case.answer.text), case.result["served_by"]
+        # A token has at most 12 characters of prose. Tools and images are more than the greeting is.
+        least, most = greeting + 1.0, 20_000
+        if isinstance(case.inputs, str) and not case.parameters:
+            least, most = max(1, len(case.inputs) / 12), len(case.inputs) + 500
+        fits: str | bool = max(least, usage.cache_read_input_tokens) <= usage.input_tokens <= most
+        fits = fits and max(1, length / 12) <= usage.output_tokens < 1000  # `max_tokens` is 400
+        observed = f"{usage.input_tokens} + {usage.output_tokens} tokens; expected are {least:.0f} to {most}"
+        judged["usage"].append((fits, f"{observed}, and those of {length} characters", case.name))
+        price, cost = account.client.price(case.model, usage), case.answer.cost
+        is_free = account.client.price(case.model, Usage(input_tokens=20, output_tokens=2)) is None
+        fits = (
+            price is None or abs(float(price) - cost) <= 0.01 * cost
+            if cost is not None
+            else is_free and "note"
+        )
+        observed = f"${cost} by {case.answer.cost_source}, ${price} by the table"
+        judged["cost"].append((fits, observed, case.name))
+        problems, names = [], [name for name in case.list_headers() if name.endswith("-id")]
+        if not _is_snapshot(case.model, served.get("model")):
+            problems.append(f"{case.model} was asked, and {served.get('model', 'no name')} answered")
+        promised = names or has_ids or account.route.provider in ("openai", "anthropic")
+        if "request_id" not in served and promised:
+            problems.append(f"no request id is read; headers with ids: {names}")
+        who = ", ".join(f"{name} {value}" for name, value in served.items())
+        judged["served by"].append((not problems, "; ".join(problems) or who, case.name))
+    for row, judgements in judged.items():
+        verdict = min((each[0] for each in judgements), key=(False, "note", True).index)
+        texts = dict[str, list[str]]()
+        for _, text, name in (
+            judgements[:1] if verdict is True else [each for each in judgements if each[0] is not True]
+        ):
+            texts.setdefault(text, []).append(name)
+        account.tell(verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items()))
 
 
 def check_embedding(account: Account) -> None:
@@ -160,25 +171,29 @@ def check_embedding(account: Account) -> None:
         lengths = [round(math.hypot(*vector), 3) for vector in different]
         size, served = case.result.get("dimensions", 0), getattr(case.answer, "model", "")
         tokens = case.result.get("usage", {}).get("input_tokens", 0)
-        fits = len(lengths) == 2 and size > 31 and all(0.01 < length < 1000 for length in lengths)
-        fits = fits and tokens > 0 and _is_snapshot(name, served)
+        low, high = (0.98, 1.02) if account.route.provider in ("openai", "gemini") else (0.01, 1000)
+        fits = len(lengths) == 2 and size > 31 and all(low < length < high for length in lengths)
+        fits = fits and 0 < tokens < 100 and _is_snapshot(name, served)
         observed = f"{size} numbers each, lengths {lengths}, {tokens} tokens, by {served}"
         account.judge(case, observed, fits=fits)
 
 
 def check_prompt_cache(account: Account) -> None:
     """A long prefix twice: the second call reads it from the provider's prompt cache."""
+    known = []
     for text in ("Who pays?", "When?"):
         case = account.play("prompt cache", "call", text, system=_PREFIX, prompt_caching=True)
         case.parameters["system"] = _PREFIX[:80]
-    usage = case.answer.usage if case.answer else Usage()
+        usage = case.answer.usage if case.answer else Usage()
+        known.append(usage.cache_read_input_tokens + usage.cache_write_input_tokens)
     read = usage.cache_read_input_tokens
-    observed = f"{read} of {usage.input_tokens} tokens read"
+    observed = f"{read} of {usage.input_tokens} tokens read; {known[0]} read or written before"
     if case.answer and not usage.input_tokens:
         account.tell("skipped", case.name, "the answer has no counts")
     elif case.error or read or account.route.provider in ("openai", "anthropic", "gemini"):
-        # A count with the cached tokens twice is above the last bound.
-        account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500)
+        # A count with the cached tokens twice is above the last bound. Only Anthropic always counts writing.
+        counts_writing = known[0] > 0 or account.route.provider != "anthropic"
+        account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500 and counts_writing)
     else:
         account.tell("skipped", case.name, f"{observed}; the host promises nothing")
 
@@ -197,16 +212,18 @@ def check_limits(account: Account) -> None:
     parts = (("requests", known[-1].requests), ("tokens", known[-1].tokens)) if known else ()
     limits = ", ".join(f"{60 * part.rate:.0f} {name} a minute" for name, part in parts if part is not None)
     needs = [((room.requests, 1), (room.tokens, 1000)) for room in refused if room]
-    lefts = [[part is None or part.remaining >= need for part, need in pairs] for pairs in needs]
+    is_other = any(all(part is None or part.remaining >= need for part, need in pairs) for pairs in needs)
     verdict: str | bool = "note" if refused else True if exchanges else "skipped"
     meaning = ""
     if names and not known:
         verdict, meaning = False, f"headers that are not read: {', '.join(names[:4])}"
-    elif any(all(left) for left in lefts):
+    elif is_other:
         verdict, meaning = False, "another limit than that of the headers is in force"
     elif exchanges and not known and account.route.provider in ("openai", "anthropic"):
         verdict, meaning = "note", "this provider has sent them so far"
     observed = f"headers tell {limits or 'none'}; {len(refused)} of {len(exchanges)} calls at once refused"
+    if before := sum(exchange.status == 429 for exchange in account.proxy.exchanges[:first]):
+        verdict, observed = verdict and "note", f"{observed}; {before} refused before"
     if failures:
         verdict, observed = False, f"{observed}; others failed: {', '.join(sorted(failures))}"
     account.tell(verdict, "limits", observed, meaning)
@@ -256,20 +273,25 @@ def check_batch(account: Account) -> None:
 
 def _end_batch(account: Account, batch: Batch) -> tuple[str, bool]:
     """Cancel a batch. Returns the provider's word for its state then, and whether it fits."""
-    if not account.cancel(batch):
-        batch.wait(30.0)  # it was worked off before: its cost is counted when it is read
+    account.cancel(batch, 60.0)
     for _ in range(5):
         status, state = batch.status, ", ".join(batch.states.values())
         if status != "in_progress" or "cancel" in state.lower():
             break
         clock.sleep(2.0)
-    has_ended = status != "in_progress" and not re.search("fail|expire", state, re.IGNORECASE)
-    return state, has_ended or "cancel" in state.lower()
+    fits = not re.search("fail|expire", state, re.IGNORECASE)
+    if status == "in_progress":
+        fits = "cancel" in state.lower()
+    # The cost of a batch that was worked off before is counted with its results.
+    elif any(isinstance(error, errors.PendingBatchError) for error in batch.results(30.0).errors):
+        state, fits = f"{state}, and its results cannot be read", False
+    return state, fits
 
 
 def check_replies(account: Account) -> None:
     """Unknown fields and events, and what contradicts the SDK's types, in all replies so far."""
-    cases = [(case.name, exchange) for case in account.cases for exchange in case.exchanges]
+    of_cases = {id(exchange): case.name for case in account.cases for exchange in case.exchanges}
+    cases = [(of_cases.get(id(exchange), "limits"), exchange) for exchange in account.proxy.exchanges]
     findings: dict[tuple[str, str], str] = {}
     for name, exchange in cases:
         try:
@@ -286,7 +308,7 @@ def check_replies(account: Account) -> None:
 
 
 PROBES: tuple[Callable[[Account], None], ...] = (
-    check_call, check_questions, check_usage, check_embedding, check_prompt_cache, check_limits, check_errors,
+    check_questions, check_answers, check_embedding, check_prompt_cache, check_limits, check_errors,
     check_batch,
 )  # fmt: skip
 """Those that need a model, in their order."""

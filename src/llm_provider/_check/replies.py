@@ -29,26 +29,39 @@ _TYPES = (
     (r"/v1/files$", "openai.types", "FileObject"),
     (r"/messages/batches(/\w+(/cancel)?)?$", "anthropic.types.messages", "MessageBatch"),
     (r"/v1/batches(/\w+(/cancel)?)?$", "openai.types", "Batch"),
+    (r":batchGenerateContent$|/v1beta/batches/[\w-]+$", "google.genai.types", "BatchJob"),
 )
 """Pattern of a path; a module, and its types of a whole reply and of an event."""
 
+_ERRORS = {
+    "openai": ("openai.types.shared", "ErrorObject"),
+    "anthropic": ("anthropic.types", "ErrorResponse"),
+}
+"""SDK → the type of its errors: of the field `error`, or of all. google-genai has none."""
+
 _KNOWN = re.compile(
-    r"(response\.)?store: no|usage\.(cache_creation|service_tier|inference_geo): no|x_\w+: no"
-    r"|.*type 'ping'|.*service_tier: |.*\.embedding: |usageMetadata\.promptTokenDetails: no"
+    r"(response\.)?(store|billing|\w+_penalty): no|x_\w+: no"
+    r"|usage\.(cache_creation|service_tier|inference_geo|(queue|prompt|completion|total)_time): no"
+    r"|.*type 'ping'|.*service_tier: unknown word '(on_demand|performance)'|.*\.embedding: |obfuscation: no"
+    r"|batch\.(@type|batchStats|done|response|output|inputConfig|priority): no"
+    r"|usageMetadata\.promptTokenDetails: no|error\.code: \d"
 )
-"""What providers have long sent, and the types lack: vectors in base64, tiers, events without news."""
+"""What providers have long sent, and the types lack: base64, tiers, padding, events without news."""
 
 _USUAL_ENDS = "stop|length|tool_calls|STOP|MAX_TOKENS|end_turn|max_tokens|tool_use"
 _SIGNS = (
     (r'"function_call":\s*\{"', "function_call: the form before tool_calls"),
     (r'"custom":\s*\{|"type":\s*"custom(_tool_call)?"', "a custom call answers a function"),
-    (r'"tool_calls":\s*\[\s*\{[\s\S]*"finish_reason":\s*"stop"', "an answer with calls ends with stop"),
+    (r'"(tool_calls":\s*\[\s*\{|type":\s*"tool_use")[\s\S]*_reason":\s*"(stop|end_turn)"',
+     "an answer with calls ends with stop"),
+    (r'"(content|text)":\s*"\s*<think', "thinking stands within the text"),
     (r'"function":\s*\{"name":\s*"\w+"\}', "a call without arguments"),
     (r"data: \[DONE\][ \t]+\n|data:\[DONE\]", "the end of the stream is not written 'data: [DONE]'"),
     (r'"type":\s*"message_start".*"content":\s*\[\s*\{', "message_start has content already"),
+    (r'"type":\s*"content_block_start".*"input":\s*\{\s*"', "a call is complete at its start"),
     (r'^\{.*\{"type":\s*"text",\s*"text":\s*"(\\n|\s)*"\}', "a text that is blank"),
     (rf'"(finish_?[rR]eason|stop_reason)":\s*"(?!({_USUAL_ENDS})")', "an unusual word ends the answer"),
-)
+)  # fmt: skip
 """Patterns of bodies that the types allow, and what each means."""
 
 _TOTALS = {
@@ -58,6 +71,16 @@ _TOTALS = {
 }  # fmt: skip
 """Sum → its parts."""
 
+_DETAILS = {whole: f"{whole}_details" for whole in _TOTALS["total_tokens"]} | {
+    "promptTokenCount": "promptTokensDetails",
+    "candidatesTokenCount": "candidatesTokensDetails",
+    "cachedContentTokenCount": "cacheTokensDetails",
+    "cache_creation_input_tokens": "cache_creation",
+}
+"""Count → what tells parts of it."""
+
+_END = re.compile(r'"(finish_?[rR]eason|stop_reason|blockReason)":\s*"\w|"error":\s*\{')
+
 _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 """Types whose JSON is of another type."""
 
@@ -65,8 +88,11 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 def inspect(exchange: Exchange) -> Iterator[Finding]:
     """What is unknown or wrong about one answer."""
     row = find_types(exchange)
-    if row is None:
-        return
+    findings = _inspect(exchange, row[1], *row[2:]) if row else ()
+    return (finding for finding in findings if not _KNOWN.match(finding[1]))
+
+
+def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> Iterator[Finding]:
     failed = exchange.status >= 400
     streamed = re.search(rb'"stream":\s*true', exchange.request) is not None or "alt=sse" in exchange.path
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -74,21 +100,54 @@ def inspect(exchange: Exchange) -> Iterator[Finding]:
         yield WRONG, f"the content-type is {kind} with status {exchange.status}"
     body = exchange.body.decode(errors="replace")
     if failed:
-        if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
-            yield WRONG, f"status {exchange.status} has no error.message: {body!r:.60}"
+        yield from _inspect_error(exchange.status, body, module.partition(".")[0])
         return
     yield from ((WRONG, text) for pattern, text in _SIGNS if re.search(pattern, body))
-    kind_of_event = getattr(importlib.import_module(row[1]), row[2 + streamed])
-    lines = re.split(r"\r\n?|\n", body)  # Other separators of lines may stand within a text.
-    data = [line[5:].strip() for line in lines if line.startswith("data:")] if streamed else [body]
-    if streamed and row[2] == "ChatCompletion" and "[DONE]" not in data:
+    texts = list(_read_events(body)) if streamed else [("", body)]
+    if streamed and whole == "ChatCompletion" and ("", "[DONE]") not in texts:
         yield WRONG, "the stream ends without [DONE]"
-    events = [read_json(text) for text in data if text != "[DONE]"]
-    for event in events:
-        yield from (finding for finding in _compare(event, kind_of_event) if not _KNOWN.match(finding[1]))
-    objects = [event for event in events if isinstance(event, dict)]
-    problems = [*map(_check_counts, objects), *[_check_order(objects)] * streamed]
-    yield from ((WRONG, text) for texts in problems for text in texts)
+    if whole in ("ChatCompletion", "Message", "GenerateContentResponse") and not _END.search(body):
+        yield WRONG, "the answer has no finish reason"
+    types = getattr(importlib.import_module(module), event if streamed else whole)
+    if whole == "BatchJob":  # Gemini's API writes most of it into a field, and other words than the SDK
+        reply = json.loads(body.replace("BATCH_STATE", "JOB_STATE"))
+        texts = [("", json.dumps(reply.pop("metadata", {}) | reply))]
+    events = [(name, read_json(text)) for name, text in texts if text != "[DONE]"]
+    for _, value in events:
+        yield from _compare(value, types, "batch" if whole == "BatchJob" else "")
+    objects = [value for _, value in events if isinstance(value, dict)]
+    problems = [_check_reply(value) for value in objects]
+    if objects:
+        problems += [_check_order(objects)] * streamed
+        problems += [_check_echo(exchange.request, objects[-1])] * (whole == "Response")
+    yield from ((WRONG, problem) for iterator in problems for problem in iterator)
+    if streamed and any(
+        isinstance(value, dict) and name != value.get("type", name) for name, value in events
+    ):
+        yield WRONG, "a line 'event:' is not the type of its event"  # SDKs skip such events
+
+
+def _inspect_error(status: int, body: str, sdk: str) -> Iterator[Finding]:
+    if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
+        yield WRONG, f"status {status} has no error.message: {body!r:.60}"
+    elif sdk in _ERRORS:
+        value = {"openai": read_json(body)["error"]}.get(sdk, read_json(body))
+        yield from _compare(
+            value, getattr(importlib.import_module(_ERRORS[sdk][0]), _ERRORS[sdk][1]), "error"
+        )
+    elif not re.search(r'"status":\s*"[A-Z_]+"', body):
+        yield WRONG, "error.status: missing"
+
+
+def _read_events(body: str) -> Iterator[tuple[str, str]]:
+    """Names and data of a stream's events. Other separators of lines may stand within a text."""
+    for block in re.split(r"(?:\r\n|\n|\r(?!\n)){2}", body):
+        fields = [line.partition(":")[::2] for line in re.split(r"\r\n?|\n", block)]
+        name, data = (
+            "\n".join(text.strip() for key, text in fields if key == of) for of in ("event", "data")
+        )
+        if data:
+            yield name, data
 
 
 def find_types(exchange: Exchange) -> tuple[str, ...] | None:
@@ -105,33 +164,72 @@ def read_json(text: str) -> Any:
         return text
 
 
-def _check_counts(reply: JSONObject) -> Iterator[str]:
-    response = reply.get("response") or {}
-    usage = reply.get("usage") or reply.get("usageMetadata") or response.get("usage") or {}
+def _check_reply(reply: JSONObject) -> Iterator[str]:
+    """The choices and the counts of a reply or an event."""
+    choices = reply.get("choices") or reply.get("candidates") or []
+    if len(choices) > 1 or any(choice.get("index") for choice in choices):
+        yield "an answer has another index than 0"
+    holder = reply.get("response") or reply.get("message") or reply
+    usage = holder.get("usage") or holder.get("usageMetadata") or {}
     for total, parts in _TOTALS.items():
         if usage.get(total) not in (None, sum(usage.get(part) or 0 for part in parts)):
             yield f"{total} differs from the sum of its parts"
-    for whole in _TOTALS["total_tokens"]:
-        details = usage.get(f"{whole}_details") or {}
-        if any((count or 0) > (usage.get(whole) or 0) for count in details.values()):
-            yield f"{whole}_details has more than {whole}"
+    for whole, name in _DETAILS.items():
+        details, count = usage.get(name) or {}, usage.get(whole) or 0
+        named = [part["tokenCount"] for part in details] if isinstance(details, list) else [*details.values()]
+        most = max([part or 0 for part in named], default=0) if name.endswith("_details") else sum(named)
+        if most > count or (name == "cache_creation" and details and most < count):
+            yield f"{name} has {'more' if most > count else 'less'} than {whole}"
+
+
+def _check_echo(request: bytes, event: JSONObject) -> Iterator[str]:
+    """A reply of the Responses API says how it ended, and repeats the parameters."""
+    request_fields, reply = json.loads(request), event.get("response") or event
+    if not reply.get("status"):
+        yield "the answer has no status"
+    for name in sorted(request_fields.keys() & reply.keys() - {"model", "service_tier"}):
+        if not isinstance(request_fields[name], dict | list) and request_fields[name] != reply[name]:
+            yield f"{name}: {request_fields[name]} was asked, and {reply[name]} is echoed"
 
 
 def _check_order(events: list[JSONObject]) -> Iterator[str]:
     """What only the events of a stream together can have wrong."""
     choices = [choice for event in events for choice in event.get("choices") or event.get("candidates") or ()]
     ends = [bool(choice.get("finish_reason") or choice.get("finishReason")) for choice in choices]
-    if choices and True not in ends:
-        yield "the stream ends without a finish reason"
-    elif choices and "candidates" in events[0] and ends.index(True) < len(ends) - 1:
-        yield "the stream goes on after its finishReason"
-    calls = [call for choice in choices for call in (choice.get("delta") or {}).get("tool_calls") or ()]
-    if calls and calls[0].get("index") != 0:
-        yield f"the first call of a stream has the index {calls[0].get('index')}"
+    late = choices[ends.index(True) + 1 :] if True in ends else []
+    pieces = [choice.get("delta") or choice.get("content") or {} for choice in late]
+    deltas = [choice.get("delta") or {} for choice in choices]
+    calls = [call.get("index") for delta in deltas for call in delta.get("tool_calls") or ()]
     items = [event["item"] for event in events if isinstance(event.get("item"), dict)]
     names = {(item.get("id"), item["call_id"]) for item in items if "call_id" in item}
-    if len(names) > len({identifier for identifier, _ in names}):
-        yield "a call of a stream has another call_id at its end"
+    numbers = [event["sequence_number"] for event in events if "sequence_number" in event]
+    kinds = [str(event.get("type", "start")) for event in events]
+    begun, ended = set[tuple[Any, ...]](), set[tuple[Any, ...]]()
+    for kind, event in zip(kinds, events, strict=True):
+        if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
+            indexes = (event.get(name) for name in ("output_index", "content_index", "index"))
+            (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *indexes))
+    parts = [
+        event
+        for event in events
+        if event.get("type") in ("content_block_start", "response.output_item.added")
+    ]
+    counted = [part.get("index", part.get("output_index")) for part in parts]
+    problems = {
+        "the stream goes on after its finish reason": ends.count(True) > 1
+        or any(piece.get(name) for piece in pieces for name in ("content", "tool_calls", "parts")),
+        f"the first call of a stream has the index {next(iter(calls), 0)}": calls and calls[0] != 0,
+        "a call of a stream has another call_id at its end": len(names) > len({item for item, _ in names}),
+        "sequence_number does not rise": numbers != sorted(set(numbers)),
+        f"the stream begins with {kinds[0]}": not kinds[0].endswith(("start", "created")),
+        f"the parts of a stream have the indexes {counted}": counted != list(range(len(counted))),
+    }
+    for name in ("id", "model", "responseId", "modelVersion"):
+        problems[f"{name} changes within a stream"] = (
+            len({event.get(name) or "" for event in events} - {""}) > 1
+        )
+    yield from (text for text, is_wrong in problems.items() if is_wrong)
+    yield from (f"a {what} has no end, or no deltas" for what, *_ in sorted(begun ^ ended, key=str))
 
 
 def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
@@ -143,7 +241,7 @@ def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
     if any(member in (Any, object) for member in members) or (value is None and type(None) in members):
         return
     if value is None:
-        yield WRONG, f"{path}: null"
+        yield WRONG, f"{path or 'reply'}: null"
     elif models and isinstance(value, dict):
         tags = [getattr(model.model_fields.get("type"), "annotation", None) for model in models]
         pairs = list(zip(models, map(_list_words, tags), strict=True))
@@ -160,7 +258,7 @@ def _compare(value: Any, kind: Any, path: str = "") -> Iterator[Finding]:
         if value not in words:
             yield WRONG, f"{path}: unknown word {value!r:.40}"
     elif not any(isinstance(value, _PLAIN.get(each, each)) for each in plain if isinstance(each, type)):
-        yield WRONG, f"{path}: {value!r:.40} has another type"
+        yield WRONG, f"{path or 'reply'}: {value!r:.40} has another type"
 
 
 def _compare_fields(value: JSONObject, model: Any, path: str) -> Iterator[Finding]:

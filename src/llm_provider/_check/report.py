@@ -69,10 +69,7 @@ def write_markdown(report: JSONObject) -> str:
     versions = ", ".join(" ".join(pair) for pair in report["versions"].items())
     run = f"{report['date']}: {', '.join(report['models'])}: {counts}; ${report['cost']:.6f}"
     head = ["| verdict | provider | row | expected | found | meaning |", "|---|---|---|---|---|---|"]
+    rows = [" | ".join(cell.replace("|", "/") for cell in row.values()) for row in report["rows"]]
     # A server's words may have lines of their own, or look like HTML.
-    cells = [
-        [" ".join(escape(cell.replace("|", "/"), quote=False).split()) for cell in row.values()]
-        for row in report["rows"]
-    ]
-    rows = [f"| {' | '.join(row)} |" for row in cells]
+    rows = [f"| {' '.join(escape(row, quote=False).split())} |" for row in rows]
     return "\n".join(["# llm-provider check", "", run, "", versions, "", *head, *rows, ""])

@@ -155,13 +155,16 @@ def _leave_out_untold(rows: list[Row]) -> list[Row]:
 
 def _read_ledgers(files: list[Path], servers: Mapping[str, Target], accounts: dict[str, str]) -> list[Line]:
     """The lines of these servers and keys, with a warning about lines of others with the same format."""
-    known, lines, others = {*accounts.values()}, list[Line](), list[Line]()
+    known, lines, others, untold = {*accounts.values()}, list[Line](), list[Line](), Counter[str]()
     for line in list_lines(files):
         server = servers.get(line.posting.key.provider)
+        untold[line.posting.key.provider] += 1
         if server and (not known or line.fields.get("account") in known):
             (lines if line.fields.get("base_url") in (None, server.base_url) else others).append(line)
     if others:
         say("warning", f"{len(others):,} lines of other servers (`base_url`) are not compared")
+    for name in sorted({*untold} - {*_KEYS}) if len(servers) > 1 else ():
+        say("warning", f"{untold[name]:,} lines of {name} are not compared, as it has no such reports")
     return lines
 
 

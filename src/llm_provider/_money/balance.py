@@ -61,6 +61,7 @@ class MemoryBalance:
         self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
         self._claims: dict[int, Decimal] = {}
         self._parked: set[int] = set()
+        self._batches: dict[str, int] = {}
         self._last = 0
         self._process = os.getpid()
 
@@ -90,22 +91,27 @@ class MemoryBalance:
 
     def park(self, claim: int, is_parked: bool) -> None:
         """Note, with the next transaction, whether nobody waits for the request of a claim."""
-        if is_parked != (claim in self._parked):
+        if claim in self._claims and is_parked != (claim in self._parked):
             self._parked ^= {claim}
             amount = self._claims[claim]
             self.balance = self.balance.park(amount if is_parked else -amount)
 
     def name(self, claim: int, batch: str) -> None:
         """Note, with the next transaction, the batch of a claim, which outlives its process in a file."""
+        self._batches[batch] = claim
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
         """Replace a claim by its cost, with the next transaction; None stands for the claimed amount.
 
-        What is reserved for `batch` by another process is given back then.
+        What another process or client has reserved for `batch` is given back then.
         """
-        is_parked = claim in self._parked
-        self._parked.discard(claim)
-        self.balance = self.balance.settle(self._claims.pop(claim), cost, is_parked=is_parked)
+        amount = self._claims.pop(claim, None)
+        if amount is not None:
+            is_parked = claim in self._parked
+            self._parked.discard(claim)
+            self.balance = self.balance.settle(amount, cost, is_parked=is_parked)
+        if batch is not None:
+            self.end(self._batches.pop(batch, 0), Decimal(0))
 
     def read(self) -> Balance:
         """The balance; from any thread."""

@@ -251,7 +251,7 @@ class _Comparison:
                 if searches != rest:
                     self.joint[row, find(WEB_SEARCH)].append(replace(line, usd=posting.usd))
                 # An amount that recurs is a price of the client's own.
-                if self._rests[key.provider, rest / usage.web_searches] > 1:
+                if rest and self._rests[key.provider, rest / usage.web_searches] > 1:
                     searches = rest
                 find(WEB_SEARCH).enter(replace(line, usd=searches), offsets)
             row.enter(replace(line, usd=posting.usd - searches), offsets)
@@ -325,9 +325,8 @@ def _explain(rows: dict[Name, Row], joint: dict[tuple[Row, Row], list[Line]], da
             # Name the lines that are as large; all lines if none is and the report has less.
             gap = abs(row.unexplained + row.explained.get("rounding", _NOTHING))
             equal = [line for line in row.known if abs(line.usd - gap) <= most]
-            row.candidates |= {
-                line.position: line for line in equal or row.known if equal or row.unexplained < 0
-            }
+            lines = equal or [line for line in row.known if row.unexplained < 0]
+            row.candidates |= {line.position: line for line in lines}
 
 
 def _count_missing(usages: Iterable[Row]) -> int:

@@ -253,6 +253,16 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
     The values may be damaged: their own checksums detect that.
     """
     batch: list[Row] = []
+    for row in _read_rows(folder):
+        batch.append(row)
+        if len(batch) == _RESCUED_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _read_rows(folder: Path) -> Iterator[Row]:
     with (
         contextlib.suppress(sqlite3.Error, OverflowError),
         contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
@@ -271,24 +281,16 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
                 continue
             if not rows:
                 break
-            batch += [(key, value, tag) for _, key, value, tag in rows]
+            yield from [(key, value, tag) for _, key, value, tag in rows]
             last = {row[1] for row in rows}
             # The number of a damaged row may be any.
             first, count = max(first, rows[-1][0]) + 1, _RESCUED_AT_ONCE if unreadable else count
             unreadable = 0
-            if len(batch) >= _RESCUED_AT_ONCE:
-                yield batch
-                batch = []
         # A damaged number may have led past all rows after it.
         for row in damaged.execute(_RESCUE_FROM_END):
             if row[0] in last:
                 break
-            batch.append(row)
-            if len(batch) >= _RESCUED_AT_ONCE:
-                yield batch
-                batch = []
-    if batch:
-        yield batch
+            yield row
 
 
 def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:

@@ -77,10 +77,8 @@ class AnthropicBatches:
     async def retrieve(self, identifier: str) -> shared.RemoteBatch:
         return _remote(await self._batches.retrieve(identifier))
 
-    async def recent(self) -> AsyncIterator[shared.RemoteBatch]:
-        first = await self._batches.list(limit=_PAGE)
-        async for batch in shared.batches_on(first.iter_pages()):
-            yield _remote(batch)
+    def recent(self) -> AsyncIterator[shared.RemoteBatch]:
+        return shared.batches_of(self._batches.list(limit=_PAGE), _remote)
 
     async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
         from anthropic import AnthropicError

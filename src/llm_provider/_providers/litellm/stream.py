@@ -16,9 +16,6 @@ from ..protocol import EncodedRequest
 from ..shared.replies import part
 from ..transport.sse import WholeReply
 
-_TIERS = ("serviceTier", "service_tier")
-"""The tier that served, in the usage of Gemini and of Claude."""
-
 
 async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:
     """The reply behind a stream whose server did not stream, which litellm would drop; None where it did.
@@ -51,7 +48,7 @@ async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeRepl
 class DroppedFields:
     """The lines of a stream, and what they say of who answered, which most of litellm's parsers drop."""
 
-    _NAMES = ("system_fingerprint", "provider", "openrouter_metadata")
+    _NAMES = ("system_fingerprint", "provider", "openrouter_metadata", "service_tier", "serviceTier")
 
     def __init__(self, stream: Any) -> None:
         self.fields: JSONObject = {}
@@ -76,7 +73,7 @@ class DroppedFields:
 
     async def __anext__(self) -> Any:
         line = await self._lines.__anext__()
-        if isinstance(line, str) and any(f'"{name}"' in line for name in (*self._NAMES, *_TIERS)):
+        if isinstance(line, str) and any(f'"{name}"' in line for name in self._NAMES):
             # Whatever is no JSON, litellm reports.
             with contextlib.suppress(ValueError):
                 event = orjson.loads(line.removeprefix("data:"))

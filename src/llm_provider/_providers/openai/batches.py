@@ -69,10 +69,8 @@ class OpenAIBatches:
     async def retrieve(self, identifier: str) -> shared.RemoteBatch:
         return _remote(await self._client.batches.retrieve(identifier))
 
-    async def recent(self) -> AsyncIterator[shared.RemoteBatch]:
-        first = await self._client.batches.list(limit=_PAGE)
-        async for batch in shared.batches_on(first.iter_pages()):
-            yield _remote(batch)
+    def recent(self) -> AsyncIterator[shared.RemoteBatch]:
+        return shared.batches_of(self._client.batches.list(limit=_PAGE), _remote)
 
     async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
         """The ends of all rows that have one. Rows that failed stand in a file of their own."""

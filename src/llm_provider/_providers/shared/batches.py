@@ -5,7 +5,7 @@ of journals, caches and prices; `_batches` does.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -166,14 +166,16 @@ def id_of(reply: object, name: str = "id") -> str:
     raise APIResponseValidationError("the answer has no id of a batch or a file")
 
 
-async def batches_on(pages: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def batches_of(
+    listing: Awaitable[Any], read: Callable[[Any], RemoteBatch]
+) -> AsyncIterator[RemoteBatch]:
     """The batches of a list. A page that is none, such as {}, does not prove that a batch does not exist."""
-    async for page in pages:
+    async for page in (await listing).iter_pages():
         batches = getattr(page, "data", None)
         if not isinstance(batches, list) or (page.has_more and not batches):
             raise APIResponseValidationError("the answer is no list of batches")
         for batch in batches:
-            yield batch
+            yield read(batch)
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
