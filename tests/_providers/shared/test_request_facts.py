@@ -77,7 +77,7 @@ WIRE_FIELDS = frozenset(
 # what was billed has fields of its own.
 MAY_NAME_FIELDS = (
     "_providers", "simulator", "_requests", "_telemetry/content.py", "_telemetry/spans.py",
-    "_check/probes.py", "_money/usage_reports.py", "integrations",
+    "_check", "_money/usage_reports.py", "integrations",
 )  # fmt: skip
 
 # Columns of prices.csv, and of the table of models.

@@ -85,7 +85,7 @@ def call_entry(call: ToolCall) -> JSONObject:
 def join_counts(before: Any, after: Any) -> Any:
     """The usage that a stream has told so far: counts grow, so a later 0, or none, says nothing."""
     if not isinstance(before, dict) or not isinstance(after, dict):
-        return after or before
+        return before if after is None else after
     return before | {name: count for name, count in after.items() if count or before.get(name) is None}
 
 

@@ -167,7 +167,7 @@ def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
             parts[-1][0].update({name: value for name, value in part.items() if name != "text"})
         for number, (part, tokens) in enumerate(parts or [({}, 0)]):
             last = number >= len(parts) - 1
-            sent += tokens
+            sent += tokens if completion.counted else 0
             # Every event has the totals so far, so that the last event received has the right ones.
             envelope["usageMetadata"] = final if last else {**final, "candidatesTokenCount": sent}
             if not last:
