@@ -43,9 +43,7 @@ LINES = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", LINES)
 @pytest.mark.parametrize("kinds", ["EA", "AE", "EEAE", "AB", "EAB", "AEB"])
-def test_an_answer_counts_and_not_an_error_of_the_same_row(
-    simulator: Simulator, tmp_path: Path, model: str, kinds: str
-) -> None:
+def test_an_answer_wins_over_an_error(simulator: Simulator, tmp_path: Path, model: str, kinds: str) -> None:
     simulator.configure(prices="prices.csv")
     answered, failed = LINES[model]
     with Client(cache_dir=tmp_path / "live") as live:

@@ -57,9 +57,7 @@ def test_an_index_that_was_missing_is_made(tmp_path: Path) -> None:
     assert len(LogFile(path).search("death taxes", 9)) == 1
 
 
-def test_the_file_of_an_older_version_gets_its_column_and_that_of_a_newer_is_refused(
-    log: LogFile,
-) -> None:
+def test_the_file_of_an_older_version_gets_its_column_and_that_of_a_newer_is_refused(log: LogFile) -> None:
     log.add(logged_ask("Hi"))
     with sqlite3.connect(log.path) as database:
         database.execute("ALTER TABLE asks DROP COLUMN served_by")

@@ -35,12 +35,9 @@ def test_a_hundred_threads_are_in_flight_together(simulator: Simulator, own_cach
     patiently(attempt)
 
 
-def test_asynchronous_calls_begin_with_few_requests_in_flight(client: Client, simulator: Simulator) -> None:
-    async def gather() -> None:
-        await asyncio.gather(*(client.acall("gpt-6.1-sol", f"item {number}") for number in range(80)))
-
+async def test_async_calls_begin_with_few_requests_in_flight(client: Client, simulator: Simulator) -> None:
     simulator.configure(latency=0.3)
-    asyncio.run(gather())
+    await asyncio.gather(*(client.acall("gpt-6.1-sol", f"item {number}") for number in range(80)))
     # Eight at once, then two for each answer and some by the clock.
     assert 8 <= simulator.ledger().peak_in_flight < 80
 

@@ -68,7 +68,7 @@ def test_noise_is_measured_where_no_floor_is_given(client: Client, simulator: Si
     assert simulator.ledger().requests == sent, "what was paid for is not asked again"
 
 
-def test_another_snapshot_is_a_change_and_alternating_fingerprints_are_none(
+def test_snapshots_are_changes_and_varying_fingerprints_are_none(
     client: Client, simulator: Simulator
 ) -> None:
     answers = client.call_many(MODEL, SUMS[:40])

@@ -188,9 +188,7 @@ def rewrite(path: Path, goal: Path, rows: list[dict[str, Any]]) -> None:
     write_parts(goal, [(name, [data]) for name, data in parts.items()], [])
 
 
-def test_scores_of_texts_and_rows_of_batches_are_computed(
-    client: Client, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_scores_and_batches_rows_are_computed(client: Client, simulator: Simulator, tmp_path: Path) -> None:
     model = "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo"
     for _ in "ab":
         scores: Results[Any] = client.score_many(model, ["2+2=", "1+1="], [[" 4", " 5"], [" 2"]])

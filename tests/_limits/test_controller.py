@@ -343,9 +343,7 @@ def perform(
 
 @settings(max_examples=100, deadline=None)
 @given(before=OPERATIONS, after=OPERATIONS, seed=INDICES)
-def test_a_restored_controller_behaves_like_the_stored_one(
-    before: list[Operation], after: list[Operation], seed: int
-) -> None:
+def test_a_restored_controller_is_alike(before: list[Operation], after: list[Operation], seed: int) -> None:
     controller, out = AdaptiveController(random_source=random.Random(seed)), list[Ticket]()
     now = perform(controller, before, out, 0.0)
     stored = json.dumps(controller.to_state())

@@ -83,7 +83,7 @@ class TestDown:
             assert outage.down_since is None
 
     @pytest.mark.parametrize("error", [BROKEN, REFUSED])
-    def test_failures_of_one_call_are_its_own_fault_unless_no_connection_opens(
+    def test_failures_of_a_call_are_its_own_if_connections_open(
         self, outage: Outage, error: LLMError
     ) -> None:
         for number in range(1, 8):

@@ -53,9 +53,7 @@ def break_down(scope: Scope, callers: int) -> None:
 
 
 @every_controller
-async def test_calls_give_up_on_a_scope_that_is_down_in_the_order_of_their_patience(
-    make: Callable[[], Controller],
-) -> None:
+async def test_calls_give_up_on_a_scope_in_order_of_patience(make: Callable[[], Controller]) -> None:
     scope, loop = Scope(make(), "openai m"), asyncio.get_running_loop()
     break_down(scope, 2)
     probe = await scope.acquire(8, patience=Patience(60.0, loop.time()))

@@ -163,9 +163,7 @@ def start_holder(directory: Path, now: float) -> tuple[subprocess.Popen[str], IO
 
 
 @pytest.mark.parametrize("met", [True, False])
-async def test_what_a_killed_process_had_under_way_is_given_back(
-    tmp_path: Path, files: list[SharedStateFile], met: bool
-) -> None:
+async def test_a_killed_process_gives_back(tmp_path: Path, files: list[SharedStateFile], met: bool) -> None:
     now = time.monotonic()
     holder, lines, answers = start_holder(tmp_path / "limits", now)
     controller = SharedController(files[0], "scope")
@@ -267,9 +265,7 @@ async def test_what_another_version_of_the_library_stores_is_left_alone(tmp_path
 @pytest.mark.parametrize(
     "kind", [KeyboardInterrupt, asyncio.CancelledError, SystemExit, KeyError, ValueError]
 )
-async def test_a_transaction_is_rolled_back_whatever_is_raised(
-    files: list[SharedStateFile], kind: type[BaseException]
-) -> None:
+async def test_any_error_rolls_all_back(files: list[SharedStateFile], kind: type[BaseException]) -> None:
     def work(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO owner_v2 VALUES ('scope', 'me', 1, 0, 0)")
         raise kind("in the middle")
@@ -294,9 +290,7 @@ class Interrupting(Headroom):
         raise KeyboardInterrupt
 
 
-async def test_a_cut_transaction_leaves_no_half_told_controller(
-    files: list[SharedStateFile],
-) -> None:
+async def test_a_cut_transaction_leaves_no_half_told_controller(files: list[SharedStateFile]) -> None:
     first, other = together(files)
     (ticket,) = admitted(first, 1.0, max_in_flight=1)
     first.on_headers(ticket, Interrupting.__new__(Interrupting))

@@ -92,9 +92,7 @@ async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Pr
     assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
 
 
-async def test_a_living_process_is_waited_for_and_a_stopped_one_counted_as_living(
-    path: Path, processes: Processes
-) -> None:
+async def test_a_living_process_is_waited_for_and_a_stopped_one_too(path: Path, processes: Processes) -> None:
     holder = processes.start_holder()
     holder.send_signal(signal.SIGSTOP)
     budget = Budget(1, path=path)

@@ -28,9 +28,7 @@ def test_rows_can_be_summed_by_some_names(ledger: Ledger) -> None:
         ledger.rows("model", "colour")
 
 
-def test_a_ledger_goes_on_counting_and_one_request_without_a_bound_leaves_the_sum_without(
-    ledger: Ledger, totals: Totals
-) -> None:
+def test_a_ledger_counts_on_and_one_without_a_bound_leaves_no_sum(ledger: Ledger, totals: Totals) -> None:
     before = ledger.spent
     totals.post(Posting(1.79e9, "answered", Key("xai", "m", "m", ""), Decimal(1)))
     assert (ledger.spent, len(ledger.rows())) == (before + 1, 3)

@@ -14,9 +14,7 @@ SDKS = {"openai": "gpt-6.1-sol", "anthropic": "claude-sonnet-5-5", "google.genai
 
 @pytest.mark.parametrize("sdk", SDKS)
 @pytest.mark.sampled(4)
-def test_a_synchronous_call_imports_its_sdk_in_its_own_thread(
-    simulator: Simulator, run_script: RunScript, sdk: str
-) -> None:
+def test_a_call_imports_its_sdk_in_its_thread(simulator: Simulator, run_script: RunScript, sdk: str) -> None:
     run_script(
         f"""
         import sys, threading, warnings

@@ -47,7 +47,7 @@ async def header(credential: TokenCredential) -> str:
     return (await credential.headers("POST", "https://x", b""))["Authorization"]
 
 
-async def test_the_old_token_serves_while_a_new_one_is_fetched_and_not_beyond_its_end(
+async def test_an_old_token_serves_while_one_is_fetched_until_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = Source(life=2.0, pause=0.3)

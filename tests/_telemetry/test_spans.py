@@ -132,9 +132,7 @@ async def test_a_cancelled_call_ends_its_span(traced: Traced, simulator: Simulat
 
 
 @pytest.mark.parametrize("samples", [1, 3])
-async def test_requests_that_another_call_takes_over_count_once(
-    traced: Traced, simulator: Simulator, samples: int
-) -> None:
+async def test_requests_taken_over_count_once(traced: Traced, simulator: Simulator, samples: int) -> None:
     simulator.configure(latency=0.5)
     calls = [asyncio.create_task(traced.client.acall(CLAUDE, "Hi", n=samples)) for _ in range(2)]
     while simulator.ledger().in_flight < samples:

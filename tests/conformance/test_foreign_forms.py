@@ -198,9 +198,7 @@ def test_an_answer_of_any_format_is_the_same_request(form: Format, model: str, p
 @on_every_route
 @pytest.mark.parametrize("beside", ["", "Sunny?"])
 @pytest.mark.parametrize("thinking", [True, False])
-def test_calls_and_results_among_anthropics_blocks_reach_every_route(
-    form: Format, model: str, beside: str, thinking: bool
-) -> None:
+def test_anthropics_blocks_reach_every_route(form: Format, model: str, beside: str, thinking: bool) -> None:
     blocks = [
         *([{"type": "thinking", "thinking": "Hm", "signature": "c2ln"}] if thinking else []),
         *([{"type": "redacted_thinking", "data": "ZGF0YQ=="}] if thinking else []),

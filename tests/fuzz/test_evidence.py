@@ -138,9 +138,7 @@ def test_bytes_of_any_kind(
     assert check(path) or data == whole or beside
 
 
-def test_zips_of_other_programs_with_bombs_links_and_names_that_lead_out(
-    files: tuple[Path, Files], tmp_path: Path
-) -> None:
+def test_zips_with_bombs_links_and_names_that_lead_out(files: tuple[Path, Files], tmp_path: Path) -> None:
     folder, texts = files
     link = zipfile.ZipInfo("rows.jsonl")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16

@@ -181,6 +181,20 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def llama_address(model_file: Path) -> Iterator[str]:
+    pytest.importorskip("xllamacpp")
+    program = Path(__file__).with_name("xllama_server.py")
+    command = [sys.executable, str(program), str(model_file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.fixture(scope="session")
 def embedding_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     """A server with an embedding model, whose vectors have `EMBEDDING` dimensions."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,20 +13,6 @@ if TYPE_CHECKING:
     from conftest import LitellmProxy
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def llama_address(model_file: Path) -> Iterator[str]:
-    pytest.importorskip("xllamacpp")
-    program = Path(__file__).with_name("xllama_server.py")
-    command = [sys.executable, str(program), str(model_file)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def check(model: str) -> dict[str, Row]:

@@ -1,8 +1,6 @@
 """`score` against llama.cpp's own server, and the same values from the weights alone, without an engine."""
 
 import json
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,20 +55,10 @@ def compute_logprobs(model: Path, ids: list[int]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def client(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    pytest.importorskip("xllamacpp")
-    program = Path(__file__).with_name("xllama_server.py")
-    command = [sys.executable, str(program), str(model_file)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        host = Host("llama", f"{address}/v1", "llama.cpp", prices={"*": {"input": 1, "output": 1}})
-        with Client(hosts=[host], cache_dir=tmp_path_factory.mktemp("cache")) as client:
-            yield client
-    finally:
-        process.kill()
-        process.communicate()
+def client(llama_address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    host = Host("llama", f"{llama_address}/v1", "llama.cpp", prices={"*": {"input": 1, "output": 1}})
+    with Client(hosts=[host], cache_dir=tmp_path_factory.mktemp("cache")) as client:
+        yield client
 
 
 @pytest.mark.parametrize("context", ["ba best", "", "bi "])

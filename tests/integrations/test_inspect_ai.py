@@ -138,9 +138,7 @@ def test_a_second_evaluation_sends_nothing(llm_simulator: Simulator, run_tool: R
         ("together_ai/zai-org/GLM-5.3", "reasoning_content"),
     ],
 )
-def test_reasoning_goes_back_between_calls_of_tools(
-    evaluate: Evaluate, simulator: Simulator, model: str, kept: str
-) -> None:
+def test_reasoning_goes_back(evaluate: Evaluate, simulator: Simulator, model: str, kept: str) -> None:
     from inspect_ai.solver import generate, use_tools
 
     prompt = 'Please use the tool add({"x": 1, "y": 2})'

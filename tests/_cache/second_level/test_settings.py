@@ -3,13 +3,13 @@
 import pickle
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import Client, MissingDependencyError, RequestError, SecondLevel
+from support import needs
 
 
 class Half:
@@ -69,9 +69,7 @@ def test_a_url_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPat
         Client()
 
 
-def test_a_variable_names_a_level_only_for_clients_without_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_variable_names_a_level_only_for_clients_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "ftp://me:hidden@host")
     with pytest.raises(RequestError, match="LLM_PROVIDER_CACHE: the URL of a second level begins") as raised:
         Client()
@@ -88,7 +86,7 @@ def test_the_mode_of_a_call_is_no_url() -> None:
         client.cache.push()
 
 
-@pytest.mark.skipif(find_spec("valkey") is None, reason="the extra valkey is not installed")
+@needs("valkey")
 def test_a_url_shows_no_password_and_travels_with_its_settings() -> None:
     level = SecondLevel("valkeys://me:hidden@cache.lab:6380/2?socket_timeout=3&wait_for_writes=true")
     assert (

@@ -315,7 +315,7 @@ def test_a_deadline_is_that_of_the_whole_call(simulator: Simulator, client: Clie
     assert answer.cost is None
 
 
-def test_a_list_with_a_model_of_no_route_is_refused_and_one_beside_auto_is_live(
+def test_a_routeless_list_is_refused_and_one_beside_auto_is_live(
     simulator: Simulator, client: Client
 ) -> None:
     """Golden pairs have all other lists that are refused."""

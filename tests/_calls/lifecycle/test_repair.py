@@ -257,9 +257,7 @@ class Compiled(BaseModel):
 
 
 @pytest.mark.parametrize("schema", [InPython, Compiled, list[Compiled]])
-def test_patterns_without_a_bound_are_refused_before_anything_is_sent(
-    client: Client, simulator: Simulator, schema: Any
-) -> None:
+def test_unbounded_patterns_are_refused_unsent(client: Client, simulator: Simulator, schema: Any) -> None:
     with pytest.raises(RequestError, match="may take any time"):
         client.call(MODEL, "Go.", response_format=schema)
 

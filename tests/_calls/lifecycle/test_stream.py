@@ -51,9 +51,7 @@ def by_sample(stream: Stream) -> dict[int, str]:
 @pytest.mark.parametrize(
     ("model", "requests"), [(MODEL, 1), ("gemini-3.8-flash", 1), ("claude-sonnet-5-5", 2)]
 )
-def test_the_deltas_of_several_samples_carry_their_number(
-    client: Client, simulator: Simulator, model: str, requests: int
-) -> None:
+def test_deltas_carry_their_sample(client: Client, simulator: Simulator, model: str, requests: int) -> None:
     stream = client.stream(model, STORY, n=2)
     assert by_sample(stream) == dict(enumerate(stream.response.texts))
     assert len(stream.response.texts) == 2

@@ -51,9 +51,7 @@ class TestVectors:
         assert simulator.ledger().requests == 1
 
     @pytest.mark.parametrize("model", MODELS)
-    def test_a_text_is_sent_once_and_is_at_each_of_its_places(
-        self, client: Client, simulator: Simulator, model: str
-    ) -> None:
+    def test_equal_texts_are_sent_once(self, client: Client, simulator: Simulator, model: str) -> None:
         first = client.embed(model, ["a", "b", "a", "a"])
         assert first[0] == first[2] == first[3] != first[1]
         assert (len(first), first.usage.input_tokens) == (4, simulator.ledger().input_tokens)

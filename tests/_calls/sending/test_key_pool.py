@@ -214,9 +214,7 @@ async def test_a_key_of_the_call_is_a_pool_of_its_own() -> None:
     assert list(listed.secrets) == [APIKey(A), APIKey(B)]
 
 
-async def test_a_single_key_of_the_environment_is_read_for_each_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_single_key_of_the_environment_is_read_for_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     pools = key_pools({})
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -295,9 +293,7 @@ def test_a_refusal_rests_one_key_and_its_call_goes_on_at_once(client: Client, si
     assert gates[APIKey(A).identity] == 0
 
 
-def test_a_refusal_that_looks_random_is_not_waited_for_while_another_account_is_free(
-    client: Client, simulator: Simulator
-) -> None:
+def test_a_random_refusal_is_not_waited_for_while_one_is_free(client: Client, simulator: Simulator) -> None:
     client.call(MODEL, "the first call")
     simulator.inject(Fault(status=429, retry_after="4.9"), key=A, times=None)
     # Any wait for the refused account would be longer than the deadline.

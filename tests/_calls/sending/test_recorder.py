@@ -133,9 +133,7 @@ def test_a_known_cost_says_nothing(client: Client) -> None:
 
 
 @pytest.mark.parametrize("way", ["call_many", "stream", "batch"])
-def test_an_answer_from_the_us_alone_costs_a_tenth_more(
-    way: str, client: Client, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_the_us_cost_a_tenth_more(way: str, client: Client, simulator: Simulator, tmp_path: Path) -> None:
     model, geo = "claude-opus-5-5", {"extra_body": {"inference_geo": "us"}}
     usual, in_us = ask(client, way, model), ask(client, way, model, **geo)
     costs = [sum(Decimal(repr(answer.cost)) for answer in answers) for answers in (usual, in_us)]

@@ -8,7 +8,7 @@ import pytest
 
 from gemini_support import Way, both_ways, connected, failure, outgoing, run
 from llm_provider import _errors as errors
-from llm_provider.simulator import Fault, RecordedRequest, Simulator
+from llm_provider.simulator import Fault, Simulator
 from support import ignore, wait_until
 
 
@@ -67,34 +67,25 @@ def test_failures_are_ours_after_one_request(simulator: Simulator, transport: st
 
 
 @both_ways
-def test_cancelling_closes_the_request_at_the_server(simulator: Simulator, transport: str, way: Way) -> None:
-    async def main() -> None:
-        simulator.inject(Fault(hang=True))
-        async with connected(transport) as connection:
-            task = asyncio.create_task(way(connection, outgoing(simulator.url("gemini"))))
-            await asyncio.to_thread(wait_until, lambda: bool(simulator.requests()))
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(wait_until, lambda: gone(simulator))
-            # The connection serves on.
-            await way(connection, outgoing(simulator.url("gemini")))
-
-    asyncio.run(main())
-
-
-def gone(simulator: Simulator) -> bool:
-    seen: RecordedRequest = simulator.requests()[0]
-    return seen.disconnected
+async def test_cancelling_closes_the_request_at_the_server(
+    simulator: Simulator, transport: str, way: Way
+) -> None:
+    simulator.inject(Fault(hang=True))
+    async with connected(transport) as connection:
+        task = asyncio.create_task(way(connection, outgoing(simulator.url("gemini"))))
+        await asyncio.to_thread(wait_until, lambda: bool(simulator.requests()))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(wait_until, lambda: simulator.requests()[0].disconnected)
+        # The connection serves on.
+        await way(connection, outgoing(simulator.url("gemini")))
 
 
-def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transport: str) -> None:
-    async def main() -> None:
-        simulator.inject(Fault(stall_after=1))
-        async with connected(transport) as connection:
-            events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"), ignore)
-            await anext(events)
-            await events.aclose()
-            assert await asyncio.to_thread(wait_until, lambda: gone(simulator))
-
-    asyncio.run(main())
+async def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transport: str) -> None:
+    simulator.inject(Fault(stall_after=1))
+    async with connected(transport) as connection:
+        events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"), ignore)
+        await anext(events)
+        await events.aclose()
+        assert await asyncio.to_thread(wait_until, lambda: simulator.requests()[0].disconnected)

@@ -1,8 +1,6 @@
 """Requests by the public methods of google-genai; most tests run with the private ones as well."""
 
-import asyncio
 import json
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from llm_provider.simulator import Fault, Simulator
 from support import ignore
 
 
-def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, transport: str) -> None:
+async def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, transport: str) -> None:
     # Both alphabets of base64 differ in these bytes, and null inside of arguments is a value.
     part = {
         "functionCall": {"name": "f", "args": {"a": None, "b": [1.5, "é"]}},
@@ -23,25 +21,18 @@ def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator, tran
     candidate = {"content": {"role": "model", "parts": [part, image]}, "finishReason": "STOP", "index": 0}
     body = {"candidates": [{**candidate, "citationMetadata": cited}], "responseId": "r", "modelVersion": "m"}
     simulator.inject(Fault(body=f"data: {json.dumps(body)}\r\n\r\n", content_type="text/event-stream"))
-
-    async def main() -> list[Any]:
-        async with connected(transport) as connection:
-            batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
-            return [event async for batch in batches for event in batch]
-
-    assert asyncio.run(main()) == [body]
+    async with connected(transport) as connection:
+        batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
+        assert [event async for batch in batches for event in batch] == [body]
 
 
 @pytest.mark.sampled(4)
-def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, transport: str) -> None:
-    async def main() -> int:
-        async with connected(transport) as connection:
-            for number in range(MOST_PREPARED + 10):
-                request = outgoing(simulator.url("gemini"), extra_headers={"X-Trace": str(number)})
-                await connection.send(request, ignore)
-            return connection._requests.prepare.cache_info().currsize
-
-    assert asyncio.run(main()) == MOST_PREPARED
+async def test_headers_that_always_differ_take_no_more_memory(simulator: Simulator, transport: str) -> None:
+    async with connected(transport) as connection:
+        for number in range(MOST_PREPARED + 10):
+            request = outgoing(simulator.url("gemini"), extra_headers={"X-Trace": str(number)})
+            await connection.send(request, ignore)
+        assert connection._requests.prepare.cache_info().currsize == MOST_PREPARED
     assert [request.headers["x-trace"] for request in simulator.requests()] == [
         str(number) for number in range(MOST_PREPARED + 10)
     ]

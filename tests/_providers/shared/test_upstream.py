@@ -139,9 +139,7 @@ def test_embeddings_are_pinned_as_answers_are(
 
 
 @pytest.mark.parametrize("model", [ROUTER, HUB])
-def test_the_price_is_that_of_the_host_in_estimates_budgets_and_costs(
-    model: str, simulator: Simulator, tmp_path: Path
-) -> None:
+def test_estimates_budgets_and_costs_are_the_hosts(model: str, simulator: Simulator, tmp_path: Path) -> None:
     simulator.configure(upstreams=9)
     provider, _, name = model.partition("/")
     prices = tmp_path / "prices.csv"

@@ -101,9 +101,7 @@ def test_a_small_body_that_decodes_to_a_quarter_of_a_gigabyte_takes_little_memor
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("model", LARGE)
 @pytest.mark.long
-def test_a_gigabyte_of_small_events_takes_little_memory(
-    simulator: Simulator, run_script: RunScript, model: str
-) -> None:
+def test_small_events_take_little_memory(simulator: Simulator, run_script: RunScript, model: str) -> None:
     events = SIMPLE_EVENTS[model]
     # Each event of 60 bytes is a text, which takes more memory than its letters.
     behaviour = expanding(b"", events * (MEGABYTE // len(events)), 1024)

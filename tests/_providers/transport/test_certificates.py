@@ -19,9 +19,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
-def test_a_missing_file_is_named_before_anything_is_sent(
-    model: str, scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_is_named_first(model: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-test")
     monkeypatch.setenv("SSL_CERT_FILE", "/no/ca.pem")

@@ -19,14 +19,10 @@ def test_of_two_figures_the_larger_is_taken() -> None:
     assert refreshed.differing == [(KEY, [1000, 1024])]
 
 
-def test_what_holds_stays_as_it_was_read() -> None:
-    refreshed = refresh_limits({KEY: ROW}, [KEY], [LimitSource("b", {KEY: (1000, 100)})], TODAY)
-    assert (refreshed.rows, refreshed.changed) == ([ROW], [])
-
-
-def test_what_no_source_has_any_more_stays_and_is_told() -> None:
-    refreshed = refresh_limits({KEY: ROW}, [], [LimitSource("b")], TODAY)
-    assert (refreshed.rows, refreshed.unlisted) == ([ROW], [KEY])
+def test_what_holds_and_what_no_source_has_any_more_stay_and_the_second_is_told() -> None:
+    held = refresh_limits({KEY: ROW}, [KEY], [LimitSource("b", {KEY: (1000, 100)})], TODAY)
+    gone = refresh_limits({KEY: ROW}, [], [LimitSource("b")], TODAY)
+    assert (held.rows, held.changed, gone.rows, gone.unlisted) == ([ROW], [], [ROW], [KEY])
 
 
 def test_models_without_a_price_and_without_figures_get_no_row() -> None:
