@@ -80,8 +80,9 @@ class DroppedFields:
                 if isinstance(event, dict):
                     self.fields |= {name: event[name] for name in self._NAMES if event.get(name)}
                     usage = part(event, "usageMetadata") or part(part(event, "message"), "usage")
-                    if tier := usage.get("serviceTier") or usage.get("service_tier"):
-                        self.fields["service_tier"] = str(tier).lower()
+                    tier = str(usage.get("serviceTier") or usage.get("service_tier") or "standard").lower()
+                    if tier != "standard":
+                        self.fields["service_tier"] = tier
         return line
 
 
