@@ -79,10 +79,11 @@ class DroppedFields:
                 event = orjson.loads(line.removeprefix("data:"))
                 if isinstance(event, dict):
                     self.fields |= {name: event[name] for name in self._NAMES if event.get(name)}
-                    usage = part(event, "usageMetadata") or part(part(event, "message"), "usage")
-                    tier = str(usage.get("serviceTier") or usage.get("service_tier") or "standard").lower()
-                    if tier != "standard":
-                        self.fields["service_tier"] = tier
+                    claude = part(part(event, "message"), "usage").get("service_tier")
+                    # Claude's plain tier stands in no price, and litellm's whole answers do not name it.
+                    tier = part(event, "usageMetadata").get("serviceTier") or claude
+                    if tier and claude != "standard":
+                        self.fields["service_tier"] = str(tier).lower()
         return line
 
 
