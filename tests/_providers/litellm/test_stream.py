@@ -8,6 +8,7 @@ import pytest
 from anthropic_support import SECRET, THOUGHT, reply, text
 from litellm_support import ANTHROPIC, IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIResponseValidationError, Client
+from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
 
 pytestmark = [needs_litellm, *IGNORED_WARNINGS]
@@ -25,6 +26,12 @@ def test_thinking_and_counts_of_claude_are_kept() -> None:
     assert (response.usage.input_tokens, response.usage.cache_read_input_tokens) == (95, 90)
     kept: Any = response.message["provider_specific_fields"]
     assert kept["content"] == {"thinking_blocks": [THOUGHT, SECRET]}
+
+
+def test_a_cut_stream_is_no_answer(simulator: Simulator) -> None:
+    simulator.inject(Fault(cut_after=1))
+    with Client(cache=False) as client, pytest.raises(APIResponseValidationError, match="it was cut"):
+        list(client.stream(ANTHROPIC, "one two", base_url=simulator.url("anthropic"), api_key="k"))
 
 
 @pytest.mark.parametrize("body", [b'{"output": "Hello"}', b"[1]", b'"Hello"'])

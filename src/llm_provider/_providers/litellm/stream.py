@@ -118,6 +118,12 @@ def _usage(usage: Usage) -> JSONObject:
     }
 
 
+class _Assembler(Assembler):
+    def is_whole(self) -> bool:
+        """Never, so that a cut stream fails: litellm invents its finish reason and usage."""
+        return False
+
+
 def assembler(encoded: EncodedRequest) -> Assembler:
     """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
-    return Assembler()
+    return _Assembler()
