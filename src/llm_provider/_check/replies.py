@@ -131,7 +131,7 @@ def _inspect_error(status: int, body: str, sdk: str) -> Iterator[Finding]:
     if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
         yield WRONG, f"status {status} has no error.message: {body!r:.60}"
     elif sdk in _ERRORS:
-        value = {"openai": read_json(body)["error"]}.get(sdk, read_json(body))
+        value = read_json(body)["error"] if sdk == "openai" else read_json(body)
         yield from _compare(
             value, getattr(importlib.import_module(_ERRORS[sdk][0]), _ERRORS[sdk][1]), "error"
         )
