@@ -2,11 +2,13 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from llm_provider._batches.journal import KEPT_SECONDS, Journal, Record, RowLine, content_hash
+from llm_provider._runtime import files
 
 from .conftest import MakeRecord, header
 
@@ -35,6 +37,36 @@ def test_another_process_reads_what_was_written(journal: Journal, make_record: M
     again.reload()
     assert (again.remote, again.is_uncertain, again.is_open) == ("batch_1", False, True)
     assert again.row("b").payload == b'{"model":"gpt-5.5"}'
+
+
+def test_a_power_cut_loses_no_line_of_the_journal(
+    journal: Journal, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_disk: dict[int, int] = {}
+    """Bytes of each file that are flushed, by its inode."""
+
+    def flush(descriptor: int, sync: Callable[[int], None] = files.fsync) -> None:
+        sync(descriptor)
+        found = os.fstat(descriptor)
+        on_disk[found.st_ino] = found.st_size
+
+    def is_on_disk(path: Path) -> bool:
+        found = path.stat()
+        return on_disk.get(found.st_ino) == found.st_size
+
+    monkeypatch.setattr(files, "fsync", flush)
+    record = make_record("a", "b")
+    assert is_on_disk(record.path)
+    assert journal.directory.stat().st_ino in on_disk, "the name of the file is in the folder"
+    for step in (
+        lambda: record.append("submitting"),
+        lambda: record.append("submitted", remote="batch_1", state="in_progress"),
+        lambda: record.keep("b", b'{"answer":1}', None),
+        lambda: record.append("collected", done=2, failed=0),
+        record.shrink,
+    ):
+        step()
+        assert is_on_disk(record.path)
 
 
 def test_the_hash_does_not_depend_on_the_order() -> None:

@@ -195,6 +195,9 @@ def check_money(
 ) -> None:
     """The user reads what the ledger, the budget and the bill of the simulator have."""
     assert outcome.attempts == simulator.ledger().requests
+    for name in ("input_tokens", "output_tokens") if lines else ():
+        tokens = sum(line.get("usage", {}).get(name, 0) for line in lines)
+        assert getattr(outcome.usage, name, 0) == tokens
     assert Results([outcome]).attempts == outcome.attempts
     known = [Decimal(line["usd"]) for line in lines if line["usd"] is not None]
     if len(known) < len(lines):

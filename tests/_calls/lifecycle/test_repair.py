@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import re
@@ -88,6 +89,17 @@ class TestRepair:
         with pytest.raises(CacheMissError):
             ask_for_city(client, cache="only")
         assert ask_for_city(client).parsed.name == "text"
+
+    @pytest.mark.parametrize("way", [way for way in WAYS if "stream" not in way])
+    @pytest.mark.parametrize(("texts", "stored"), [((BAD, "no JSON"), 0), ((BAD, GOOD), 1), ((GOOD,), 1)])
+    def test_only_an_answer_that_matches_is_in_the_cache(
+        self, client: Client, simulator: Simulator, way: str, texts: tuple[str, ...], stored: int
+    ) -> None:
+        """A look-up checks again, so it cannot tell what is stored."""
+        answers(simulator, *texts)
+        with contextlib.nullcontext() if stored else pytest.raises(SchemaMismatchError):
+            ask(client, way, MODEL, "Name a city.", response_format=City)
+        assert client.cache.stats().entries == stored
 
     @pytest.mark.parametrize("most", [0, 2])
     def test_how_often_is_a_parameter(self, client: Client, simulator: Simulator, most: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from llm_provider._calls.sent_requests import SentRequests
 from llm_provider._runtime.leases import Leases
 from llm_provider.simulator import Fault, Simulator
 from second_level_support import SqliteStore
-from support import wait_until
+from support import WAYS, ask, wait_until
 
 
 async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> tuple[str, bool]:
@@ -73,6 +73,37 @@ async def test_a_failure_that_nobody_waits_for_is_not_reported_as_lost() -> None
     assert reported == []
 
 
+@pytest.mark.parametrize("left", [0, 1, 2])
+async def test_the_first_call_that_waits_pays_for_a_cancelled_one(left: int) -> None:
+    """`left` followers are cancelled after the leader; the next one in the line pays."""
+    flights, answered = Flights[str](Leases(None)), asyncio.Event()
+    sent = [SentRequests() for _ in range(4)]
+
+    async def lead() -> None:
+        with flights.lead(["key"], sent[0]) as flight:
+            sent[0].begin()
+            await answered.wait()
+            sent[0].end()
+            flight.result = "answer"
+
+    async def follow(number: int) -> tuple[str, bool]:
+        flight = flights.under_way(["key"])
+        assert flight is not None
+        return await flight.follow(sent[number])
+
+    leader = asyncio.create_task(lead())
+    await settle()
+    followers = [asyncio.create_task(follow(number)) for number in (1, 2, 3)]
+    await settle()
+    for task in (leader, *followers[:left]):
+        flights.cancel(task)
+        await settle()
+    answered.set()
+    results = await asyncio.gather(*followers[left:])
+    assert results == [("answer", True), *[("answer", False)] * (2 - left)]
+    assert [each.whole().attempts for each in sent] == [int(number == left + 1) for number in range(4)]
+
+
 MODEL = "gpt-6.1-sol"
 PROMPTS = [f"row {number}" for number in range(20)]
 
@@ -107,6 +138,30 @@ def test_equal_calls_of_two_machines_are_one_request(
         assert simulator.ledger().requests == len(PROMPTS)
         assert sorted(cached) == [False] * 20 + [True] * 20
         assert wait_until(lambda: not store.leases)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("samples", [1, 2])
+def test_a_lease_is_held_until_the_answers_are_where_the_other_machine_looks(
+    machine: Client, store: SqliteStore, way: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    release, put = store.release_lease, store.put_many
+
+    def note_answers(name: str, owner: str) -> None:
+        held.append(len(list(store.export())))
+        release(name, owner)
+
+    def put_under_lease(values: Mapping[str, bytes]) -> None:
+        assert store.leases or "stream" in way
+        put(values)
+
+    monkeypatch.setattr(store, "release_lease", note_answers)
+    monkeypatch.setattr(store, "put_many", put_under_lease)
+    ask(machine, way, MODEL, "Hi", n=samples)
+    assert wait_until(lambda: not store.leases and len(list(store.export())) == samples)
+    # A stream takes no lease.
+    assert held == [] if "stream" in way else held == [samples]
 
 
 def test_a_machine_that_is_gone_or_has_failed_holds_nobody(

@@ -4,11 +4,11 @@ import gc
 
 import pytest
 
-from llm_provider import Choice, Client, Delta, Stream, ToolCall, ToolCallDelta
+from llm_provider import Choice, Client, Delta, LLMError, Stream, ToolCall, ToolCallDelta
 from llm_provider._calls.call import delta_of_choice
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, streaming
-from support import wait_until
+from support import ask, wait_until
 
 MODEL = "gpt-6.1-sol"
 STORY = "tell a story of several words, please"
@@ -29,6 +29,39 @@ def test_a_stream_that_is_left_has_no_more(client: Client) -> None:
     with pytest.raises(RuntimeError):
         _ = stream.response
     assert list(stream) == []
+
+
+MODELS = ("gpt-6.1-sol", "gpt-5.5-pro", "claude-haiku-5-5", "gemini-3.8-flash")
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("fault", ["abort_after", "error_after", "cut_after"])
+@pytest.mark.parametrize("shown", [0, 1])
+def test_a_stream_begins_again_only_before_its_first_delta(
+    client: Client, simulator: Simulator, way: str, model: str, fault: str, shown: int
+) -> None:
+    """Its first events have no text, so nothing has been shown after them."""
+    text, deltas = "one two three four five", list[Delta]()
+    simulator.inject(Fault(text=text, **{fault: shown}))
+    simulator.inject(Fault(text=text))
+    if shown:
+        with pytest.raises(LLMError):
+            ask(client, way, model, deltas=deltas)
+        assert text.startswith("".join(delta.text for delta in deltas))
+    else:
+        assert ask(client, way, model, deltas=deltas).text == text
+        assert "".join(delta.text for delta in deltas) == text
+    assert len(simulator.requests()) == 2 - shown
+    simulator.clear()
+    simulator.inject(Fault(text=text, **{fault: shown}))
+    asked = {"fallback": ["groq/llama"], "max_retries": 0, "cache": "refresh"}
+    if shown:
+        with pytest.raises(LLMError):
+            ask(client, way, model, **asked)
+    else:
+        assert ask(client, way, model, **asked).model.startswith("llama")
+    assert len(simulator.requests()) == 2 - shown
 
 
 def test_a_stream_that_is_dropped_is_cancelled(client: Client, simulator: Simulator) -> None:

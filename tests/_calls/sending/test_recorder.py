@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, verify
+from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, Response, verify
 from llm_provider._money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
+from support import ask as ask_once
 
 MODEL = "gpt-5.5"
 
@@ -42,6 +43,47 @@ def test_the_most_that_a_failed_request_may_have_cost(
     assert usage.spent == (entry.billed or 0) - unfinished
     assert unfinished <= usage.unknown_at_most
     assert bool(usage.unknown_at_most) is bool(unknown)
+
+
+@pytest.mark.parametrize("way", ["call", "stream"])
+@pytest.mark.parametrize(
+    ("fault", "times", "answered"),
+    [
+        (Fault(finish="no_choices"), 1, True),
+        (Fault(finish="no_choices"), 2, False),
+        (Fault(status=500), 1, True),
+        (Fault(status=500), 2, True),
+        (Fault(status=500), 3, False),
+    ],
+)
+def test_every_failed_request_of_a_call_has_its_line_and_its_cost(
+    own_cache: Path, simulator: Simulator, fault: Fault, times: int, answered: bool, way: str
+) -> None:
+    simulator.inject(fault, times=times)
+    path = own_cache.parent / "ledger.jsonl"
+    with Client(cache_dir=own_cache, ledger=path, max_retries=2) as client:
+        outcome = outcome_of(client, way)
+        usage = client.usage
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert isinstance(outcome, LLMError) is not answered
+    assert [line["outcome"] for line in lines] == ["failed"] * times + ["answered"] * answered
+    assert outcome.attempts == len(lines) == simulator.ledger().requests
+    known = [Decimal(line["usd"]) for line in lines if line["usd"] is not None]
+    assert (usage.spent + usage.wasted, usage.unknown) == (sum(known), len(lines) - len(known))
+    if fault.finish and way == "call":
+        # A whole reply without choices reports its usage.
+        assert outcome.cost == float(sum(known)) == float(simulator.ledger().billed or 0) > 0
+    else:
+        assert (outcome.cost, len(known)) == (None, int(answered))
+        assert all(Decimal(line["at_most"]) > 0 for line in lines[:times])
+
+
+def outcome_of(client: Client, way: str) -> Response | LLMError:
+    try:
+        response: Response = ask_once(client, way, MODEL)
+    except LLMError as error:
+        return error
+    return response
 
 
 def test_requests_that_are_not_sent_cost_nothing(client: Client) -> None:

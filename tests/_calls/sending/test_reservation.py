@@ -115,6 +115,29 @@ def test_a_request_that_may_be_billed_counts_its_worst_case(client: Client, simu
             assert "uncertain=" in repr(budget)
 
 
+def test_a_call_that_has_waited_for_money_keeps_its_place_in_the_line(
+    own_cache: Path, simulator: Simulator
+) -> None:
+    simulator.configure(latency=0.1)
+    names = ["holds the money", "waits for it", *(f"later {number}" for number in range(8))]
+
+    async def run(client: Client) -> None:
+        budget, tasks = Budget(float(WORST) * 1.5), []
+        for number, name in enumerate(names):
+            money = {"budget": budget} if number < 2 else {}
+            tasks.append(asyncio.create_task(client.acall(MODEL, name, **SHORT, **money)))
+            await asyncio.sleep(0.005)
+        await asyncio.gather(*tasks)
+
+    with Client(cache_dir=own_cache, max_concurrent=2, rate_control="independent") as client:
+        client.call(MODEL, "an SDK may take long to import", **SHORT)
+        asyncio.run(run(client))
+    order = [request.body["messages"][-1]["content"] for request in simulator.requests()][1:]
+    assert sorted(order) == sorted(names)
+    # One call may take the slot that the first leaves while the money is passed on.
+    assert order.index("waits for it") <= 4, order
+
+
 def test_a_model_without_a_price_is_refused_unless_allowed(client: Client, simulator: Simulator) -> None:
     with limited(client, 1) as spender:
         for model, more in (("gpt-6.1-unheard-of", {}), (MODEL, {"extra_body": {"web_search_options": {}}})):

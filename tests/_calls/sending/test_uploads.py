@@ -17,7 +17,9 @@ from llm_provider import (
     InternalServerError,
     NotFoundError,
     RequestError,
+    Response,
 )
+from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.attachments import Attachment
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
@@ -93,6 +95,37 @@ def test_each_key_has_files_of_its_own(client: Client, simulator: Simulator) -> 
     client.call(GPT, prompt("Who?"), api_key="sk-one")
     assert paths(simulator) == ["upload", "call", "upload", "call", "call"]
     assert "sk-" not in "".join(path.read_text() for path in client.cache.directory.glob("uploads/*"))
+
+
+@pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
+def test_a_call_that_moves_to_another_account_uploads_its_file_there(
+    model: str, simulator: Simulator, own_cache: Path
+) -> None:
+    provider = {GPT: "openai", CLAUDE: "anthropic", GEMINI: "gemini"}[model]
+    keys = ["sk-first-account", "sk-second-account"]
+    fingerprints = {APIKey(key).identity[:8]: key for key in keys}
+
+    def senders(kind: str) -> list[str]:
+        sent = [request for request, path in zip(simulator.requests(), paths(simulator), strict=True)
+                if path == kind and (kind == "upload" or "What?" in str(request.body))]  # fmt: skip
+        texts = [str(dict(request.headers)) for request in sent]
+        return [key for text in texts for name, key in fingerprints.items() if name in text]
+
+    async def run(client: Client) -> Response:
+        simulator.inject(Fault(delay=0.5), match="files.upload")
+        asked = asyncio.create_task(client.acall(model, prompt("What?")))
+        while not simulator.requests():
+            await asyncio.sleep(0.01)
+        # Its account is refused for minutes while the file is on its way there.
+        [account] = senders("upload")
+        simulator.inject(Fault(status=429, retry_after="300"), match="busy", key=account, times=None)
+        await asyncio.gather(*(client.acall(model, f"busy {number}") for number in range(8)))
+        return await asked
+
+    with Client(cache_dir=own_cache, keys={provider: keys}) as client:
+        assert asyncio.run(run(client)).text == "echo: What?"
+    [account] = senders("call")
+    assert [key == account for key in dict.fromkeys(senders("upload"))] == [False, True]
 
 
 def test_a_video_is_sent_once_it_is_processed(client: Client, simulator: Simulator) -> None:
