@@ -140,11 +140,13 @@ def _drop_nulls(value: object, schema: object, search: Search, known: _Known) ->
 def _drop_nulls_here(value: Any, schema: JSONObject, search: Search, known: _Known) -> object:
     for part in schema.get("allOf", ()):
         value = _drop_nulls(value, part, search, known)
-    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        without = _drop_nulls(value, part, search, known)
-        if search.matches(without, part):
-            value = without
-            break
+    alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
+    forms = ((part, _drop_nulls(value, part, search, known)) for part in alternatives)
+    matching = (form for form in forms if search.matches(form[1], form[0]))
+    first = next(matching, None)
+    # A tag that is null says nothing, so only one alternative may match.
+    if first is not None and not (_has_null_tag(value, first[0], search) and next(matching, None)):
+        value = first[1]
     if isinstance(value, list):
         first, others = schema.get("prefixItems", ()), schema.get("items")
         return [
@@ -158,6 +160,17 @@ def _drop_nulls_here(value: Any, schema: JSONObject, search: Search, known: _Kno
         if entry is not None or name in required or name not in properties
         or search.matches(None, properties[name])
     }  # fmt: skip
+
+
+def _has_null_tag(value: object, schema: object, search: Search) -> bool:
+    """Whether a field that must have one of some values is null in an object."""
+    if not isinstance(value, dict) or None not in value.values():
+        return False
+    if isinstance(schema, dict) and "$ref" in schema:
+        schema = resolve(schema["$ref"], search.root)
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    empty = [properties.get(name) for name, entry in value.items() if entry is None]
+    return any(isinstance(part, dict) and ("const" in part or "enum" in part) for part in empty)
 
 
 def explain(error: Exception) -> str:

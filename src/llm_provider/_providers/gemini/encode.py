@@ -106,14 +106,15 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
         return
     # Calls without a format do not need its modules.
     from ..._schemas.structure import structure_of
-    from .schema import adapt_schema
+    from .schema import adapt_schema, replace_constants
 
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
     structure, settings = structure_of(response_format), _settings(draft)
     settings["responseMimeType"] = "application/json"
     if structure is not None and structure.schema is not None:
         schema = structure.schema
-        settings["responseJsonSchema"] = adapt_schema(schema) if structure.adaptable else schema
+        adapt = adapt_schema if structure.adaptable else replace_constants
+        settings["responseJsonSchema"] = adapt(schema)
 
 
 def _write_effort(draft: Draft[Family], effort: str) -> None:
@@ -156,6 +157,9 @@ def _write_service_tier(draft: Draft[Family], tier: str) -> None:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
+    # Calls without tools do not need its module.
+    from .schema import replace_constants
+
     declarations, own, strict = [], [], False
     for index, tool in enumerate(adapt_tools(draft.request, PROVIDER).tools or ()):
         if owner_of(tool) == PROVIDER:
@@ -173,7 +177,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
         encoded = {
             "name": function["name"],
             "description": function.get("description"),
-            "parametersJsonSchema": function.get("parameters"),
+            "parametersJsonSchema": replace_constants(function.get("parameters")),
         }
         declarations.append({name: value for name, value in encoded.items() if value is not None})
     functions = [{"functionDeclarations": declarations}] if declarations else []

@@ -6,7 +6,7 @@ way (`to_strict_json_schema`).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
@@ -68,6 +68,7 @@ class _Strict:
     def __init__(self, root: JSONMapping, bounds: bool) -> None:
         self._root = root
         self._bounds = bounds
+        self._tags = set(_find_tags(root))
         self._inlined: list[str] = []
         """The references around the part that is being made, whose targets were put in their place."""
 
@@ -99,7 +100,8 @@ class _Strict:
                 raise _NotStrictError
             elif word not in _SILENT:
                 limits[word] = value
-        if limits.get("default", 0) is None:
+        # A default that is the only value, or null, tells the model nothing.
+        if "default" in limits and limits["default"] in (None, made.get("const")):
             del limits["default"]
         if "object" in _kinds(schema):
             made |= self._close(schema)
@@ -124,7 +126,10 @@ class _Strict:
         return made
 
     def _close(self, schema: JSONMapping) -> JSONObject:
-        """An object with all of its fields required. A field that may be absent may be null instead."""
+        """An object with all of its fields required. A field that may be absent may be null instead.
+
+        A tag may not: without it, nothing says which alternative of a union an answer is.
+        """
         properties = schema.get("properties", {})
         free = schema.get("additionalProperties", not properties)
         if free is not False and not (free is True and properties):
@@ -133,13 +138,29 @@ class _Strict:
         fields = {}
         for name, part in properties.items():
             field = self.make_strict(part)
-            fields[name] = field if name in required else _nullable(field)
+            fields[name] = field if name in required or self._is_tag(name, part) else _nullable(field)
         return {
             "type": schema.get("type", "object"),
             "properties": fields,
             "required": list(properties),
             "additionalProperties": False,
         }
+
+    def _is_tag(self, name: str, part: JSONMapping) -> bool:
+        """Whether a field has only one value, or tells which alternative of a union its object is."""
+        if "$ref" in part:
+            part = {**(resolve(part["$ref"], self._root) or {}), **part}
+        values = [part["const"]] if "const" in part else part.get("enum", ())
+        return None not in values and (len(values) == 1 or (bool(values) and name in self._tags))
+
+
+def _find_tags(schema: object) -> Iterator[str]:
+    """The names of the fields that tell the alternatives of unions apart, as pydantic writes them."""
+    if isinstance(schema, Mapping):
+        if isinstance(schema.get("discriminator"), Mapping):
+            yield str(schema["discriminator"].get("propertyName"))
+        for _, part in subschemas(schema):
+            yield from _find_tags(part)
 
 
 def _kinds(schema: JSONMapping) -> list[str]:
