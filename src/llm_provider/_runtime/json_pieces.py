@@ -1,16 +1,19 @@
-"""Reads large JSON in pieces, so that other threads run in between.
+"""Reads the JSON of servers: refuses what takes too much memory, and reads large JSON in pieces.
 
-orjson holds Python's lock from the first byte to the last: 8 MB of log probabilities or embeddings take 200
-ms and more. Texts are read in one piece, at about 2 ms for each MB. The garbage collector pauses meanwhile:
-8 MB of log probabilities cost five collections, which find no garbage and stop every thread for 50 to 130 ms
-each.
+A body of a few MB can hold millions of values, each of some 60 bytes, or be nested as deep. So its brackets
+and commas are counted before anything is built. orjson holds Python's lock from the first byte to the last,
+200 ms and more for 8 MB of log probabilities or embeddings, and needs 16 bytes for each value beside the
+value. So a large body is read in pieces, between which other threads run. Texts are read in one piece, at
+about 2 ms for each MB. The garbage collector pauses meanwhile: 8 MB of log probabilities cost five
+collections, which find no garbage and stop every thread for 50 to 130 ms each.
 """
 
 import gc
 import re
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -20,34 +23,76 @@ T = TypeVar("T")
 
 LARGE = 1_000_000
 """Bytes from which JSON is read in pieces, which takes some times as long."""
+DEEPEST = 200
+"""Lists and objects inside each other."""
+MOST_VALUES = 8_000_000
+"""Values of one body: one for eight bytes of the default of `max_response_bytes`."""
+
 _PIECE = 100_000
 """Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
-_FEW_BRACKETS = 1000
-"""A body with fewer brackets is mostly text."""
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
-_MARK = rb"\u0000list "
-"""The beginning of the text that replaces a list which was read by itself."""
+_WINDOW = 500_000
+"""Bytes of one search, which holds Python's lock too."""
+_FEW_VALUES = DEEPEST
+_MANY_BRACKETS = 20_000
+"""Brackets that take the event loop some milliseconds."""
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_TOKEN = re.compile(_TEXT.pattern + rb'|[\[\]{}"]', re.DOTALL)
+"""A text, a bracket, or the beginning of a text that does not end in the window."""
+_INSIDE_TEXT = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_BLANK = re.compile(rb"[ \t\r\n]*+")
+_COMMA = re.compile(rb"[ \t\r\n]*+,[ \t\r\n]*+")
+_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = [(each in b"[{") - (each in b"]}") for each in range(256)]
+_PLACED = "\0a part that is read by itself"
+_PLACE = orjson.dumps(_PLACED)
+"""Takes the place of such a part, the last entry of a piece."""
+
+
+class JSONLimitError(ValueError):
+    """A text is nested too deep, or has too many values. The message says which."""
+
+
+def takes_long(body: bytes) -> bool:
+    """Whether a reply is read in a thread, because the event loop would stand still."""
+    if len(body) < LARGE:
+        return len(body) > 2 * _MANY_BRACKETS and _count(body, b"[{") > _MANY_BRACKETS
+    return True
 
 
 def loads(body: bytes) -> Any:
-    """`orjson.loads`, in pieces if the body is large; a `ValueError` if it is not JSON."""
+    """`orjson.loads`, in pieces if the body is large.
+
+    Raises:
+        JSONLimitError: it has more than `DEEPEST` levels or `MOST_VALUES` values.
+        ValueError: it is not JSON.
+    """
+    brackets = _count(body, b"[{")
     if len(body) < LARGE:
+        if brackets > DEEPEST:
+            steps = map(_STEPS.__getitem__, _TEXT.sub(b"", body).translate(None, _NO_BRACKET))
+            if max(accumulate(steps)) > DEEPEST:
+                raise _too_deep()
         return orjson.loads(body)
-    is_text = body.count(b"[") + body.count(b"{") < _FEW_BRACKETS
-    lists: list[list[object]] = []
-    rest: list[bytes] = []
-    after = 0
-    for start, end, cuts in [] if is_text or _MARK in body else _find_long_lists(body):
-        entries = _entries(body, start + 1, end - 1, cuts)
-        if entries is None:
-            return orjson.loads(body)
-        rest += body[after:start], b'"%s%d"' % (_MARK, len(lists))
-        lists.append(entries)
-        after = end
-    if not lists:
-        return orjson.loads(body)
-    rest.append(body[after:])
-    return _put_back(orjson.loads(b"".join(rest)), lists)
+    values = brackets + _count(body, b",")
+    if values > MOST_VALUES and b'"' not in body:
+        raise _too_many()
+    # A body of few values is mostly text.
+    root = _divide(body, counts=values > MOST_VALUES) if values > _FEW_VALUES else None
+    return orjson.loads(body) if root is None else _build(body, root)
+
+
+def _count(body: bytes, characters: bytes) -> int:
+    """How often some ASCII characters occur."""
+    starts = range(0, len(body), _WINDOW)
+    return sum(body.count(each, start, start + _WINDOW) for start in starts for each in characters)
+
+
+def _too_deep() -> JSONLimitError:
+    return JSONLimitError(f"it is nested more than {DEEPEST} levels deep")
+
+
+def _too_many() -> JSONLimitError:
+    return JSONLimitError(f"it has more than {MOST_VALUES:,} values")
 
 
 class _CollectorPause:
@@ -92,50 +137,122 @@ def read_large(read: Callable[[], T]) -> T:
         return read()
 
 
-def _find_long_lists(body: bytes) -> list[tuple[int, int, list[int]]]:
-    """The start, the end and the ends of the inner values of each innermost long list; empty if malformed."""
-    lists: list[tuple[int, int, list[int]]] = []
-    open_parts: list[tuple[int, list[int]]] = []
-    for token in _TOKEN.finditer(body):
-        first = body[token.start()]
-        if first in b"[{":
-            open_parts.append((token.start(), []))
-        elif first in b"]}":
-            if not open_parts or body[open_parts[-1][0]] != first - 2:
-                return []
-            start, cuts = open_parts.pop()
-            end = token.end()
-            if open_parts:
-                open_parts[-1][1].append(end)
-            has_long_parts = lists and lists[-1][0] > start
-            if first == ord("]") and end - start > _PIECE and cuts and not has_long_parts:
-                lists.append((start, end, cuts))
-    return [] if open_parts else lists
+class _Part(NamedTuple):
+    """A list or an object that is longer than a piece, or the whole value."""
+
+    start: int
+    end: int
+    cuts: list[int]
+    """Commas between its entries, each a piece or more after the one before."""
+    parts: list["_Part"]
+    """Its entries that are longer than a piece."""
 
 
-def _entries(body: bytes, start: int, end: int, cuts: list[int]) -> list[object] | None:
-    """The entries of a list, whose objects and lists end at the cuts; None if it is not JSON."""
-    entries: list[object] = []
-    begin = start
-    for cut in [*cuts, end]:
-        if cut - begin < _PIECE and cut != end:
-            continue
-        piece = body[begin:cut].strip()
-        if begin != start and piece:
-            # The comma before its first entry.
-            if piece[:1] != b"," or not piece[1:].strip():
-                return None
-            piece = piece[1:]
-        entries += orjson.loads(b"[%s]" % piece)
-        begin = cut
-    return entries
+def _divide(body: bytes, *, counts: bool) -> _Part | None:
+    """The list or object in a body with its parts; None for another value. `counts`: whether to count values."""
+    starts: list[int] = []
+    last_cuts: list[int] = []
+    found: list[tuple[list[int], list[_Part]]] = []
+    root, position, after, values = None, 0, 0, 0
+    while position < len(body):
+        stop = min(position + _WINDOW, len(body))
+        for token in _TOKEN.finditer(body, position, stop):
+            start, end = token.span()
+            if counts:
+                values += body.count(b",", after, start)
+                if values > MOST_VALUES:
+                    raise _too_many()
+            if starts:
+                if start - last_cuts[-1] >= _PIECE:
+                    last_cuts[-1] = _cut(body, after, start, last_cuts[-1], found[-1][0])
+            elif root is not None or not _BLANK.fullmatch(body, after, start):
+                raise ValueError("there is more than one value")
+            first = body[start]
+            if first == 0x22:
+                if not starts:
+                    return None
+                if end - start == 1:
+                    # It does not end in the window, which so begins again behind it.
+                    stop = after = _end_of_text(body, end)
+                    break
+            elif first in b"[{":
+                if len(starts) == DEEPEST:
+                    raise _too_deep()
+                values += 1
+                starts.append(start)
+                last_cuts.append(start)
+                found.append(([], []))
+            else:
+                if not starts or body[starts[-1]] != first - 2:
+                    raise ValueError("its brackets do not match")
+                begin, (cuts, parts) = starts.pop(), found.pop()
+                last_cuts.pop()
+                if not starts:
+                    root = _Part(begin, end, cuts, parts)
+                elif end - begin > _PIECE:
+                    found[-1][1].append(_Part(begin, end, cuts, parts))
+            after = end
+        position = stop
+    if starts or (root is not None and not _BLANK.fullmatch(body, root.end)):
+        raise ValueError("it ends too early, or too late")
+    return root
 
 
-def _put_back(value: object, lists: list[list[object]]) -> object:
-    if isinstance(value, dict):
-        return {name: _put_back(entry, lists) for name, entry in value.items()}
-    if isinstance(value, list):
-        return [_put_back(entry, lists) for entry in value]
-    if isinstance(value, str) and value.startswith("\0list "):
-        return lists[int(value[6:])]
+def _cut(body: bytes, after: int, start: int, last: int, cuts: list[int]) -> int:
+    """Add the commas between two tokens where a list or an object is divided. Returns the last of all."""
+    while (comma := body.find(b",", max(after, last + _PIECE), start)) >= 0:
+        cuts.append(comma)
+        last = comma
+    return last
+
+
+def _end_of_text(body: bytes, position: int) -> int:
+    """The end of a long text, which goes on at a position."""
+    while True:
+        inside = _INSIDE_TEXT.match(body, position, position + _WINDOW)
+        assert inside is not None
+        position = inside.end()
+        if position >= len(body):
+            raise ValueError("a text does not end")
+        if body[position] == 0x22:
+            return position + 1
+        # The backslash is the last byte of the window, or of the body.
+        position += 2 if body[position] == 0x5C else 0
+
+
+def _build(body: bytes, part: _Part) -> Any:
+    """The value of a list or an object, whose pieces are read one after the other."""
+    view, first, last = memoryview(body), body[part.start : part.start + 1], body[part.end - 1 : part.end]
+    value: Any = [] if first == b"[" else {}
+    stops: list[tuple[int, _Part | None]] = [(inner.start, inner) for inner in part.parts]
+    stops += [*((cut, None) for cut in part.cuts), (part.end - 1, None)]
+    position, follows_part = part.start + 1, False
+    for stop, inner in sorted(stops, key=lambda each: each[0]):
+        if follows_part:
+            comma = _COMMA.match(body, position, stop)
+            position = position if comma is None else comma.end()
+        is_blank = _BLANK.fullmatch(body, position, stop) is not None
+        if inner is None and is_blank and (comma is None if follows_part else len(stops) == 1):
+            pass  # the comma or the end comes directly behind a part, or it is empty
+        elif (follows_part and comma is None) or (inner is None and is_blank):
+            raise ValueError("a comma or a value is missing")
+        else:
+            place = b"" if inner is None else _PLACE
+            piece = orjson.loads(b"".join((first, view[position:stop], place, last)))
+            _add(value, piece, None if inner is None else _build(body, inner))
+        position, follows_part = (stop + 1, False) if inner is None else (inner.end, True)
     return value
+
+
+def _add(value: Any, piece: Any, built: Any) -> None:
+    """Add the entries of a piece to a list or an object. `built` is the value of a part at its end, or None."""
+    if isinstance(piece, list):
+        if built is not None:
+            piece[-1] = built
+        value.extend(piece)
+    else:
+        if built is not None:
+            # A name that is repeated in the piece keeps its first place.
+            name = next(name for name in reversed(piece) if piece[name] == _PLACED)
+            piece[name] = built
+        value.update(piece)
