@@ -8,9 +8,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
-
-import orjson
 
 from .._calls.call import Call, Sample
 from .._calls.lifecycle.engine import Engine
@@ -231,13 +230,14 @@ class Collector:
             error.provider, error.model = call.target.provider, call.request.model
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
+        body: Any = None
         try:
-            body = parse_reply(reply.body, nests=call.operation.nests)
+            body = await call.run_off_loop(partial(parse_reply, reply.body), reply.body)
             answer = call.operation.decode(call, body, len(line.parts))
         except LLMError as error:
             usage = None
-            with contextlib.suppress(LLMError, ValueError):
-                usage = call.operation.usage(call, orjson.loads(reply.body))
+            with contextlib.suppress(LLMError):
+                usage = None if body is None else call.operation.usage(call, body)
             self._enter_failure(call, line, error, usage)
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []

@@ -412,7 +412,7 @@ async def read_end(
 def _decode_kept(call: Call[Any], body: bytes) -> Sequence[Sample]:
     """The samples of an answer that the cache does not keep."""
     try:
-        answer = call.operation.decode(call, parse_reply(body, nests=call.operation.nests), len(call.parts))
+        answer = call.operation.decode(call, parse_reply(body), len(call.parts))
     except LLMError:
         return ()
     whole = Sample(answer, body, cached=True)

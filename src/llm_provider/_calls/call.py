@@ -25,7 +25,7 @@ from .._providers.shared.served_by import read_served_by
 from .._requests.routing import Target, price_names
 from .._runtime import clock
 from .._runtime.frozen import LateValue
-from .._runtime.json_pieces import LARGE, read_large
+from .._runtime.json_pieces import read_large, takes_long
 from .._types.messages import Delta, Step, ToolCallDelta, delta_of
 from .._types.response import Choice
 from .._types.usage import Timing, Usage
@@ -76,9 +76,6 @@ class Exchange(ABC):
 
     name: ClassVar[str]
     """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
-
-    nests: ClassVar[bool]
-    """Whether the user receives parts of a reply that can be nested to any depth."""
 
     billed: ClassVar[bool]
     """Whether providers bill its requests."""
@@ -296,7 +293,7 @@ class Call(Generic[T]):
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
         """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
         structure = self.encoded.structure
-        if len(body) < LARGE and (structure is None or not structure.runs_code):
+        if not takes_long(body) and (structure is None or not structure.runs_code):
             return read()
         from .._runtime.threads import result_in_thread
 

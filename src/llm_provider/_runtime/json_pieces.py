@@ -149,7 +149,7 @@ class _Part(NamedTuple):
 
 
 def _divide(body: bytes, *, counts: bool) -> _Part | None:
-    """The list or object in a body with its parts; None for another value. `counts`: whether to count values."""
+    """The list or object in a body with its parts; None for another value. `counts`: count its values."""
     starts: list[int] = []
     last_cuts: list[int] = []
     found: list[tuple[list[int], list[_Part]]] = []
@@ -245,7 +245,7 @@ def _build(body: bytes, part: _Part) -> Any:
 
 
 def _add(value: Any, piece: Any, built: Any) -> None:
-    """Add the entries of a piece to a list or an object. `built` is the value of a part at its end, or None."""
+    """Add the entries of a piece. `built` is the value of a part at its end, or None."""
     if isinstance(piece, list):
         if built is not None:
             piece[-1] = built

@@ -37,7 +37,6 @@ class Chat(Operation[Request, Response]):
     """Text generation. Its parts are samples, numbered from `draw` on."""
 
     name = "chat"
-    nests = True
     patience = DEFAULT_PATIENCE
     defaults: ClassVar[Collection[str] | None] = None
     has_texts = False

@@ -18,7 +18,6 @@ class Count(Exchange):
     """Asks for the number of input tokens."""
 
     name = "count_tokens"
-    nests = False
     billed = False
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:

@@ -14,6 +14,7 @@ from ..._providers.shared.request_facts import RequestFacts
 from ..._requests.embed_request import DEFAULTS, EmbedRequest
 from ..._requests.routing import Target
 from ..._runtime.canonical_json import canonical
+from ..._runtime.json_pieces import loads
 from ..._types.embeddings import Embeddings
 from ..._types.usage import Usage
 from ..call import Call, Operation, Sample, summarize
@@ -33,7 +34,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
     """Embedding of texts. Its parts are the distinct texts, numbered by their first index in the list."""
 
     name = "embeddings"
-    nests = False
     patience = DEFAULT_BATCH_PATIENCE
     defaults = DEFAULTS
     has_texts = True
@@ -131,7 +131,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         if len(parts) == 1:
             return [sample]
         form, shares, price = _format(call), self._shares(call, parts), sample.price
-        replies = form.split(orjson.loads(sample.body), shares)
+        replies = form.split(loads(sample.body), shares)
         return [
             replace(
                 sample,

@@ -46,7 +46,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     """Scoring of given texts. Its parts are the distinct continuations, numbered by their first index."""
 
     name = "score"
-    nests = False
     patience = DEFAULT_BATCH_PATIENCE
     defaults = DEFAULTS
     has_texts = True

@@ -74,7 +74,6 @@ class PromptScores(Exchange):
     following: int | None = None
 
     name = "score"
-    nests = False
     billed = True
 
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:

@@ -9,8 +9,6 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-import orjson
-
 from ..._errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from ..._limits import retry
 from ..._limits.timeouts import Timeouts
@@ -21,7 +19,7 @@ from ..._providers.shared.tool_charges import cost_in
 from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
 from ..._runtime import clock, randomness
 from ..._runtime.imports import is_unfinished
-from ..._runtime.json_pieces import LARGE, loads, read_large
+from ..._runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
 from ..._runtime.threads import result_in_thread
 from ..._types.messages import Step
 from ..._types.usage import Usage
@@ -46,6 +44,8 @@ class Attempt:
         self.first_token: float | None = None
         self._answer: AnyAnswer | None = None
         self._body = b""
+        self._reply: Any = None
+        """What the body, or the last event of a stream that failed, says."""
         self._sent = 0.0
         self._seconds = 0.0
 
@@ -66,7 +66,7 @@ class Attempt:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
                 self._body = reply_body(streamed)
-            if len(self._body) >= LARGE:
+            if takes_long(self._body):
                 read = partial(read_large, partial(self._decode, streamed))
                 self._answer = await result_in_thread(read, "llm_provider-decode")
             else:
@@ -87,13 +87,13 @@ class Attempt:
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
-        operation, reply = self._call.exchange, streamed
+        self._reply = streamed
         try:
             if self._emit is None:
-                reply = parse_reply(self._body, nests=operation.nests)
-            return operation.decode(self._call, reply, self._count)
+                self._reply = parse_reply(self._body)
+            return self._call.exchange.decode(self._call, self._reply, self._count)
         except APIResponseValidationError as error:
-            error.raw = reply
+            error.raw = self._reply
             raise
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
@@ -134,7 +134,7 @@ class Attempt:
                             elif assembler.is_complete():
                                 break
                     except LLMError:
-                        self._body = _last_reply(event)
+                        self._reply = _last_reply(event)
                         raise
                     finally:
                         # These steps also count if the stream failed directly after them.
@@ -174,9 +174,11 @@ class Attempt:
     @property
     def usage(self) -> Usage | None:
         """The usage that an invalid answer reports; None if it reports none."""
+        if self._reply is None:
+            return None
         try:
-            usage = self._call.exchange.usage(self._call, orjson.loads(self._body))
-        except (LLMError, ValueError):
+            usage = self._call.exchange.usage(self._call, self._reply)
+        except LLMError:
             return None
         # An answer that reports no usage is decoded as zeros.
         return usage if usage is not None and usage.total_tokens else None
@@ -184,11 +186,7 @@ class Attempt:
     @property
     def cost(self) -> Decimal | None:
         """The USD that an invalid answer reports; None if it reports none."""
-        try:
-            reply = orjson.loads(self._body)
-        except ValueError:
-            return None
-        return cost_in(reply.get("usage")) if isinstance(reply, dict) else None
+        return cost_in(self._reply.get("usage")) if isinstance(self._reply, dict) else None
 
     def sample(self, queue: float) -> Sample:
         """The answer of a successful attempt."""
@@ -203,13 +201,13 @@ class Attempt:
         )
 
 
-def _last_reply(event: Any) -> bytes:
-    """The reply in an event that ended a stream with a failure: it may tell the usage. b"" for any other."""
+def _last_reply(event: Any) -> Any:
+    """The reply in an event that ended a stream with a failure: it may tell the usage. None for any other."""
     reply = event.get("response", event) if isinstance(event, dict) else None
     with contextlib.suppress(LLMError):
         body = reply_body(reply)
-        return body if any(mark in body for mark in _ENDS) else b""
-    return b""
+        return reply if any(mark in body for mark in _ENDS) else None
+    return None
 
 
 _ENDS = (b'"error":', b'"finishReason":"')
@@ -217,8 +215,6 @@ _ENDS = (b'"error":', b'"finishReason":"')
 
 _MANY_STEPS = 20_000
 """Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
-_SURELY_FLAT = 250
-"""A body with so few brackets cannot be nested too deep."""
 
 
 class _Watch:
@@ -271,18 +267,18 @@ def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
     return error
 
 
-def parse_reply(body: bytes, *, nests: bool) -> Any:
-    """The reply in a body. If a reply of this operation can be nested, its depth is limited."""
+def parse_reply(body: bytes) -> Any:
+    """The reply in a body; an `APIResponseValidationError` where it is not JSON, too deep or too large."""
     try:
-        reply = loads(body.removeprefix(BYTE_ORDER_MARK))
+        return loads(body.removeprefix(BYTE_ORDER_MARK))
+    except JSONLimitError as error:
+        # The next answer would be as large, and be billed.
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
     except ValueError:
         beginning = body[:60].decode("utf-8", "replace")
         raise APIResponseValidationError(
             f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
         ) from None
-    if nests and body.count(b"{") + body.count(b"[") > _SURELY_FLAT:
-        reply_body(reply)
-    return reply
 
 
 T = TypeVar("T")

@@ -13,6 +13,7 @@ import orjson
 
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.json_pieces import loads
 from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
@@ -90,7 +91,7 @@ class AnthropicBatches:
                 remote.identifier, timeout=SECONDS_OF_A_FILE
             ) as response:
                 async for line in shared.lines_of(response.iter_bytes()):
-                    yield _reply(line)
+                    yield await shared.read_row(line, _reply)
         except AnthropicError as error:
             # The SDK asks for the place of the results once more. It raises this class if there is none now.
             if type(error) is not AnthropicError:
@@ -125,7 +126,7 @@ def _remote(batch: Any) -> shared.RemoteBatch:
 
 def _reply(line: bytes) -> shared.RowReply:
     try:
-        row = orjson.loads(line)
+        row = loads(line)
         name, result = str(row["custom_id"]), row["result"]
         kind = result["type"]
     except (ValueError, KeyError, TypeError):

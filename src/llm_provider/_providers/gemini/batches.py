@@ -18,7 +18,17 @@ from ..._errors import APIResponseValidationError, LLMError
 from ..._json_values import JSONObject
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
-from ..shared.batches import BatchLimits, BatchSpec, RemoteBatch, RowReply, fail_row, id_of, mark_unbilled
+from ..._runtime.json_pieces import loads
+from ..shared.batches import (
+    BatchLimits,
+    BatchSpec,
+    RemoteBatch,
+    RowReply,
+    fail_row,
+    id_of,
+    mark_unbilled,
+    read_row,
+)  # fmt: skip
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE
 from . import embeddings
@@ -89,7 +99,7 @@ class GeminiBatches:
         if response.status_code == 200 and response.request.method == "GET" and part:
             body: Any = None
             with contextlib.suppress(ValueError):
-                body = orjson.loads(await response.aread())
+                body = loads(await response.aread())
             if identifier and isinstance(body, dict):
                 self._operations[f"batches{identifier}"] = body
             elif not identifier and body != {} and not _is_list(body):
@@ -113,7 +123,7 @@ class GeminiBatches:
             with scratch.open("rb") as file:
                 for line in file:
                     if line.strip():
-                        yield _reply(line)
+                        yield await read_row(line, _reply)
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)
@@ -160,7 +170,7 @@ def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
 
 def _reply(line: bytes) -> RowReply:
     try:
-        row = orjson.loads(line)
+        row = loads(line)
         name, response, failure = str(row["key"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
         return fail_row(line)

@@ -9,6 +9,7 @@ import orjson
 from ..._errors import LLMError
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.json_pieces import loads
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
 from ..shared import batches as shared
@@ -79,7 +80,7 @@ class OpenAIBatches:
                 file, timeout=SECONDS_OF_A_FILE
             ) as response:
                 async for line in shared.lines_of(response.iter_bytes()):
-                    yield _reply(line)
+                    yield await shared.read_row(line, _reply)
 
     async def cancel(self, identifier: str) -> None:
         await self._client.batches.cancel(identifier)
@@ -115,7 +116,7 @@ def _remote(batch: Any) -> shared.RemoteBatch:
 
 def _reply(line: bytes) -> shared.RowReply:
     try:
-        row = orjson.loads(line)
+        row = loads(line)
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
         return shared.fail_row(line)

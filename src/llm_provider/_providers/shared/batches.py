@@ -7,12 +7,15 @@ of journals, caches and prices; `_batches` does.
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from ..._errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.json_pieces import read_large, takes_long
+from ..._runtime.threads import result_in_thread
 from ..registry import load_beside
 
 DAY = 86_400.0
@@ -190,6 +193,13 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             rest = [others[-1]]
     if last := b"".join(rest):
         yield last
+
+
+async def read_row(line: bytes, read: Callable[[bytes], RowReply]) -> RowReply:
+    """A row of a batch's results, read in a thread where it is large."""
+    if takes_long(line):
+        return await result_in_thread(partial(read_large, partial(read, line)), "llm_provider-row")
+    return read(line)
 
 
 def fail_row(line: bytes) -> RowReply:

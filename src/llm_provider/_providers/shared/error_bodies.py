@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ..._errors import AuthenticationError, LLMError, NotFoundError
+from ..._runtime.json_pieces import loads
 from ..transport.sse import EventSplitter
 
 _CODE_FIELDS = ("code", "type", "status")
@@ -71,7 +72,7 @@ def body_in_text(text: str) -> Any:
     splitter, encoded = EventSplitter(), text.encode("utf-8", "replace")
     for data in (encoded, *splitter.feed(encoded), *splitter.end()):
         with contextlib.suppress(ValueError):
-            body = orjson.loads(data)
+            body = loads(data)
             codes, message = error_fields(body)
             if message or any(codes):
                 return body

@@ -4,10 +4,9 @@ import base64
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError
 from ..._runtime.imports import import_optional, install_command
+from ..._runtime.json_pieces import loads
 
 AWS_FRAMES = "application/vnd.amazon.eventstream"
 """The type of a body in these frames."""
@@ -29,9 +28,9 @@ async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any],
 
 
 def _event(frame: dict[str, Any]) -> Any:
-    body, headers = orjson.loads(frame["body"] or b"{}"), frame["headers"]
+    body, headers = loads(frame["body"] or b"{}"), frame["headers"]
     if frame["status_code"] == 200:
-        return orjson.loads(base64.b64decode(body["bytes"]))
+        return loads(base64.b64decode(body["bytes"]))
     kind = headers.get(":exception-type") or headers.get(":error-code")
     message = body.get("message") or headers.get(":error-message")
     return {"type": "error", "error": {"type": kind, "message": message}}

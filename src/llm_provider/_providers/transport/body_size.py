@@ -23,6 +23,10 @@ _PIECE = 2**18
 _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
+MOST_OF_AN_ERROR = 1_000_000
+"""Bytes of the answer to a request that failed. The rest is not read, and the SDKs read these at once."""
+
+
 def too_large(most: int) -> APIResponseValidationError:
     """The error for an answer of more than `most` bytes. The next answer would be as large, and be billed."""
     return APIResponseValidationError(
@@ -33,8 +37,12 @@ def too_large(most: int) -> APIResponseValidationError:
 
 
 async def of_aiohttp(answer: Any, most: int) -> bytes:
-    """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes."""
-    content = answer.content
+    """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes.
+
+    Of an answer that is an error it is the beginning, so that its status still says what failed.
+    """
+    content, failed = answer.content, answer.status >= 400
+    most = min(most, MOST_OF_AN_ERROR) if failed else most
     body: bytes = await content.readany()
     if len(body) <= most and content.at_eof():
         return body
@@ -46,6 +54,8 @@ async def of_aiohttp(answer: Any, most: int) -> bytes:
         pieces.append(piece)
         left -= len(piece)
     answer.close()
+    if failed:
+        return b"".join(pieces)[:most]
     raise too_large(most)
 
 
@@ -66,6 +76,7 @@ class LimitedContent:
 
     def __init__(self, answer: Any, most: int) -> None:
         self.content = answer.content
+        self.status = answer.status
         self._answer = answer
         self._most = most
 
@@ -93,14 +104,17 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
         # The library would decode what this stream has decoded.
         del response.headers["content-encoding"]
     network = response.extensions.get("network_stream")
-    response.stream = _stream_class(library)(response.stream, windows, most, network)
+    failed = response.status_code >= 400
+    most = min(most, MOST_OF_AN_ERROR) if failed else most
+    response.stream = _stream_class(library)(response.stream, windows, most, network, failed)
 
 
 @functools.cache
 def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
-        def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any) -> None:
+        def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any, failed: bool) -> None:
             self._raw = raw
+            self._failed = failed
             self._network = network
             self._inflaters = [_Inflater(window) for window in windows]
             self._most = most
@@ -113,6 +127,9 @@ def _stream_class(library: ModuleType) -> Any:
                         left -= len(piece)
                         if left < 0:
                             await self.aclose()
+                            if self._failed:
+                                yield piece[:left]
+                                return
                             raise too_large(self._most)
                         yield piece
                 except zlib.error as error:

@@ -10,6 +10,8 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
+from ..._runtime.json_pieces import LARGE, JSONLimitError, loads, read_large
+from ..._runtime.threads import result_in_thread
 
 DONE = b"[DONE]"
 
@@ -20,6 +22,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _FIELDS = (b":", b"event:", b"id:", b"retry:", b"data", b"\n", b"\r")
 """What an event stream without an event may begin with, as one of comments that hold a connection."""
+
+_SHORT = 400
+"""Bytes that cannot be nested too deep."""
 
 _LONG = 2**20
 """Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
@@ -112,7 +117,7 @@ async def events(
         if received:
             beginning = b""
             end = _end_of(received)
-            yield _decode(received[:end])
+            yield await _decode_batch(received[:end])
             if end is not None:
                 if mark_end:
                     yield (END,)
@@ -120,11 +125,11 @@ async def events(
     last = splitter.end()
     if last:
         end = _end_of(last)
-        yield _decode(last[:end])
+        yield await _decode_batch(last[:end])
         if mark_end and end is not None:
             yield (END,)
     elif plain is not None and plain.strip():
-        (whole,) = _decode([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
+        (whole,) = await _decode_batch([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
         yield (WholeReply(whole),) if isinstance(whole, dict) else whole
     elif beginning and not beginning.startswith(_FIELDS):
         raise APIResponseValidationError(f"the answer is not JSON: {beginning.decode('utf-8', 'replace')!r}")
@@ -140,11 +145,21 @@ def _end_of(received: list[bytes]) -> int | None:
     return next((index for index, data in enumerate(received) if data.strip() == DONE), None)
 
 
+async def _decode_batch(received: list[bytes]) -> Iterable[Any]:
+    """The JSON of some events, read in a thread where one of them is large."""
+    if all(len(data) < LARGE for data in received):
+        return _decode(received)
+    return await result_in_thread(lambda: read_large(lambda: list(_decode(received))), "llm_provider-events")
+
+
 def _decode(received: list[bytes]) -> Iterator[Any]:
     """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
     try:
         for data in received:
             if data:
-                yield orjson.loads(data)
+                yield orjson.loads(data) if len(data) < _SHORT else loads(data)
+    except JSONLimitError as error:
+        problem = f"an event of the stream cannot be read: {error}"
+        raise APIResponseValidationError(problem, retryable=False) from None
     except ValueError:
         raise APIResponseValidationError("an event of the stream is not JSON") from None
