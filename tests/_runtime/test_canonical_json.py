@@ -65,8 +65,6 @@ def test_values_of_different_types_are_different() -> None:
         ({"a": (-math.inf,)}, r"a\[0\] is -inf"),
         ({"a": "x\ud800"}, "a holds a lone surrogate"),
         ({"\udfff": 1}, "a key of the value holds a lone surrogate"),
-        ({"a": 2**64}, "a is an integer beyond 64 bits"),
-        ({"a": -(2**63) - 1}, "a is an integer beyond 64 bits"),
         ({"a": b"bytes"}, "a is of type bytes"),
         ({"a": {1, 2}}, "a is of type set"),
         ({"a": object()}, "a is of type object"),

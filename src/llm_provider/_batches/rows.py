@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import orjson
-
 from .._calls.call import Call, Operation, Sample
 from .._calls.operations.chat import CHAT, build_payload
 from .._calls.operations.embed import EMBED
@@ -22,7 +20,8 @@ from .._providers import registry
 from .._providers.protocol import EncodedRequest
 from .._requests.routing import ROUTES, Target
 from .._runtime import clock
-from .._runtime.canonical_json import canonical
+from .._runtime.canonical_json import canonical, write_exactly
+from .._runtime.json_pieces import loads
 from .journal import Header, RowLine
 
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {"chat": CHAT, "embed": EMBED}
@@ -112,7 +111,7 @@ def rows_of_call(
             size = sum(len(text) for text in texts) + 100
         else:
             # As in `Operation.body`, a schema keeps the order of its fields.
-            payload = call.body if call.encoded.structure is None else orjson.dumps(call.encoded.payload)
+            payload = call.body if call.encoded.structure is None else write_exactly(call.encoded.payload)
             line = RowLine(name, group, payload, None, keys, metadata)
             size = len(payload)
         rows.append((line, group, size))
@@ -152,7 +151,7 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
         raise KeyError(f"the journal has no payload of {line.custom_id}")
     # A call without a request has no structure.
     shared = call_without_request(header) if shared is None else shared
-    payload = dict(header.payload or {}) if line.payload is None else orjson.loads(line.payload)
+    payload = dict(header.payload or {}) if line.payload is None else loads(line.payload)
     encoded = EncodedRequest(
         header.operation,
         payload,
@@ -181,7 +180,7 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
     call = call_of(header, line)
     if line.texts is not None:
         return call.operation.body(call, line.parts)
-    return orjson.dumps(build_payload(call.encoded, len(line.parts)))
+    return write_exactly(build_payload(call.encoded, len(line.parts)))
 
 
 def target_of(header: Header) -> Target:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping, JSONObject
+from .._runtime.canonical_json import replace_halves
 from .._runtime.frozen import quickly_made
 from .._types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_key
@@ -88,6 +90,15 @@ class Request(CommonArguments):
             if system is not None:
                 conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
+
+    def mend_answers(self) -> Request:
+        """The request with U+FFFD for each half of a surrogate pair in what a model wrote before."""
+        mended = tuple(
+            json.loads(replace_halves(json.dumps(dict(message), ensure_ascii=False)))
+            if message.get("role") == "assistant" else message
+            for message in self.messages
+        )  # fmt: skip
+        return replace(self, messages=mended)
 
     def parameters_to_send(self) -> JSONObject:
         """The parameters that are set and that a wire format has to send, by name, in the table's order."""

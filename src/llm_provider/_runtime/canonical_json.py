@@ -1,9 +1,12 @@
 """Canonical JSON: the bytes that are hashed into the cache key and sent as the request's body.
 
 Keys are sorted and text is UTF-8. Values that JSON cannot represent exactly raise an error and are never
-converted: NaN, infinities, lone surrogates, integers beyond 64 bits, `bytes` and other objects.
+converted: NaN, infinities, lone surrogates, `bytes` and other objects. Integers have all their digits.
 """
 
+import contextlib
+import functools
+import json
 import math
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +17,6 @@ from .._errors import RequestError
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LONG, _LONG_TEXT = 65536, 1024
 """Bytes from which a body is long, and those of each value, on average, from which its texts are."""
-_SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
 
 
 def canonical(value: object) -> bytes:
@@ -25,13 +27,43 @@ def canonical(value: object) -> bytes:
         encoded = b""
     if not encoded:
         # Raised outside the handler, so that the error does not hold orjson's as its context.
-        problem = next(_find_problems(value, ""), "it holds a value that is not JSON")
+        problem = next(_find_problems(value, ""), None)
+        if problem is None:
+            # An integer beyond 64 bits, as in the arguments of an earlier call.
+            with contextlib.suppress(TypeError, ValueError, RecursionError):
+                return write_exactly(value, sort_keys=True)
+            problem = "it holds a value that is not JSON"
         raise RequestError(f"the request cannot be sent as JSON: {problem}")
     # orjson writes NaN and infinities as null, so only an encoding that contains null is checked for them.
     if b"null" in encoded if len(encoded) < _LONG else _may_contain_null(value, encoded):
         for problem in _find_infinite(value, ""):
             raise RequestError(f"the request cannot be sent as JSON: {problem}")
     return encoded
+
+
+def write_exactly(value: object, *, sort_keys: bool = False) -> bytes:
+    r"""JSON with integers of any size, and with escapes where a text has half a surrogate pair.
+
+    >>> write_exactly({"b": chr(0xD83D), "a": 2**64})
+    b'{"b":"\\ud83d","a":18446744073709551616}'
+    """
+    if not sort_keys:
+        with contextlib.suppress(TypeError):
+            return orjson.dumps(value)
+    write = functools.partial(json.dumps, value, separators=(",", ":"), sort_keys=sort_keys, allow_nan=False)
+    try:
+        return write(ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return write().encode()
+
+
+def replace_halves(text: str) -> str:
+    """A text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot hold, so others can read it.
+
+    >>> replace_halves("a" + chr(0xD83D))
+    'a\ufffd'
+    """
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _may_contain_null(value: object, encoded: bytes) -> bool:
@@ -65,14 +97,11 @@ def _find_problems(value: object, path: str, depth: int = 0) -> Iterator[str]:
     where = path or "the value"
     if depth > 250:
         yield f"{where[:80]}... is nested more than 250 levels deep"
-    elif value is None or isinstance(value, bool):
+    elif value is None or isinstance(value, int):
         return
     elif isinstance(value, str):
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             yield f"{where} holds a lone surrogate, which is not valid Unicode text"
-    elif isinstance(value, int):
-        if not _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER:
-            yield f"{where} is an integer beyond 64 bits"
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield f"{where} is {value}"

@@ -9,10 +9,12 @@ collections, which find no garbage and stop every thread for 50 to 130 ms each.
 """
 
 import gc
+import json
 import re
 import threading
 from collections.abc import Callable
 from itertools import accumulate
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -32,6 +34,10 @@ _PIECE = 100_000
 """Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
 _WINDOW = 500_000
 """Bytes of one search, which holds Python's lock too."""
+SHORT = 2 * DEEPEST
+"""Bytes that are not nested too deep."""
+_LONG_INTEGER = re.compile(rb"[0-9]{19}")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _FEW_VALUES = DEEPEST
 _MANY_BRACKETS = 20_000
 """Brackets that take the event loop some milliseconds."""
@@ -43,8 +49,8 @@ _BLANK = re.compile(rb"[ \t\r\n]*+")
 _COMMA = re.compile(rb"[ \t\r\n]*+,[ \t\r\n]*+")
 _NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = [(each in b"[{") - (each in b"]}") for each in range(256)]
-_PLACED = "\0a part that is read by itself"
-_PLACE = orjson.dumps(_PLACED)
+_STAND_IN_TEXT = "\0a part that is read by itself"
+_STAND_IN = orjson.dumps(_STAND_IN_TEXT)
 """Takes the place of such a part, the last entry of a piece."""
 
 
@@ -60,25 +66,64 @@ def takes_long(body: bytes) -> bool:
 
 
 def loads(body: bytes) -> Any:
-    """`orjson.loads`, in pieces if the body is large.
+    """The value of a JSON text, exactly, in pieces if it is large.
+
+    Half a surrogate pair is a character of its own, as for Python's `json`. An argument of a function may be
+    an integer of any size.
 
     Raises:
         JSONLimitError: it has more than `DEEPEST` levels or `MOST_VALUES` values.
         ValueError: it is not JSON.
     """
+    if len(body) >= LARGE:
+        return _read_large(body)
+    # Only a longer one can be nested too deep.
+    if len(body) > SHORT and body.count(b"[") + body.count(b"{") > DEEPEST:
+        steps = map(_STEPS.__getitem__, _TEXT.sub(b"", body).translate(None, _NO_BRACKET))
+        if max(accumulate(steps)) > DEEPEST:
+            raise _too_deep()
+    return _read(body)
+
+
+def _read_large(body: bytes) -> Any:
     brackets = _count(body, b"[{")
-    if len(body) < LARGE:
-        if brackets > DEEPEST:
-            steps = map(_STEPS.__getitem__, _TEXT.sub(b"", body).translate(None, _NO_BRACKET))
-            if max(accumulate(steps)) > DEEPEST:
-                raise _too_deep()
-        return orjson.loads(body)
     values = brackets + _count(body, b",")
     if values > MOST_VALUES and b'"' not in body:
         raise _too_many()
     # A body of few values is mostly text.
     root = _divide(body, counts=values > MOST_VALUES) if values > _FEW_VALUES else None
-    return orjson.loads(body) if root is None else _build(body, root)
+    return _read(body) if root is None else _build(body, root)
+
+
+def _read(text: bytes) -> Any:
+    """`orjson.loads`, or what it cannot read exactly by Python's `json`."""
+    # Only in these fields are arguments an object. OpenAI sends them as a text.
+    if (b'"args"' in text or b'"input"' in text) and _LONG_INTEGER.search(text):
+        return read_exactly(text.decode())
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if not _SURROGATE.search(text):
+            raise
+        return read_exactly(text.decode())
+
+
+def read_exactly(text: str) -> Any:
+    """The value of a JSON text with integers of any size and halves of surrogate pairs.
+
+    >>> read_exactly('{"id": 123456789012345678901}')
+    {'id': 123456789012345678901}
+    """
+    return json.loads(text, parse_constant=_refuse, parse_float=_read_float)
+
+
+def _read_float(digits: str) -> float:
+    number = float(digits)
+    return number if isfinite(number) else _refuse(digits)
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON that can be kept")
 
 
 def _count(body: bytes, characters: bytes) -> int:
@@ -152,7 +197,7 @@ def _divide(body: bytes, *, counts: bool) -> _Part | None:
     """The list or object in a body with its parts; None for another value. `counts`: count its values."""
     starts: list[int] = []
     last_cuts: list[int] = []
-    found: list[tuple[list[int], list[_Part]]] = []
+    divided: list[tuple[list[int], list[_Part]]] = []
     root, position, after, values = None, 0, 0, 0
     while position < len(body):
         stop = min(position + _WINDOW, len(body))
@@ -164,7 +209,7 @@ def _divide(body: bytes, *, counts: bool) -> _Part | None:
                     raise _too_many()
             if starts:
                 if start - last_cuts[-1] >= _PIECE:
-                    last_cuts[-1] = _cut(body, after, start, last_cuts[-1], found[-1][0])
+                    last_cuts[-1] = _cut(body, after, start, last_cuts[-1], divided[-1][0])
             elif root is not None or not _BLANK.fullmatch(body, after, start):
                 raise ValueError("there is more than one value")
             first = body[start]
@@ -181,16 +226,16 @@ def _divide(body: bytes, *, counts: bool) -> _Part | None:
                 values += 1
                 starts.append(start)
                 last_cuts.append(start)
-                found.append(([], []))
+                divided.append(([], []))
             else:
                 if not starts or body[starts[-1]] != first - 2:
                     raise ValueError("its brackets do not match")
-                begin, (cuts, parts) = starts.pop(), found.pop()
+                begin, (cuts, parts) = starts.pop(), divided.pop()
                 last_cuts.pop()
                 if not starts:
                     root = _Part(begin, end, cuts, parts)
                 elif end - begin > _PIECE:
-                    found[-1][1].append(_Part(begin, end, cuts, parts))
+                    divided[-1][1].append(_Part(begin, end, cuts, parts))
             after = end
         position = stop
     if starts or (root is not None and not _BLANK.fullmatch(body, root.end)):
@@ -237,8 +282,8 @@ def _build(body: bytes, part: _Part) -> Any:
         elif (follows_part and comma is None) or (inner is None and is_blank):
             raise ValueError("a comma or a value is missing")
         else:
-            place = b"" if inner is None else _PLACE
-            piece = orjson.loads(b"".join((first, view[position:stop], place, last)))
+            stand_in = b"" if inner is None else _STAND_IN
+            piece = _read(b"".join((first, view[position:stop], stand_in, last)))
             _add(value, piece, None if inner is None else _build(body, inner))
         position, follows_part = (stop + 1, False) if inner is None else (inner.end, True)
     return value
@@ -253,6 +298,6 @@ def _add(value: Any, piece: Any, built: Any) -> None:
     else:
         if built is not None:
             # A name that is repeated in the piece keeps its first place.
-            name = next(name for name in reversed(piece) if piece[name] == _PLACED)
+            name = next(name for name in reversed(piece) if piece[name] == _STAND_IN_TEXT)
             piece[name] = built
         value.update(piece)

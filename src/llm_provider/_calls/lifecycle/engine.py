@@ -15,8 +15,6 @@ from functools import partial
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import orjson
-
 from ..._cache.response_cache import Entry, ResponseCache
 from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
 from ..._limits.concurrency import Concurrency
@@ -97,7 +95,14 @@ class Engine:
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
-        body = canonical(encoded.payload)
+        try:
+            body = canonical(encoded.payload)
+        except RequestError:
+            if not hasattr(request, "mend_answers"):
+                raise
+            request = request.mend_answers()
+            encoded = operation.encode(request, target, adapter)
+            body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
             size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
             problem = f"the request has {size}: pass large files as URLs"
@@ -204,7 +209,7 @@ class Engine:
         """The answer in the cache entry of a key, if it can be served."""
         try:
             if len(entry.body) < LARGE:
-                answer = call.operation.decode(call, orjson.loads(entry.body), 1)
+                answer = call.operation.decode(call, loads(entry.body), 1)
             else:
                 answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
         except (LLMError, ValueError):

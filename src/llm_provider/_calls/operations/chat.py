@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import orjson
-
 from ..._cache.storage.entry import Entry
 from ..._errors import UnsupportedParameterError
 from ..._json_values import JSONObject
@@ -21,7 +19,7 @@ from ..._requests.parameter_table import PARAMETERS, RARE
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._runtime import clock
-from ..._runtime.canonical_json import canonical
+from ..._runtime.canonical_json import canonical, write_exactly
 from ..._runtime.json_pieces import loads
 from ..._types.messages import describe_prompt
 from ..._types.response import Choice, Response
@@ -31,6 +29,9 @@ from ..call import Call, Operation, Sample, price_of, usage_of
 if TYPE_CHECKING:
     from ..._providers.shared.prompt_cache import PrefixMark
     from ..._providers.shared.request_facts import RequestFacts
+
+
+_TOO_MANY_TOKENS = 10**12
 
 
 class Chat(Operation[Request, Response]):
@@ -88,7 +89,7 @@ class Chat(Operation[Request, Response]):
         A schema keeps the order of its fields, in which models write them. The key does not depend on it.
         """
         encoded = call.encoded
-        write = canonical if encoded.structure is None else orjson.dumps
+        write = canonical if encoded.structure is None else write_exactly
         is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
         if is_plain and len(parts) == 1:
             return call.body
@@ -111,11 +112,11 @@ class Chat(Operation[Request, Response]):
         return call.adapter.variant(call.encoded)
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
-        """The answer. A usage of zeros counts as none."""
+        """The answer. A usage of zeros counts as none, and so does one that no request can have."""
         answer = call.adapter.decode(reply)
         answer.reply = reply
         usage = answer.usage
-        if usage is not None and not usage.output_tokens and not usage.input_tokens:
+        if usage is not None and not 0 < usage.input_tokens + usage.output_tokens < _TOO_MANY_TOKENS:
             # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
             answer.usage = None
         return answer
@@ -132,7 +133,7 @@ class Chat(Operation[Request, Response]):
             replace(
                 sample,
                 answer=replace(call.adapter.decode(reply), reply=reply, origin=sample.answer.origin),
-                body=orjson.dumps(reply),
+                body=write_exactly(reply),
                 price=0.0 if index and sample.price is not None else sample.price,
             )
             for index, reply in enumerate(replies)

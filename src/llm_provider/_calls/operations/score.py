@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._providers.protocol import Adapter, AnyAnswer, EncodedRequest
@@ -18,7 +16,7 @@ from ..._providers.shared.served_by import read_fields
 from ..._requests.routing import Target
 from ..._requests.score_request import DEFAULTS, ScoreRequest
 from ..._runtime import clock
-from ..._runtime.canonical_json import canonical
+from ..._runtime.canonical_json import canonical, write_exactly
 from ..._types.scores import Score, Scores
 from ..._types.usage import Usage
 from ..call import Call, Operation, Sample, summarize
@@ -201,7 +199,7 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
     return Sample(
         ScoreAnswer(score, usage=usage, model=model, origin=origin),
-        orjson.dumps(body),
+        write_exactly(body),
         cached=False,
         queue=sum(sample.queue for sample in samples),
         sending=sum(sample.sending for sample in samples),

@@ -24,6 +24,7 @@ from ..._runtime.threads import result_in_thread
 from ..._types.messages import Step
 from ..._types.usage import Usage
 from ..call import Call, Emit, Sample, delta_of_choice
+from .halves import HalfJoiner, may_be_cut
 
 
 class Attempt:
@@ -66,6 +67,9 @@ class Attempt:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             if self._emit is not None:
                 self._body = reply_body(streamed)
+                if b"\\ud" in self._body:
+                    # The halves of a pair that stand together are one character when they are read.
+                    streamed = loads(self._body)
             if takes_long(self._body):
                 read = partial(read_large, partial(self._decode, streamed))
                 self._answer = await result_in_thread(read, "llm_provider-decode")
@@ -113,6 +117,7 @@ class Attempt:
         watch, several, emitted = self._watch, self._count > 1, 0
         if watch is not None:
             watch.begin()
+        halves = HalfJoiner()
         stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
         try:
             async with contextlib.aclosing(stream) as batches:
@@ -138,6 +143,8 @@ class Attempt:
                         raise
                     finally:
                         # These steps also count if the stream failed directly after them.
+                        if steps and (halves.held or may_be_cut(steps)):
+                            steps = halves.join(steps)
                         if steps:
                             if self.first_token is None:
                                 self.first_token = clock.perf_counter() - self._sent
@@ -148,6 +155,8 @@ class Attempt:
             cancelled = not isinstance(error, Exception) and not timer.expired()
             if cancelled or not getattr(assembler, "is_whole", never)():
                 raise
+        if last := list(halves.end()):
+            emit(last)
         if emitted < _MANY_STEPS:
             return assembler.reply()
         return await result_in_thread(assembler.reply, "llm_provider-decode")

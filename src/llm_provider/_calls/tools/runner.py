@@ -21,7 +21,7 @@ from ..._errors import RequestError, ToolArgumentsError
 from ..._json_values import JSONMapping
 from ..._requests.media import PART_TYPES, is_image, media_type, part_of
 from ..._requests.tools import FunctionTool
-from ..._runtime.canonical_json import canonical
+from ..._runtime.canonical_json import canonical, replace_halves
 from ..._runtime.threads import Outcome, run_in_thread
 from ..._types.messages import ToolCall, ToolResult
 from ..call import MAX_REQUEST_BYTES
@@ -143,7 +143,7 @@ def _describe_failure(call: ToolCall, error: BaseException) -> ToolResult:
             message = f"{type(error).__name__}: {error}"
     except BaseException:  # `__str__` is code of the user's
         message = f"{type(error).__name__}, whose message cannot be read"
-    return ToolResult(call=call, content=_unicode(f"Error: {message}"), error=error)
+    return ToolResult(call=call, content=replace_halves(f"Error: {message}"), error=error)
 
 
 async def _value(function: Callable[..., Any], arguments: JSONMapping) -> Outcome:
@@ -209,18 +209,13 @@ def content_of(value: Any) -> str | Sequence[JSONMapping]:
         ) from None
 
 
-def _unicode(text: str) -> str:
-    """A text with U+FFFD for each half of a surrogate pair, which no request can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _sendable(text: str) -> str:
     if len(text) > MAX_REQUEST_BYTES:
         raise TypeError(
             f"the tool returned {len(text) / 1e6:.1f} MB, and a request has at most "
             f"{MAX_REQUEST_BYTES / 1e6:.0f} MB: return a part of it"
         )
-    return _unicode(text)
+    return replace_halves(text)
 
 
 def _sendable_parts(parts: list[Any]) -> list[Any]:
@@ -230,7 +225,7 @@ def _sendable_parts(parts: list[Any]) -> list[Any]:
     except RequestError as error:
         try:
             # Half a surrogate pair is replaced. All else raises.
-            parts = json.loads(_unicode(json.dumps(parts, ensure_ascii=False)))
+            parts = json.loads(replace_halves(json.dumps(parts, ensure_ascii=False)))
             canonical(parts)
         except (RequestError, TypeError, ValueError):
             raise TypeError(f"the tool returned content parts that cannot be sent: {error}") from None

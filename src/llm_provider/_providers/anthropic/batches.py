@@ -13,6 +13,7 @@ import orjson
 
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import loads
 from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
@@ -132,7 +133,7 @@ def _reply(line: bytes) -> shared.RowReply:
     except (ValueError, KeyError, TypeError):
         return shared.fail_row(line)
     if kind == "succeeded":
-        return shared.RowReply(name, orjson.dumps(result.get("message")), None)
+        return shared.RowReply(name, write_exactly(result.get("message")), None)
     if error := shared.explain_unreached(str(kind)):
         return shared.RowReply(name, None, error)
     # The type of an error stands for the status that a live request would have had.

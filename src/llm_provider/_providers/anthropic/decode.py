@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-import orjson
-
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.canonical_json import write_exactly
 from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
@@ -148,8 +147,8 @@ def arguments_of(block: Block) -> str:
         # The answer ended inside this call, see `_parse`.
         return written
     try:
-        return orjson.dumps(expect_dict(written, "tool call's input")).decode()
-    except orjson.JSONEncodeError as error:
+        return write_exactly(expect_dict(written, "tool call's input")).decode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise APIResponseValidationError(
             f"a tool call's input is no JSON that can be kept: {error}", retryable=False
         ) from None

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import raise_error_in
@@ -206,8 +205,8 @@ class Assembler:
 def _parse(text: str, *, cut: bool) -> Any:
     """A tool's input. If the answer ended inside it, the incomplete text, so that the tool cannot be run."""
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return read_exactly(text)
+    except (ValueError, RecursionError):
         if cut:
             return text
         raise APIResponseValidationError("a tool call's input is not valid JSON") from None

@@ -18,6 +18,7 @@ from ..._errors import APIResponseValidationError, LLMError
 from ..._json_values import JSONObject
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import loads
 from ..shared.batches import (
     BatchLimits,
@@ -63,7 +64,7 @@ class GeminiBatches:
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
         """One row as a line of Gemini's file, without a line break. A text is a request of its own."""
         if _embeds(spec.operation):
-            body = orjson.dumps(orjson.loads(body)["requests"][0])
+            body = write_exactly(loads(body)["requests"][0])
         return b'{"key":%s,"request":%s}' % (orjson.dumps(custom_id), body)
 
     async def upload(self, path: Path) -> str | None:
@@ -178,7 +179,7 @@ def _reply(line: bytes) -> RowReply:
         if "embedding" in response:
             # The form of a live answer with one text.
             response["embeddings"] = [response.pop("embedding")]
-        return RowReply(name, orjson.dumps(response), None)
+        return RowReply(name, write_exactly(response), None)
     return RowReply(name, None, _error(failure))
 
 

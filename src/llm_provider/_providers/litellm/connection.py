@@ -10,12 +10,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from types import ModuleType
 from typing import Any
 
-import orjson
-
 from ... import _errors as errors
 from ..._requests.api_keys import NO_KEY
 from ..._requests.base_url import check_base_url
 from ..._runtime.imports import install_command, is_unfinished
+from ..._runtime.json_pieces import loads
 from ..._settings import MAX_RESPONSE_BYTES
 from ..openai import embeddings
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
@@ -175,7 +174,7 @@ class LiteLLMConnection:
 
     def _arguments(self, outgoing: Outgoing) -> dict[str, Any]:
         # Parsed anew for each request, as litellm changes messages and tools in place.
-        arguments: dict[str, Any] = orjson.loads(outgoing.body)
+        arguments: dict[str, Any] = loads(outgoing.body)
         target = outgoing.target
         if target.base_url is not None:
             arguments["api_base"] = target.base_url

@@ -9,6 +9,7 @@ import orjson
 from ..._errors import LLMError
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import loads
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
@@ -122,7 +123,7 @@ def _reply(line: bytes) -> shared.RowReply:
         return shared.fail_row(line)
     if isinstance(response, dict) and response.get("status_code") == 200:
         return shared.RowReply(
-            name, orjson.dumps(response.get("body")), None, text_of(response.get("request_id"))
+            name, write_exactly(response.get("body")), None, text_of(response.get("request_id"))
         )
     return shared.RowReply(name, None, _error(response, failure))
 

@@ -8,7 +8,8 @@ counts, and name them in the details or count them in `total_tokens` alone:
   audio, or if the prompt has no count.
 - All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
 
-A total that is smaller than the sum, or zero, says nothing.
+A total that is smaller than the sum, or zero, says nothing. Nor does a total alone: input and output have
+different prices. A server that follows the other format in its answers may follow it in the names here too.
 """
 
 import itertools
@@ -19,16 +20,21 @@ from ..shared.replies import count, part
 
 _MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
 _CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
+_OTHER_NAMES = {"prompt": ("input", "output"), "input": ("prompt", "completion")}
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
 
 
 def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
     """The usage in an object of Chat Completions, or of Responses with the names "input" and "output"."""
     read, written = count(usage, f"{read_name}_tokens"), count(usage, f"{written_name}_tokens")
+    if not read and not written and not usage.keys() & {f"{read_name}_tokens", f"{written_name}_tokens"}:
+        others = _OTHER_NAMES[read_name]
+        if usage.keys() & {f"{name}_tokens" for name in others}:
+            return read_usage(usage, *others)
     details = part(usage, f"{read_name}_tokens_details")
     written_details = part(usage, f"{written_name}_tokens_details")
-    # DeepSeek reports cache hits in a field of their own instead of in the details.
-    hits = count(usage, "prompt_cache_hit_tokens") if "prompt_cache_hit_tokens" in usage else 0
+    # DeepSeek and Moonshot report cache hits in a field of their own instead of in the details.
+    hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
     plain = not any(details.values()) and not any(written_details.values())
     whole = usage.get("total_tokens") == read + written
     if plain and (whole or count(usage, "total_tokens") <= read + written):
@@ -38,7 +44,7 @@ def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str 
     outside = [name for name, tokens in media.items() if tokens > read]
     read += sum(media[name] for name in outside)
     unnamed = count(usage, "total_tokens") - read - written
-    if unnamed > 0:
+    if unnamed > 0 and (read or written):
         parts = [tokens for name, tokens in media.items() if tokens and name not in outside]
         parts += [count(details, name) for name in _CACHED] + [count(usage, name) for name in _BESIDE]
         if unnamed != reasoning and (not read or unnamed in _sums(parts)):

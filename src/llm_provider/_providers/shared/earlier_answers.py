@@ -8,9 +8,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Message
 
 # The fields of an assistant message that every format sends, or whose content is in another field as well.
@@ -71,8 +70,8 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
     sent as the only field of an object, because a result may follow the call.
     """
     try:
-        arguments = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
+        arguments = read_exactly(text or "{}")
+    except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
         return arguments

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping
+from ..._runtime.canonical_json import write_exactly
+from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Message
 from . import earlier_answers
 from .replies import call_entry
@@ -126,10 +126,10 @@ def with_every_call(message: Message) -> Message:
 def _object(arguments: str) -> str:
     """The arguments of a call as the JSON of an object. Only those of a function must be one."""
     try:
-        value = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
+        value = read_exactly(arguments)
+    except (ValueError, RecursionError):
         value = arguments
-    return arguments if isinstance(value, dict) else orjson.dumps({"input": value}).decode()
+    return arguments if isinstance(value, dict) else write_exactly({"input": value}).decode()
 
 
 def _assistant(message: Message, where: str) -> Message:

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import orjson
-
 from ..._json_values import JSONMapping
+from ..._runtime.canonical_json import write_exactly
 from ..._runtime.frozen import LateValue
 from ..._runtime.json_pieces import loads, read_large
 from ..._types.logprobs import TokenLogprob
@@ -31,7 +30,7 @@ def read_logprobs(field: Any) -> Any:
     if not isinstance(field, dict):
         return None
     if any(isinstance(column, list) and len(column) > _MANY for column in field.values()):
-        return LateValue(partial(_read_json, orjson.dumps(field)))
+        return LateValue(partial(_read_json, write_exactly(field)))
     return _read(field)
 
 

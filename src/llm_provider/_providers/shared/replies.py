@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.canonical_json import write_exactly
 from ..._types.messages import Delta, Step, ToolCall, delta_of
 
 
@@ -27,13 +26,10 @@ def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
 
 
 def reply_body(reply: object) -> bytes:
-    """A reply as JSON, at most 254 levels deep, without integers beyond 64 bits and lone surrogates.
-
-    Reading any other again, printing and pickling would fail, or change it: `APIResponseValidationError`.
-    """
+    """A reply as JSON, at most 254 levels deep; an `APIResponseValidationError` where it is none."""
     try:
-        return orjson.dumps(reply)
-    except TypeError as error:
+        return write_exactly(reply)
+    except (TypeError, ValueError, RecursionError) as error:
         # It came whole and was billed, so it is not asked for again.
         raise APIResponseValidationError(
             f"the answer is no JSON that can be kept: {error}", retryable=False
@@ -50,9 +46,11 @@ def expect_dict(value: object, what: str) -> JSONObject:
 
 
 def count(container: JSONMapping, name: str) -> int:
-    """A count of tokens from a usage object; 0 where it is absent, null or not a positive integer."""
+    """A count of tokens from a usage object; 0 where it is absent, null or not a positive whole number."""
     value = container.get(name)
     # Most counts are 0. `isinstance` would accept True.
+    if value and type(value) is float and value.is_integer():
+        value = int(value)
     return value if value and type(value) is int and value > 0 else 0
 
 

@@ -13,11 +13,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import orjson
-
 from ..._requests.route import Route
 from ..._runtime import randomness
-from ..._runtime.canonical_json import canonical
+from ..._runtime.canonical_json import canonical, write_exactly
+from ..._runtime.json_pieces import loads
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import body_size, http_client, proxies
@@ -138,12 +137,10 @@ class PostConnection:
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         encoded = outgoing.encoded
-        payload = (
-            encoded.add_labels(encoded.payload) if outgoing.samples == 1 else orjson.loads(outgoing.body)
-        )
+        payload = encoded.add_labels(encoded.payload) if outgoing.samples == 1 else loads(outgoing.body)
         payload = {**payload, **self._stream_fields(outgoing)}
         # As in `Operation.body`, a schema keeps the order of its fields.
-        body = canonical(payload) if encoded.structure is None else orjson.dumps(payload)
+        body = canonical(payload) if encoded.structure is None else write_exactly(payload)
         endpoint = self._endpoint(outgoing)
         response = await self._open(outgoing, endpoint, endpoint.stream_url, body)
         chunks = response.aiter_bytes()

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._runtime.json_pieces import LARGE, JSONLimitError, loads, read_large
+from ..._runtime.json_pieces import LARGE, SHORT, JSONLimitError, loads, read_large
 from ..._runtime.threads import result_in_thread
 
 DONE = b"[DONE]"
@@ -22,9 +22,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _FIELDS = (b":", b"event:", b"id:", b"retry:", b"data", b"\n", b"\r")
 """What an event stream without an event may begin with, as one of comments that hold a connection."""
-
-_SHORT = 400
-"""Bytes that cannot be nested too deep."""
 
 _LONG = 2**20
 """Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
@@ -157,7 +154,12 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
     try:
         for data in received:
             if data:
-                yield orjson.loads(data) if len(data) < _SHORT else loads(data)
+                # What `loads` does for nearly every event.
+                try:
+                    event = orjson.loads(data) if len(data) < SHORT and b'"args"' not in data else loads(data)
+                except orjson.JSONDecodeError:
+                    event = loads(data)
+                yield event
     except JSONLimitError as error:
         problem = f"an event of the stream cannot be read: {error}"
         raise APIResponseValidationError(problem, retryable=False) from None
