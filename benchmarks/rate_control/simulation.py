@@ -21,8 +21,26 @@ from llm_provider._limits.headers import Allowance, Headroom
 TIMER_STEP = 0.001
 """Seconds. A timer of an event loop fires no earlier than this."""
 
+_MASK = 2**64 - 1
+
 MOST_REQUESTS = 300_000
 """A run ends after so many requests. A storm of refusals is obvious by then."""
+
+
+class Fate(random.Random):
+    """A source that is seeded for each request: SplitMix64, as the seeding of a Mersenne twister is slow."""
+
+    def seed(self, number: object = 0, version: int = 2) -> None:
+        """Begin again from a number."""
+        assert isinstance(number, int)
+        self._state, self.gauss_next = number, None
+
+    def random(self) -> float:
+        """A number from 0 to 1."""
+        self._state = mixed = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _MASK
+        return ((mixed ^ mixed >> 31) >> 11) / 2.0**53
 
 
 class Limit:
@@ -132,6 +150,8 @@ class Shedding:
     """(time, share): from this time on, this share."""
     status: int = 429
     retry_after: float | None = None
+    with_headers: bool = False
+    """Whether these refusals have the rate-limit headers of the provider."""
 
     def refuses(self, now: float, chance: random.Random) -> bool:
         """Whether one request is refused."""
@@ -153,6 +173,8 @@ class Provider:
     refusals_count: bool = False
     """Whether refused requests use up the limit too."""
     headers: Callable[[float, random.Random], Headroom] | None = None
+    headers_on_refusals: bool = True
+    """Whether the answers that refuse because of a limit have them too."""
     workers: Workers | None = None
     deadline: float = math.inf
     """Seconds after which the client gives up a request."""
@@ -252,6 +274,7 @@ class Call:
     """The client's estimate."""
     charged: float
     """The tokens that the provider counts."""
+    number: int
     attempts: int = 0
 
 
@@ -293,6 +316,8 @@ class Scenario:
     """`max_concurrent` of each process."""
     at_once: int = 0
     """Requests that are sent at once at the start; equal to `max_concurrent` if that is given."""
+    fixed_fates: bool = False
+    """Whether the number of a call and of its attempt decide its fate, whoever sends it and when."""
     max_retries: float = math.inf
     """Requests of a call after the first. Then the call is lost."""
     tokens: Callable[[random.Random], float] | None = None
@@ -346,7 +371,8 @@ class Simulation:
     ) -> None:
         # The provider has its own source of randomness, so the jitter of a policy does not change it.
         self._chance = random.Random(f"world {seed}")
-        self._scenario = scenario
+        self._fate = Fate(seed)
+        self._scenario, self._seed = scenario, seed
         chance = random.Random(f"provider {seed}")
         providers = [scenario.provider(chance) for _ in range(scenario.keys)]
         self._provider = providers[0]
@@ -361,7 +387,7 @@ class Simulation:
             for one, _ in process.keys:
                 one.at_once = scenario.at_once
         self._heap: list[tuple[float, int, int, Any, Any, Any]] = []
-        self._sequence = 0
+        self._sequence = self._calls = 0
         self._units = 0.0
         self._last_done = 0.0
         self._sent = self._admitted = self._total = 0
@@ -435,11 +461,12 @@ class Simulation:
 
     def _new_call(self) -> Call:
         scenario, chance = self._scenario, self._chance
+        self._calls += 1
         if scenario.tokens is None:
-            return Call(1.0, 1.0)
+            return Call(1.0, 1.0, self._calls)
         tokens = scenario.tokens(chance)
         off = math.exp(chance.gauss(0, scenario.estimate_error))
-        return Call(tokens * scenario.overestimate, tokens * off)
+        return Call(tokens * scenario.overestimate, tokens * off, self._calls)
 
     def _pump(self, process: Process, now: float) -> None:
         while (call := self._take(process)) is not None:
@@ -468,18 +495,23 @@ class Simulation:
         call.attempts += 1
         self._total += 1
         self._sent += 1
+        if self._scenario.fixed_fates:
+            chance = self._fate
+            chance.seed((self._seed << 40) + (call.number << 8) + call.attempts)
         shedding = provider.shedding
         if shedding and shedding.refuses(now, chance):
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
-            facts = (key, ticket, shedding.retry_after, None, shedding.status)
+            told = provider.headers(now, chance) if provider.headers and shedding.with_headers else None
+            facts = (key, ticket, shedding.retry_after, told, shedding.status)
             self._push(now + delay, _REPLY, process, call, facts)
             return
         refused_for = provider.offer(now, call.charged)
         headroom = provider.headers(now, chance) if provider.headers else None
         if refused_for > 0:
             delay = provider.refusal_latency * chance.uniform(0.8, 1.2)
-            told = provider.told(refused_for)
-            self._push(now + delay, _REPLY, process, call, (key, ticket, told, headroom, provider.status))
+            told = headroom if provider.headers_on_refusals else None
+            facts = (key, ticket, provider.told(refused_for), told, provider.status)
+            self._push(now + delay, _REPLY, process, call, facts)
             return
         self._admitted += 1
         spread = provider.spread

@@ -150,8 +150,12 @@ PARTS: dict[str, dict[str, Any]] = {
         "controller._HOPELESS_AT_FIRST": INF,
     },
     # headers
-    "headers": {"controller._DISTRUST": 0},
-    "distrust of headers": {"controller._DISTRUST": INF},
+    "headers": {"controller.AdaptiveController.on_headers": _always(None)},
+    "distrust of headers": {
+        "controller.AdaptiveController._distrust_headers": lambda self: not self._heeds_headers
+    },
+    "distrust of headers where much is refused": {"controller._MOST_REFUSED": INF},
+    "a window that begins anew after distrust": {WINDOW + "restart": _always(None)},
     "headers forgiven": {"controller._FORGIVE": 0},
     "headers in the tokens of answers": {"controller._SETTLED": 1e15},
     # the window
@@ -182,7 +186,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "a share that forgets": {"random_refusals._MEMORY": 1e9},
     "a share of 35 % at most": {"random_refusals._MOST_SHARE": 1.0},
     "two accepted before a trial": {"controller._ISOLATED": 0},
-    "Retry-After of 5 s as a limit": {"controller._LONG_WAIT": INF},
+    "Retry-After of 5 s apart": {"controller._LONG_WAIT": INF},
     "growth after passed trials": {"random_refusals._GROWING": INF},
     "passed trials that hold for 24 requests": {"random_refusals._REPEATED": 0},
     "rarer trials after failed ones": {"random_refusals._AFTER_FAILURE": 0},

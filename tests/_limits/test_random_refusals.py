@@ -5,6 +5,7 @@ import random
 import pytest
 
 from llm_provider._limits.controller import AdaptiveController
+from llm_provider._limits.headers import Allowance, Headroom
 from llm_provider._limits.random_refusals import RandomRefusals
 from llm_provider._limits.rate_estimator import Ticket
 from rate_limit_world import bucket, run
@@ -113,3 +114,78 @@ def test_a_limit_is_used_beside_random_refusals(rate: float, capacity: float, sh
 
     _, (served,), _ = run(admit, 200, retry_after=False, make=lambda _: controller_at(rate))
     assert served > 0.75 * 200 * rate
+
+
+ROOM = Headroom(Allowance(rate=10_000 / 60, remaining=9_000))
+
+
+def send_rounds(
+    controller: AdaptiveController, rounds: int, share: float, retry_after: float | None
+) -> tuple[list[bool], float]:
+    """Whether each random refusal held its own call alone, and the time after so many rounds of twenty."""
+    chance, now, alone = random.Random(3), 0.0, []
+    for _ in range(rounds):
+        for ticket in send(controller, 20, now):
+            if chance.random() < share:
+                alone.append(controller.record_refusal(now + 0.05, ticket, retry_after, ROOM))
+            else:
+                controller.record_success(now + 0.5, ticket, ROOM)
+        now += 1
+    return alone, now
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("retry_after", [None, 0.1, 1.0, 20.0, 90.0])
+def test_headers_that_show_room_make_no_limit_of_random_refusals(
+    share: float, retry_after: float | None
+) -> None:
+    controller = AdaptiveController()
+    alone, now = send_rounds(controller, 200, share, retry_after)
+    assert len(alone) > 20
+    assert all(alone)
+    assert controller.open, "no limit was invented"
+    assert controller.ready_at(now) == now, "nothing holds the other calls back"
+
+
+@pytest.mark.parametrize("headroom", [None, ROOM])
+@pytest.mark.parametrize("retry_after", [1.0, 20.0, 90.0])
+@pytest.mark.parametrize("share", [0.0, 0.02])
+def test_a_limit_that_asks_for_a_long_wait_closes_the_gate(
+    headroom: Headroom | None, retry_after: float, share: float
+) -> None:
+    """Everything is refused suddenly. Headers that show room do not hide that for long."""
+    controller = AdaptiveController(random_source=random.Random(0))
+    _, now = send_rounds(controller, 50, share, retry_after)
+    refused = 0
+    while controller.gate < now + 0.9 * retry_after:
+        now = max(now, controller.ready_at(now))
+        controller.record_refusal(now + 0.05, controller.record_request(now), retry_after, headroom)
+        refused, now = refused + 1, now + 0.05
+        assert refused < 20
+    assert controller.ready_at(now) > now + 0.8 * retry_after
+
+
+def test_what_false_headers_held_back_is_not_sent_at_once() -> None:
+    """Headers hold back requests, and many are refused: their end is no burst and no invented rate."""
+    controller, now = AdaptiveController(), 0.0
+    told = Headroom(Allowance(rate=20.0, remaining=20.0))
+    controller.record_success(now, controller.record_request(now), told)
+    while controller._heeds_headers:
+        now += 1.0
+        tickets = []
+        while controller.ready_at(now, at_once=8) <= now:
+            tickets.append(controller.record_request(now, at_once=8))
+        assert len(tickets) <= 21, "as many as the headers allow"
+        for ticket in tickets:
+            if now > 20 and ticket.number % 5 == 0:
+                controller.record_refusal(now + 0.05, ticket, 0.1, told)
+            else:
+                controller.record_success(now + 0.5, ticket, told)
+        assert now < 200
+    assert controller.open
+    now = max(now + 1.0, controller.gate)
+    sent = 0
+    while controller.ready_at(now, at_once=8) <= now:
+        controller.record_request(now, at_once=8)
+        sent += 1
+    assert 0 < sent <= 3 * 21

@@ -1,11 +1,15 @@
 """Rate control on an event loop: the order of calls, no lost slots, and both against a server."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
+import anthropic_support
+import openai_support
 from llm_provider import Client, InternalServerError
 from llm_provider._limits.aimd import AIMD
 from llm_provider._limits.controller import AdaptiveController
@@ -13,6 +17,7 @@ from llm_provider._limits.rate_estimator import Ticket
 from llm_provider._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from llm_provider._limits.timeouts import Patience
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
 
 
 async def cancel_all(tasks: Sequence[asyncio.Task[Ticket]]) -> None:
@@ -190,3 +195,45 @@ async def test_a_sleeping_call_holds_no_slot(simulator: Simulator) -> None:
 
         await asyncio.gather(ask("unlucky"), *(ask(f"lucky {number}") for number in range(5)))
     assert order[-1] == "unlucky"
+
+
+def count_down(status: int, remaining: int) -> dict[str, str]:
+    """The headers of a provider that allows 10,000 requests per minute, in the forms of two providers."""
+    wait = {"retry-after": "0.01"} if status == 429 else {}
+    return wait | {
+        "x-ratelimit-limit-requests": "10000",
+        "x-ratelimit-remaining-requests": str(remaining),
+        "anthropic-ratelimit-requests-limit": "10000",
+        "anthropic-ratelimit-requests-remaining": str(remaining),
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "answered", "path"),
+    [
+        ("gpt-6.1-sol", openai_support.completion(), "/v1"),
+        ("claude-sonnet-5-5", anthropic_support.reply(anthropic_support.text("4")), ""),
+    ],
+)
+def test_random_refusals_beside_headers_invent_no_limit(
+    model: str, answered: dict[str, Any], path: str
+) -> None:
+    """Each fifteenth request is refused, and the headers show that thousands are left."""
+    seen = 0
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        seen += 1
+        status = 429 if seen % 15 == 0 else 200
+        body = {"error": {"message": "try again"}} if status == 429 else answered
+        headers = count_down(status, 10_000 - seen)
+        await answering(json.dumps(body).encode(), status=status, headers=headers)(writer)
+
+    prompts = [f"What is {number}+0?" for number in range(210)]
+    keys = {"openai": "key", "anthropic": "key"}
+    with RawServer(answer) as server, Client(cache="off", rate_control="independent", keys=keys) as client:
+        results = client.call_many(model, prompts, base_url=server.root + path, progress=False)
+        (scope,) = client.statistics()
+    assert not any(results.errors)
+    assert scope.refusals == 14
+    assert scope.rate is None, "no limit is known"

@@ -83,9 +83,10 @@ async def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[Sha
     newcomer = SharedController(files[1], "scope", from_start=False)
     tickets = admitted(newcomer, now + 1, max_in_flight=10)
     assert len(tickets) == 10
-    newcomer.record_refusal(now + 1, tickets[0], 7.0)
-    assert newcomer.gate == now + 8, "its own Retry-After holds too"
-    assert not isinstance(newcomer.admit(now + 7, 1.0, MANY, MANY), Ticket)
+    assert newcomer.record_refusal(now + 1, tickets[0], 7.0), "one refusal holds the refused call alone"
+    own_gate = newcomer.gate
+    assert own_gate > now + 1, "its own gate holds too"
+    assert not isinstance(newcomer.admit((now + 1 + own_gate) / 2, 1.0, MANY, MANY), Ticket)
     granted = newcomer.admit(now + 9, 1.0, MANY, MANY)
     assert not newcomer.open
     assert newcomer.rate == pytest.approx(experienced.rate, rel=0.5)
@@ -98,13 +99,14 @@ async def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[Sha
 
 async def test_processes_see_each_others_requests(files: list[SharedStateFile]) -> None:
     first, other = together(files)
-    tickets = admitted(first, 1.0, max_in_flight=3)
-    assert len(tickets) == 3
+    tickets = admitted(first, 1.0, max_in_flight=8)
+    assert len(tickets) == 8
     admitted(other, 1.0, max_in_flight=2)
-    assert other.in_flight == 5
-    first.record_refusal(1.1, tickets[0], 5.0)
+    assert other.in_flight == 10
+    while first.record_refusal(1.1, tickets.pop(0), 5.0):
+        assert len(tickets) > 3, "a few may be random"
     assert not isinstance(other.admit(1.2, 1.0, MANY, MANY), Ticket)
-    assert (other.gate, other.refusals, other.open) == (6.1, 1, False)
+    assert (other.gate, other.refusals, other.open) == (6.1, 8 - len(tickets), False)
     stranger = SharedController(files[1], "another scope")
     assert isinstance(stranger.admit(1.2, 1.0, MANY, MANY), Ticket)
 

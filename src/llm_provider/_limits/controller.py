@@ -16,9 +16,12 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | hopeless | only refusals for 5 s; later, 90 s | as before | none: each call backs off by itself |
 | reopening | the gate opens | as before | at once: backs off, doubled each time, one probe |
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
-| predicted | headers | the remaining requests, less a margin | a wider margin, up to distrust |
+| predicted | headers | the remaining requests, less a margin | a wider margin; at the widest, distrust |
 
-If refusals also come at random, only those of a limit (`random_refusals`) have an effect.
+If refusals also come at random, only those of a limit (`random_refusals`) have an effect: they alone end the
+trust in headers, unless very much is refused. The requests that distrusted headers held back are not sent at
+once: the window begins anew. Once refusals came at random, a long Retry-After holds only its own call, until
+nothing was accepted since the refusal before.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one
@@ -36,7 +39,7 @@ from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
 from .state import Stored, count, flag, number, positive
 from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
 
-_STATE_VERSION = 6
+_STATE_VERSION = 7
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
@@ -47,7 +50,7 @@ _FAST_REFUSAL = 0.5
 _ISOLATED = 2
 """Requests that are accepted between a cut and a refusal, if it is a random one."""
 _LONG_WAIT = 5.0
-"""Seconds of Retry-After from which on a single refusal is one of a limit."""
+"""Seconds of Retry-After from which on a gate that is closed in error costs more than a trial."""
 _HOPELESS_AT_FIRST, _HOPELESS = 5.0, 90.0
 """Seconds without a success, at the start and later, after which each call backs off by itself."""
 
@@ -57,8 +60,11 @@ _PROOF = 1.0
 _SETTLED = 300.0
 """Answers over which estimates of tokens are corrected. Fewer are noise if sizes vary tenfold."""
 
-_DISTRUST = 10.0
-"""Margin, in mean requests, from which on headers are not believed any more. It starts at 1."""
+_WIDEST = 10.0
+"""Widest margin, in mean requests. It starts at 1."""
+_MOST_REFUSED = 0.15
+"""Share of refused requests above which headers with the widest margin are not believed: they describe
+another limit, or others share it."""
 _FORGIVE = 0.001
 """Decrease of the margin per header: one refusal in a thousand requests keeps the margin."""
 
@@ -276,7 +282,9 @@ class AdaptiveController(Stored):
         if headroom is not None:
             self.on_headers(ticket, headroom)
         if self._heeds_headers and ticket.number > self._predicted_after:
-            self._doubt_headers(ticket)
+            self._margin = min(self._margin + 1.0, _WIDEST)
+            if self._refused.share > _MOST_REFUSED:
+                self._distrust_headers()
         if not self._heeds_headers and self._window.explains(now, ticket, self._number):
             if retry_after is None:
                 # Only an answer makes room, and a full window waits for one anyway.
@@ -284,12 +292,12 @@ class AdaptiveController(Stored):
                 return False
         elif self._is_random(now, ticket, retry_after):
             self._count(ticket)
-            few = self._refused.few
+            few = self._refused.few and not self._heeds_headers
             if self._estimator.open and (few or self._window.guessed):
                 self._window.suspects(now, ticket, self._number)
                 self.gate = max(self.gate, now + self._refusal_latency) if few else self.gate
             return True
-        elif not self._heeds_headers and ticket.number > self._cut:
+        elif self._distrust_headers() and ticket.number > self._cut:
             if self._count_accepted(ticket) >= 1 or self._estimator.open:
                 self._failures = 0
                 self._begin_episode(now, ticket)
@@ -301,15 +309,17 @@ class AdaptiveController(Stored):
                 self._probing = self._refusal_latency < _FAST_REFUSAL
             self._cut_now()
         self._count(ticket)
-        self._close_gate(now, ticket, retry_after)
-        return False
+        # It may be a random one. If it is not, the next request is refused too.
+        alone = (retry_after or 0.0) >= _LONG_WAIT and self._refused.seen and self._failures == 0
+        self._close_gate(now, ticket, None if alone else retry_after)
+        return alone
 
     def _is_random(self, now: float, ticket: Ticket, retry_after: float | None) -> bool:
         """Record a refusal, and decide whether it is a random one."""
         estimator, random_refusals = self._estimator, self._refused
         long = (retry_after or 0.0) >= _LONG_WAIT
         if estimator.open:
-            if long or not (self._answered or self.in_flight):
+            if not (self._answered or self.in_flight):
                 return False
             return not random_refusals.follow_rate(ticket.number)
         if random_refusals.trial:
@@ -323,14 +333,19 @@ class AdaptiveController(Stored):
             return random_refusals.likely
         # A bucket of tokens that refuses a large request admits several small ones.
         tokens = estimator.by_tokens or ticket.tokens * self._number > 1.001 * self._tokens_sent
-        if long or tokens or now < self.gate or self._window.may_explain(ticket):
+        if (
+            (long and not random_refusals.seen)
+            or tokens
+            or now < self.gate
+            or self._window.may_explain(ticket)
+        ):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
             if random_refusals.just_passed(ticket.number) and not more:
                 return True
-        elif self._count_accepted(ticket) < _ISOLATED or not random_refusals.worth_a_trial(
-            estimator.estimate
+        elif self._count_accepted(ticket) < _ISOLATED or not (
+            random_refusals.worth_a_trial(estimator.estimate) or long
         ):
             return False
         random_refusals.begin_trial(self._number, now + 2 * self._refusal_latency)
@@ -389,7 +404,7 @@ class AdaptiveController(Stored):
 
     def on_headers(self, ticket: Ticket, headroom: Headroom) -> None:
         """Read the headers of an answer, before its outcome is recorded: a refusal is judged by them."""
-        if self._margin >= _DISTRUST:
+        if self._margin == math.inf:
             return
         if not self._heeds_headers:
             self._heeds_headers, self._predicted_after = True, self._number
@@ -401,15 +416,13 @@ class AdaptiveController(Stored):
             allowance = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
             self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=allowance)
 
-    def _doubt_headers(self, ticket: Ticket) -> None:
-        """Widen the margin after a refusal that the headers did not predict. Too wide, it disables them."""
-        self._margin += 1.0
-        if self._margin >= _DISTRUST:
-            self._heeds_headers = False
-            if self._estimator.open:  # all requests that the headers held back would be sent at once
-                self._close_estimator(0.0, ticket)
-                self._estimator.resume(self.gate, 1.0)
-                self._cut_now()
+    def _distrust_headers(self) -> bool:
+        """End the trust in headers if the margin is at its widest. Returns whether there is none."""
+        if self._heeds_headers and self._margin >= _WIDEST:
+            self._heeds_headers, self._margin = False, math.inf
+            # Else the requests that the headers held back would be sent at once.
+            self._window.restart(self.in_flight)
+        return not self._heeds_headers
 
     def _close_estimator(self, rate: float, ticket: Ticket) -> None:
         served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)

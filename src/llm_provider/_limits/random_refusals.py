@@ -22,14 +22,15 @@ after the refusal. An empty bucket refuses most of them, whoever has emptied it.
 share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
 to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, the
 refusals of the next requests count as random too, unless Page's test finds more than the share. Then, and
-after these requests, a refusal is worth another trial, until trials find limits where none was due.
+after these requests, a refusal is worth another trial, until trials find limits where none was due. A long
+wait costs more than a trial, so each refusal that asks for one is worth it, once there were random ones.
 """
 
 import bisect
 import math
 from typing import ClassVar
 
-from .state import Stored, count, number, positive
+from .state import Stored, count, flag, number, positive
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -77,7 +78,7 @@ class RandomRefusals(Stored):
     FIELDS: ClassVar = {
         "_proof": positive, "_recent": _numbers, "_since": count, "_sent": number, "_refused": number,
         "_carried": number, "_doubt": count, "_failed": count, "_passed": count, "highest": number,
-        "trial": count, "_tried": count, "_trial_refused": count,
+        "trial": count, "_tried": count, "_trial_refused": count, "seen": flag,
         "_trial_until": number,
     }  # fmt: skip
 
@@ -104,11 +105,19 @@ class RandomRefusals(Stored):
         """Trials that found a limit since the last one that found none, and 1 at the start."""
         self._passed = 0
         """Trials that found no limit since the last one that found one."""
+        self.seen = False
+        """Whether there were random refusals before a limit was found, or a trial found no limit."""
 
     @property
     def few(self) -> bool:
         """Whether the record is so short that every refusal may be the first of a limit."""
         return self._refused + len(self._recent) <= _FEW
+
+    @property
+    def share(self) -> float:
+        """The share of the requests that was refused lately; lower after few refusals."""
+        recent = self._recent
+        return len(recent) / (recent[-1] - recent[0] + _RECENT) if recent else 0.0
 
     def follow_rate(self, number: int, *, opening: bool = True) -> bool:
         """Record the refusal of a request. Returns whether the random share does not explain it."""
@@ -137,7 +146,8 @@ class RandomRefusals(Stored):
             return False
         self._keep(began, random)
         if opening:
-            self._doubt, self._failed = 0, int(self._refused < _SURE)
+            self.seen = self._refused >= _SURE
+            self._doubt, self._failed = 0, int(not self.seen)
         recent.clear()
         self._carried = 0.0
         if self._refused > _MOST_SHARE * self._sent:
@@ -183,6 +193,7 @@ class RandomRefusals(Stored):
         if random:
             self._doubt, self._failed = min(self._doubt + 1, _MOST_DOUBT), 0
             self._passed += 1
+            self.seen = True
             return True
         if self._doubt == 0:
             self._failed += 1

@@ -21,7 +21,6 @@ import json
 import math
 import sqlite3
 import sys
-import warnings
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
@@ -30,6 +29,7 @@ from typing import TypeVar
 from .._runtime import randomness
 from .._runtime.databases import open_database
 from .._runtime.leases import Lease, Leases, check_own_directory
+from .._runtime.warning import warn_user
 from .controller import AdaptiveController
 from .headers import Headroom
 from .rate_estimator import Ticket
@@ -138,7 +138,7 @@ class SharedStateFile:
             return
         # Where warnings are turned into errors, the call is still served.
         with contextlib.suppress(SharedControllerWarning):
-            warnings.warn(
+            warn_user(
                 f"rate control is not shared with other processes: {error} ({self._directory})",
                 SharedControllerWarning,
                 stacklevel=2,

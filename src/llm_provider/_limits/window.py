@@ -125,6 +125,11 @@ class ConcurrencyWindow(Stored):
             self._drop_guess()
         self._resize()
 
+    def restart(self, in_flight: int) -> None:
+        """Begin the slow start again, with so many requests in flight."""
+        if self.slow_start:
+            self.size = max(1.0, min(self.size, in_flight, FIRST_WINDOW))
+
     def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Record a refusal. True if the known cap explains it. `sent` is the number of the newest request."""
         if ticket.in_flight <= 0.97 * self.cap:
