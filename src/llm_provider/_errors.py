@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._foreign_attributes import missing_attribute
-from ._json_values import JSONMapping, JSONObject, json_value
+from ._json_values import JSONMapping, JSONObject, check_fields, json_value
 from ._json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 from ._terminal_text import escape_controls
 
@@ -49,19 +49,16 @@ class LLMError(Exception):
     Attributes:
         provider: The route's name, such as "openai"; None before a route is found.
         model: The model as the user named it.
-        status: The HTTP status, where there was an answer.
+        status: The HTTP status of an answer.
         code: The provider's code for the failure, such as "insufficient_quota".
-        request_id: The provider's id of the request, which its support asks for.
-        attempts: The number of requests that were sent for this call, at most. If a connection broke before
-            the answer, its server may not have read the request, and a refused connection counts as well.
+        request_id: The provider's id of the request.
+        attempts: The number of requests that were sent for this call, at most. Refused connections count too.
         retryable: Whether the same request may succeed later.
         retry_after: The wait in seconds that the provider asked for; None if it gave none.
         maybe_billed: Whether the provider may have charged for this call.
         failures: The requests that failed, the last one included.
-        usage: The `Usage` that the provider reported for the requests of this call; None if it reported none.
-        samples: The samples of a call with `n` above 1 that were answered, in their order: a tuple of
-            `Response`, as in `Response.samples`. They are stored as others are, so the same call asks for
-            the rest.
+        usage: The `Usage` that the provider reported for the requests of this call, or None.
+        samples: The answered samples of a call with `n` above 1. The same call asks for the rest.
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
         metadata, prompt: Those of the input in its batch, as in a `Response`; else None.
@@ -77,6 +74,7 @@ class LLMError(Exception):
     maybe_billed: bool = False
     failures: tuple[FailedAttempt, ...] = ()
     usage: Any = None
+    cost_bounds: Any = None
     samples: tuple[Any, ...] = ()
     passed_over: tuple[Any, ...] = ()
     cached = False
@@ -136,7 +134,7 @@ class LLMError(Exception):
 
     @property
     def cost(self) -> float | None:
-        """USD that all requests of the call cost: 0 if none was billed, None if one cost is unknown."""
+        """USD that all requests of the call cost; if one cost is unknown None, with two `cost_bounds`."""
         return self._cost if self.maybe_billed else 0.0
 
     @cost.setter
@@ -164,16 +162,17 @@ class LLMError(Exception):
         >>> LLMError.from_dict({"error": "RateLimitError", "message": "slow down", "status": 429})
         RateLimitError('slow down')
         """
-        kind = globals().get(str(fields.get("error")))
+        kind, problem = globals().get(str(fields.get("error"))), "this is not the dict of an error: "
         if not (isinstance(kind, type) and issubclass(kind, LLMError)) or "message" not in fields:
-            raise RequestError(f"this is not the dict of an error: {cite(dict(fields))}")
-        read = {
-            name: READERS[name](value) if name in READERS and value is not None else value
-            for name, value in fields.items()
-            if name != "error" and (name not in _OF_RESPONSES or name in kind.__annotations__)
-        }
-        read["_cost"] = read.pop("cost", None)
-        return _rebuild(kind, read)
+            raise RequestError(problem + cite(dict(fields)))
+        read: dict[str, Any] = {**dict.fromkeys(_CONTEXT[1:6]), "attempts": 0, "retry_after": None}
+        try:
+            for name, value in check_fields(fields).items():
+                if name != "error" and (name not in _OF_RESPONSES or name in kind.__annotations__):
+                    read[name] = READERS[name](value) if name in READERS and value is not None else value
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise RequestError(f"{problem}{cite(dict(fields))} ({error!r})") from None
+        return _rebuild(kind, read | {"_cost": read.pop("cost", None)})
 
     def __str__(self) -> str:
         status = self.status is not None and f"HTTP {self.status}"
@@ -198,7 +197,7 @@ _OF_RESPONSES = frozenset({
     "choices", "reasoning", "tool_calls", "finish_reason", "parsed", "all_parsed", "parsed_from",
     "logprobs", "raw", "body", "id", "timing", "cost_source", "cost_unknown", "price", "response_format",
     "schema_in_prompt", "citations", "images", "audio", "server_tool_calls", "messages", "rounds",
-    "tool_rounds", "tool_results"})  # fmt: skip
+    "stored_price", "tool_rounds", "tool_results"})  # fmt: skip
 """The attributes that a `Response` has and an error does not."""
 
 _CONTEXT = (
@@ -214,9 +213,9 @@ def _decimal(text: str) -> Decimal:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "failures": lambda failures: tuple(FailedAttempt(**failure) for failure in failures),
-    "candidates": tuple,
+    "failures": lambda failures: tuple(FailedAttempt(**check_fields(failure)) for failure in failures),
     **dict.fromkeys(("budget", "spent", "needed"), _decimal),
+    "candidates": tuple,
 }
 """Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
 

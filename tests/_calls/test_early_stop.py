@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from llm_provider._calls.early_stop import ENOUGH_FAILURES, EarlyStop
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
+SECRET = "sk-canary-4e1d9b"
 INPUTS = [f"number {number}" for number in range(100)]
 
 
@@ -134,3 +136,48 @@ def test_few_failing_inputs_beside_answered_ones_are_the_suspects(
     assert batch.blames_inputs is blames
     batch.stored, batch.to_send, batch.ended_calls, batch.answered_calls = 0, to_send + stored, stored, stored
     assert batch.blames_inputs is blames
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "source"),
+    [
+        ({"OPENAI_API_KEY": SECRET}, {}, "the key of OPENAI_API_KEY"),
+        ({"OPENAI_API_KEYS": f"{SECRET}2, {SECRET}"}, {}, "the key of OPENAI_API_KEYS"),
+        ({}, {"keys": {"openai": SECRET}}, "the key that was given"),
+        ({}, {"env_file": ".env"}, "the key of OPENAI_API_KEY"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::llm_provider.KeyWarning")
+def test_the_warning_names_the_variable_of_a_key_that_is_not_accepted(
+    simulator: Simulator,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    settings: dict[str, Any],
+    source: str,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if "env_file" in settings:
+        settings = {"env_file": own_cache / ".env"}
+        settings["env_file"].parent.mkdir(parents=True, exist_ok=True)
+        settings["env_file"].write_text(f"OPENAI_API_KEY={SECRET}\n")
+    simulator.inject(Fault(status=401), times=None)
+    with (
+        Client(cache_dir=own_cache, **settings) as client,
+        pytest.warns(UserWarning, match=f"; {source} is not accepted; the other calls") as said,
+    ):
+        client.call_many(MODEL, INPUTS)
+    assert SECRET not in str([str(each.message) for each in said])
+
+
+def test_a_wrong_key_ends_a_list_of_embeddings(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    texts = [f"text {number}" for number in range(2_048 * 12)]
+    with (
+        Client(cache_dir=own_cache, max_concurrent=2) as client,
+        pytest.raises(AuthenticationError) as caught,
+    ):
+        client.embed("text-embedding-3-small", texts)
+    assert caught.value.attempts == simulator.ledger().requests <= ENOUGH_FAILURES + 1

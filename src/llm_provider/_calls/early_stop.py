@@ -8,18 +8,13 @@ not.
 
 import contextlib
 import re
-import warnings
 
 from .. import _errors as errors
+from .._limits.failure_table import consequence_of
+from .._runtime.warning import warn_user
 
 ENOUGH_FAILURES = 3
 """Failures in a row with the same error, without an answer between them."""
-
-STOPPING = (
-    errors.AuthenticationError, errors.MissingAPIKeyError, errors.MissingDependencyError,
-    errors.NotFoundError, errors.QuotaExceededError, errors.UnknownModelError,
-)  # fmt: skip
-"""Errors that every call of a batch gets, because its calls share the model and the keys."""
 
 _FEW = 4
 """So many failing inputs are few, whatever the number of the answered ones."""
@@ -33,7 +28,7 @@ _CHANGING = re.compile(r"\S*\d\S*")
 
 def is_of_batch(error: errors.LLMError) -> bool:
     """Whether a call was not sent because its batch was stopped."""
-    return not error.attempts and isinstance(error, STOPPING)
+    return not error.attempts and bool(consequence_of(error).stops)
 
 
 class EarlyStop:
@@ -48,6 +43,8 @@ class EarlyStop:
         """Calls that were answered, and calls that were answered or have failed for good."""
         self.failing: set[int] = set()
         """Identities of the calls whose last request failed as in an outage."""
+        self.key_source = ""
+        """Where the key that was not accepted comes from, in words."""
         self._answered = False
         self._count = 0
         self._kind: tuple[object, ...] = ()
@@ -63,9 +60,13 @@ class EarlyStop:
         """The error of a call that is not sent. Its class is that of the failures."""
         assert self._reason is not None
         self._refused = True
-        return type(self._reason)(
-            f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: {self._reason.message}"
+        error = type(self._reason)(
+            f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: "
+            f"{self._reason.message}",
+            maybe_billed=False,
         )
+        vars(error)["_stops"] = vars(self._reason).get("_stops")
+        return error
 
     @property
     def blames_inputs(self) -> bool:
@@ -80,10 +81,9 @@ class EarlyStop:
 
     def note_failure(self, error: errors.LLMError) -> None:
         """Note that a call failed for good."""
-        if not isinstance(error, STOPPING) or self.stopped:
-            return
-        if self._answered and isinstance(error, errors.NotFoundError):
-            # The model exists, so the prompt is the reason.
+        stops = consequence_of(error).stops
+        # Once the model has answered, the prompt is the reason.
+        if not stops or self.stopped or (self._answered and stops == "before an answer"):
             return
         kind = (type(error), error.status, error.code, _CHANGING.sub("", error.message))
         self._count = self._count + 1 if kind == self._kind else 1
@@ -96,12 +96,13 @@ class EarlyStop:
         if self._reason is None or not self._refused or self._warned:
             return
         self._warned = True
+        source = f"; {self.key_source} is not accepted" if self.key_source else ""
         # Where warnings are errors, the results of the batch must not be lost.
         with contextlib.suppress(UserWarning):
-            warnings.warn(
+            warn_user(
                 f"the batch was stopped, because {ENOUGH_FAILURES} calls failed in a row with "
-                f"{type(self._reason).__name__}: {self._reason}; the other calls are not sent, and a second "
-                "run sends them",
+                f"{type(self._reason).__name__}: {self._reason}{source}; the other calls are not sent, and a "
+                "second run sends them",
                 UserWarning,
                 stacklevel=4,
             )

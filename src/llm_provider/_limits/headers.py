@@ -1,7 +1,7 @@
 """Reads rate-limit headers, and predicts from them how much of a limit is left later.
 
 `headroom` reads the headers of a success or a failure. `Level` projects the newest of them forward in time.
-`retry` reads Retry-After and Gemini's RetryInfo, which say how long to wait.
+`wait_for_reset` reads those of a refusal. `retry` reads Retry-After and Gemini's RetryInfo.
 """
 
 import math
@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from .failure_table import words_in
+from .retry import EARLIEST_INSTANT, LONGEST_RETRY_AFTER, seconds_until
 from .state import Stored, number, positive
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
-_DURATION = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
+_DURATION = re.compile(
+    r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII
+)
 _MILLISECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)ms", re.ASCII)
 
 
@@ -69,8 +73,9 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
     compatible hosts), `anthropic-ratelimit-{requests,tokens}-{limit,remaining}`,
     `x-ratelimit-{limit,remaining}-{req,tokens}-minute` and, of tokens, the older
     `x-ratelimitbysize-{limit,remaining}-minute` (Mistral), and `x-ratelimit-{limit,remaining,reset}`
-    (Together). Limits are per minute unless the time to their reset shows a longer period, as with Groq's
-    requests per day. A value that is not a plain non-negative ASCII number counts as absent.
+    (Together). Limits are per minute unless the time to their reset shows a longer period. A limit that is
+    reset later than after `LONGEST_RETRY_AFTER` seconds, such as a day's, counts as absent: nobody waits for
+    it before it refuses. So does a value that is not a plain non-negative ASCII number.
 
     >>> headroom({"x-ratelimit-limit-requests": "600", "x-ratelimit-remaining-requests": "599"})
     Headroom(requests=Allowance(rate=10.0, remaining=599.0), tokens=None)
@@ -93,8 +98,13 @@ def _allowance(headers: Mapping[str, str], names: _Names) -> Allowance | None:
     if not limit or remaining is None:
         return None
     rate = limit / 60
-    reset = duration(headers.get(names.reset))
-    if reset is not None and reset > _LONG_RESET and remaining < limit:
+    reset, _ = _seconds_to_reset(headers, names.reset)
+    if reset is None or reset <= _LONG_RESET:
+        return Allowance(rate, remaining)
+    if reset > LONGEST_RETRY_AFTER:
+        return None
+    # A near instant is too coarse: the clocks may differ by some seconds.
+    if remaining < limit and duration(headers.get(names.reset)) == reset:
         rate = min(rate, (limit - remaining) / reset)
     return Allowance(rate, remaining)
 
@@ -103,8 +113,37 @@ def _number(text: str | None) -> float | None:
     return float(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
+def _seconds_to_reset(headers: Mapping[str, str], name: str) -> tuple[float | None, bool]:
+    """The seconds until a limit is reset, and whether the header has an instant and no duration."""
+    text = headers.get(name)
+    seconds = duration(text)
+    if text is None or (seconds is not None and seconds < EARLIEST_INSTANT):
+        return seconds, False
+    return seconds_until(text, headers), seconds is not None
+
+
+_SPENT = re.compile(r"(?=.*ratelimit).*remaining.*")
+
+
+def wait_for_reset(headers: Mapping[str, str]) -> float | None:
+    """The wait that a refusal without Retry-After asks for by the headers of a limit that is spent.
+
+    A number since 1970 is the end of a window, before which nothing is served. Other resets count if they are
+    far: a near one is the time until a bucket is full, and the next request needs only a part of it.
+
+    >>> wait_for_reset({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6h12m0s"})
+    22320.0
+    >>> wait_for_reset({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s"}) is None
+    True
+    """
+    spent = (name for name, value in headers.items() if _SPENT.fullmatch(name) and _number(value) == 0)
+    resets = (_seconds_to_reset(headers, name.replace("remaining", "reset")) for name in spent)
+    waits = (left for left, is_window in resets if left and (is_window or left > LONGEST_RETRY_AFTER))
+    return max(waits, default=None)
+
+
 def duration(text: str | None) -> float | None:
-    """The seconds of "1s", "6m0s", "1h2m3.5s", "120ms" or a plain number; None for any other text.
+    """The seconds of "1s", "6m0s", "1d2h3m4.5s", "120ms" or a plain number; None for any other text.
 
     >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("soon")
     (360.5, 0.017, 3.0, None)
@@ -116,9 +155,25 @@ def duration(text: str | None) -> float | None:
     if match := _MILLISECONDS.fullmatch(text):
         return float(match[1]) / 1000
     if match := _DURATION.fullmatch(text):
-        hours, minutes, seconds = (float(group) if group else 0.0 for group in match.groups())
-        return hours * 3600 + minutes * 60 + seconds
+        days, hours, minutes, seconds = (float(group) if group else 0.0 for group in match.groups())
+        return days * 86400 + hours * 3600 + minutes * 60 + seconds
     return None
+
+
+_UNIT = r"(?: ?(ms|[dhms])(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?(?![a-z])[ ,]*)"
+_IN_WORDS = re.compile(rf"\b(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?{_UNIT})+)", re.ASCII)
+
+
+def wait_in_words(message: str) -> float | None:
+    """The seconds of "Please try again in 7m12s", which OpenAI and Groq write into a refusal's message.
+
+    >>> wait_in_words("Rate limit reached for gpt-4.1. Please try again in 6s. Visit https://...")
+    6.0
+    >>> wait_in_words("Please retry after 1 minute, 30 seconds.")
+    90.0
+    """
+    match = _IN_WORDS.search(words_in(message))
+    return None if match is None else duration(re.sub(_UNIT, r"\1", match[1]))
 
 
 class Level(Stored):

@@ -10,6 +10,10 @@
 A failure of the way to the provider is a refused connection, a name that is not resolved, or a timeout. A
 failure of the provider is an answer with a status of 500 or above. Any other answer shows that the provider
 works, also a refusal because of a rate limit. Times are seconds of one monotonic clock, given by the caller.
+
+A server that fails the requests of one model, and answers others, is not down: what it is asked for is the
+reason, such as images that it cannot read. So a scope that is down is doubted. If its server answers
+something else, the scope is up again, and its failures count as answers for `EVIDENCE` seconds.
 """
 
 import math
@@ -20,8 +24,8 @@ from .._errors import (
     APITimeoutError,
     InternalServerError,
     LLMError,
-    OverloadedError,
 )
+from .failure_table import consequence_of
 from .rate_estimator import Ticket
 from .retry import is_free
 from .timeouts import Patience
@@ -30,6 +34,9 @@ LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
 """A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
 back-off are enough. Without the seconds, five requests that broke with one connection would count as an
 outage."""
+EVIDENCE = 30.0
+"""Seconds for which an answer to another request shows that a server works. A model that has answered before
+may recover by itself, so its outage is not doubted for as long."""
 _ENOUGH_FAILURES = 12
 """A scope is down after so many failures in a row, however short the time. If three requests of ten fail at
 random, so many fail in a row once in two million requests. A mistake costs one interval."""
@@ -45,17 +52,21 @@ _RAMP = 8
 """Requests at once when work resumes. Each answer allows one more in flight."""
 
 
-_OUTAGES = (InternalServerError, OverloadedError, APIConnectionError, APITimeoutError)
+SHORTAGES = ("EMFILE", "ENFILE")
+"""The codes of a failure to connect because this process, or the machine, may open no more files."""
 
 
 def is_outage(error: LLMError) -> bool:
-    """Whether a failure may be part of an outage."""
-    return error.retryable and isinstance(error, _OUTAGES)
+    """Whether a failure may be part of an outage. That this process has no file left is not."""
+    if error.code in SHORTAGES:
+        return False
+    return consequence_of(error).outage and (error.retryable or "_ended" in vars(error))
 
 
 def is_answer(error: LLMError) -> bool:
     """Whether a failure is an answer that shows that the provider works: HTTP 400 or 429, for example."""
-    return error.status is not None and not isinstance(error, (*_OUTAGES, APIResponseValidationError))
+    no_answers = (APIConnectionError, APIResponseValidationError, APITimeoutError)
+    return error.status is not None and not is_outage(error) and not isinstance(error, no_answers)
 
 
 def is_unbilled(error: LLMError) -> bool:
@@ -64,6 +75,11 @@ def is_unbilled(error: LLMError) -> bool:
     `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
     """
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
+
+
+def may_be_of_requests(error: LLMError | None) -> bool:
+    """Whether the requests may be the reason for a failure. A 503 or 529 asks to come back later."""
+    return isinstance(error, InternalServerError) and (error.status or 0) >= 500
 
 
 def still_waits(error: LLMError, patience: Patience, now: float) -> bool:
@@ -91,6 +107,11 @@ class Outage:
         """Seconds between two probes, at most."""
         self.ramp: float = _RAMP
         """Requests at once when work resumes."""
+        self.answered_at = -math.inf
+        """When the scope answered last."""
+        self.excused_until = -math.inf
+        """Until then, failures that may be of requests are none of an outage."""
+        self._doubted_at = -math.inf
         self._reset()
 
     def _reset(self) -> None:
@@ -154,10 +175,28 @@ class Outage:
             self._wait(now, error)
 
     def _note(self, error: LLMError, caller: object) -> None:
-        if len(self._callers) < 2:
+        if len(self._callers) < LEAST_FAILURES:
             self._callers.add(caller)
         if is_free(error):
             self._not_about_callers = True
+
+    def must_doubt(self, now: float) -> bool:
+        """Whether to find out now if the server answers other requests. It is asked again after some time."""
+        if (
+            self.down_since is None
+            or len(self._callers) < LEAST_FAILURES
+            or not may_be_of_requests(self.cause)
+            or now - self._doubted_at < EVIDENCE
+            or (self.answered_at > -math.inf and now - self.down_since < EVIDENCE)
+        ):
+            return False
+        self._doubted_at = now
+        return True
+
+    def excuse(self, until: float) -> None:
+        """Note that the server answers other requests: the scope is up, and its requests are the reason."""
+        self._reset()
+        self.down_since, self.excused_until = None, until
 
     def _wait(self, now: float, error: LLMError) -> None:
         retry_after = min(error.retry_after or 0.0, _LONGEST_INTERVAL)

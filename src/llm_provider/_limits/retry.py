@@ -22,6 +22,9 @@ DEFAULT_MAX_RETRIES = 10
 refuses 30 % of all requests at random refuses one call in 600,000 eleven times in a row, and full jitter
 keeps additional retries cheap."""
 
+RETRIES_OF_SDKS = 2
+"""Retries that a server can expect of the SDKs, whose default this is."""
+
 REFUSED_IN_TURN = 3
 """Refusals of one call after which it waits by itself too. The pace of the rate control, which may be ten
 requests a second, would use its retries up while the provider is busy for a minute."""
@@ -50,7 +53,9 @@ restarts, each of them can be retried."""
 
 _BASE_DELAY = 0.5
 _LONGEST_DELAY = 30.0
-_SECONDS = re.compile(r"\d{1,10}(\.\d{1,9})?", re.ASCII)
+EARLIEST_INSTANT = 1e9
+"""Seconds since 1970 from which on a number is an instant, 2001 at the earliest, and no duration."""
+_SECONDS = re.compile(r"\d{1,13}(\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)s", re.ASCII)
 
 
@@ -123,7 +128,7 @@ def judge(
     Retry-After. Without one, it is full jitter: uniform from 0 to 0.5 s doubled per attempt, 30 s at most.
     """
     allowed = min(max_retries, 1) if isinstance(error, errors.APIResponseValidationError) else max_retries
-    if attempts > allowed or seen_by_user:
+    if attempts > min(allowed, vars(error).get("_most_retries", allowed)) or seen_by_user:
         return FINAL
     if elsewhere:
         return Verdict(retry=True)
@@ -145,6 +150,32 @@ def judge(
         left = f"the deadline of {deadline.allowed:g} s is {max(deadline.left, 0):.1f} s away"
         return Verdict(retry=False, reason=f"{why}: {left}", too_late=True)
     return Verdict(retry=True, delay=delay)
+
+
+_BUSY = (429, 503, 529)
+_NEVER = (errors.AuthenticationError, errors.PermissionDeniedError, errors.QuotaExceededError)
+
+
+def heed_should_retry(error: errors.LLMError, headers: Mapping[str, str]) -> None:
+    """Heed `x-should-retry`, by which a server overrules the rules for one request.
+
+    "false" ends its retries, but not after a refusal that says nothing about the account: the rate control
+    waits for those. "true" allows at most `RETRIES_OF_SDKS`, and none with a wrong key or an empty account.
+    """
+    advice = headers.get("x-should-retry") or headers.get("llm_provider-x-should-retry", "")
+    if advice == "false" and error.retryable and error.status not in _BUSY:
+        end_retries(error)
+    elif advice == "true" and not (
+        error.retryable or isinstance(error, _NEVER) or error.status in (401, 403)
+    ):
+        error.retryable = True
+        vars(error)["_most_retries"] = RETRIES_OF_SDKS
+
+
+def end_retries(error: errors.LLMError) -> None:
+    """End the retries of one request. Its failure may be a part of an outage all the same."""
+    error.retryable = False
+    vars(error)["_ended"] = True
 
 
 def is_congestion(error: errors.LLMError) -> bool:
@@ -177,24 +208,44 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
     """
     text = headers.get("retry-after-ms", "").strip()
     exact = float(text) / 1000 if _SECONDS.fullmatch(text) else None
-    rounded = _seconds_in(headers.get("retry-after") or headers.get("llm_provider-retry-after", ""), now)
+    text = headers.get("retry-after") or headers.get("llm_provider-retry-after", "")
+    rounded = seconds_until(text, headers, now)
     return max((wait for wait in (exact, rounded) if wait is not None), default=None)
 
 
-def _seconds_in(text: str, now: datetime.datetime | None) -> float | None:
+def seconds_until(
+    text: str, headers: Mapping[str, str], now: datetime.datetime | None = None
+) -> float | None:
+    """The seconds of a text that has them, or an instant: seconds or milliseconds since 1970, or a date.
+
+    An instant is that of the server's clock, which its header `date` has. None for any other text.
+    """
     text = text.strip()
+    moment: float | None
     if _SECONDS.fullmatch(text):
-        return float(text)
+        moment = float(text)
+        if moment < EARLIEST_INSTANT:
+            return moment
+        moment = moment if moment < 100 * EARLIEST_INSTANT else moment / 1000
+    else:
+        moment = _moment(text)
+    if moment is None:
+        return None
+    present = (_moment(headers.get("date", "")) or 0.0, clock.time()) if now is None else (now.timestamp(),)
+    return max(0.0, moment - max(present))
+
+
+def _moment(text: str) -> float | None:
+    """The seconds since 1970 of an HTTP or ISO 8601 date, which is UTC without a zone; None for others."""
     if not text or not text.isascii() or len(text) > 40:
         return None
     import datetime
     import email.utils
 
+    read = datetime.datetime.fromisoformat if text[0].isdigit() else email.utils.parsedate_to_datetime
     try:
-        moment = email.utils.parsedate_to_datetime(text)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-        now = now or datetime.datetime.fromtimestamp(clock.time(), datetime.UTC)
-        return max(0.0, (moment - now).total_seconds())
+        moment = read(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
     except (ValueError, OverflowError, TypeError):
         return None
 

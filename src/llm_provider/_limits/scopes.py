@@ -7,9 +7,7 @@ A scope is what a provider limits together: (provider, base URL, group of models
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
-import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -22,17 +20,18 @@ from .._telemetry.logs import ROOT
 from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, Waits, count_calls
 from .._words import format_clock_time, format_duration
+from .concurrency import IN_FLIGHT, InFlight, group_of
 from .headers import Headroom, headroom
-from .outage import Outage, is_answer, is_outage, note_outage
+from .outage import Outage, is_answer, is_outage, may_be_of_requests, note_outage
 from .rate_estimator import Ticket
-from .retry import RetryBudget, is_congestion
+from .retry import RetryBudget, end_retries, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
 
 TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""
 
-_VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|@\d{8})$")
-"""The suffix of a dated snapshot. Providers limit a snapshot together with its model."""
+_ASK_AGAIN = 0.02
+"""Seconds until a scope asks again for a connection of this process, which another scope may give back."""
 
 
 class Controller(Protocol):
@@ -145,6 +144,7 @@ class Scope:
         self._give_up_at = math.inf
         """When the patience of the first waiting call ends, while the scope is down."""
         self._loop = asyncio.get_running_loop()
+        self._all = IN_FLIGHT.setdefault(self._loop, InFlight())
         self._queue: deque[SlotRequest] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -192,8 +192,11 @@ class Scope:
         outage = self.outage
         if outage.watches and (ready := outage.ready_at(now)) > now:
             return ready
+        if self._all.count >= self._all.most:
+            return now + _ASK_AGAIN
         granted = self.controller.admit(now, tokens, max_in_flight, at_once)
         if isinstance(granted, Ticket):
+            self._all.count += 1
             self._sent += 1
             granted.order = self._sent
             if outage.watches:
@@ -256,6 +259,7 @@ class Scope:
         elif (
             self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window)
             or self.outage.watches
+            or self._all.count >= self._all.most
             or not self.controller.is_limited(self._loop.time())
         ):
             # Also while the rate still grows, because no limit is known or because an outage has ended.
@@ -295,13 +299,18 @@ class Scope:
         back.
         """
         now, controller, alone = self._loop.time(), self.controller, False
+        self._all.count -= 1
         was_down = self.outage.down_since is not None
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
             self.retries.earn()
+            self.outage.answered_at, self.outage.excused_until = now, -math.inf
             if self.outage.watches:
                 self._works(now, ticket)
         else:
+            if now < self.outage.excused_until and may_be_of_requests(error):
+                suspect = True
+                end_retries(error)
             if is_outage(error) and not suspect:
                 self._note_failure(now, ticket, error, caller)
             elif self.outage.watches:
@@ -341,6 +350,13 @@ class Scope:
             reason(error),
         )
 
+    def excuse(self, until: float) -> None:
+        """Note that the server answers other requests, so that calls do not wait for it."""
+        ROOT.warning("%s fails while its server answers other requests, and is not waited for", self.name)
+        self._give_up_at = math.inf
+        self.outage.excuse(until)
+        self.wake()
+
     def record_cancellation(self, ticket: Ticket) -> None:
         self.controller.record_cancellation(ticket)
         self._end_uncounted(ticket)
@@ -350,6 +366,7 @@ class Scope:
         self._end_uncounted(ticket)
 
     def _end_uncounted(self, ticket: Ticket) -> None:
+        self._all.count -= 1
         if self.outage.watches:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
@@ -453,7 +470,8 @@ class Limiter:
     def __init__(self, make: Callable[[str], Controller], waits: Waits | None = None) -> None:
         self._make = make
         self._waits = waits
-        self._scopes: dict[tuple[tuple[str, str | None, str, str], object], Scope] = {}
+        self.scopes: dict[tuple[tuple[str, str | None, str, str], object], Scope] = {}
+        """By provider, base URL, group of models and key, and by class."""
 
     def scope(
         self,
@@ -465,23 +483,13 @@ class Limiter:
     ) -> Scope:
         """The scope of a call, made at its first request."""
         name = (provider, base_url, group_of(model), key_identity)
-        scope = self._scopes.get((name, kind))
+        scope = self.scopes.get((name, kind))
         if scope is None:
-            scope = self._scopes[name, kind] = kind(
+            scope = self.scopes[name, kind] = kind(
                 self._make(" ".join(map(str, name))), f"{provider} {name[2]}", self._waits
             )
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:
         """The state of every scope that was used."""
-        return [scope.statistics(*name) for (name, _), scope in tuple(self._scopes.items())]
-
-
-@functools.lru_cache(maxsize=1024)
-def group_of(model: str) -> str:
-    """The name of the model that shares its limits with this one: its own, without the date of a snapshot.
-
-    >>> group_of("gpt-5.4-2026-03-05"), group_of("claude-opus-4-5-20251101"), group_of("gpt-5.4-mini")
-    ('gpt-5.4', 'claude-opus-4-5', 'gpt-5.4-mini')
-    """
-    return _VERSION.sub("", model)
+        return [scope.statistics(*name) for (name, _), scope in tuple(self.scopes.items())]

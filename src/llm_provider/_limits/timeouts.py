@@ -24,7 +24,7 @@ def seconds(name: str, value: object) -> float:
 def _remedy(value: object) -> str:
     if hasattr(value, "total_seconds"):
         return f": write {value.total_seconds():g}, the seconds of it"
-    if value == float("inf"):
+    if str(value) in ("inf", "Infinity"):
         return ": leave it out, or write a large number such as 86400"
     return ""
 
@@ -96,9 +96,9 @@ def patience_seconds(name: str, value: object) -> float:
     inf
     """
     plain = plain_number(value)
-    if plain is None or not plain >= 0:
+    if plain is None or not (0 <= plain <= sys.float_info.max or plain == float("inf")):
         raise RequestError(f"{name} must be a number of seconds, 0 or more, not {cite(value)}")
-    return float(plain)
+    return float(plain) if plain <= sys.float_info.max else float("inf")
 
 
 @dataclass(slots=True, eq=False)

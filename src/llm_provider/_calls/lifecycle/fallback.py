@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 from ... import _errors as errors
+from ..._limits.failure_table import consequence_of
 from ..._limits.outage import still_waits
 from ..._limits.timeouts import Patience
 from ..._requests.environment_headers import read_headers
@@ -28,14 +29,6 @@ T = TypeVar("T")
 Engine: TypeAlias = Any
 """The class `Engine`, whose module imports this one."""
 
-_LEADS_ON = (
-    errors.APIConnectionError, errors.APIResponseValidationError, errors.APITimeoutError,
-    errors.CacheMissError, errors.ContextWindowExceededError, errors.InternalServerError,
-    errors.OverloadedError, errors.QuotaExceededError, errors.RateLimitError, errors.RefusalError,
-)  # fmt: skip
-"""Errors after which the next model is asked. All others are those of the request, of the key or of a limit
-that the user has set, and another model would hide them."""
-
 _REFUSED = ("refusal", "content_filter")
 """Finish reasons of an answer that refuses."""
 
@@ -47,7 +40,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
 def leads_on(error: errors.LLMError) -> bool:
-    """Whether the next model is asked after an error.
+    """Whether the next model is asked after an error: not if it hid one of the request, the key or a limit.
 
     >>> leads_on(errors.RateLimitError("slow down"))
     True
@@ -55,7 +48,7 @@ def leads_on(error: errors.LLMError) -> bool:
     False
     """
     # The deadline is that of the whole call.
-    return isinstance(error, _LEADS_ON) and getattr(error, "phase", None) != "deadline"
+    return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
 
 
 def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
@@ -266,6 +259,8 @@ class _Turns:
                 cost=sent.cost,
                 cost_source=sent.cost_source,
                 cost_unknown=sent.cost_unknown,
+                cost_bounds=sent.cost_bounds,
+                stored_price=outcome.price if outcome.cached else outcome.stored_price,
                 cached=outcome.cached and not sent.attempts,
                 timing=replace(
                     timing,

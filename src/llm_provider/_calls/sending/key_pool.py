@@ -28,7 +28,6 @@ that is busier than the others by half. Calls that wait do so in one queue for a
 import asyncio
 import contextlib
 import math
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,16 +35,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ... import _errors as errors
-from ..._limits.concurrency import Concurrency
+from ..._limits.concurrency import Concurrency, group_of
+from ..._limits.failure_table import consequence_of
 from ..._limits.outage import is_outage
 from ..._limits.rate_estimator import Ticket
 from ..._limits.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
-from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest, group_of
+from ..._limits.scopes import Controller, Limiter, Scope, SlotRequest
 from ..._limits.timeouts import Patience
 from ..._requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
 from ..._requests.env_file import EnvFile
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
+from ..._runtime.warning import warn_user
 from .prompt_memory import PromptMemory, digest_beginnings, digest_conversation
 from .server_scope import ServerRequest, Servers, ServerScope
 
@@ -173,7 +174,7 @@ class KeyPool:
             selection.wait_for_all()
         # Where warnings are turned into errors, the call still continues with another key.
         with contextlib.suppress(KeyWarning):
-            warnings.warn(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
+            warn_user(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
 
 
 class KeySelection:
@@ -276,25 +277,26 @@ class KeySelection:
     def record_failure(self, error: errors.LLMError) -> bool:
         """Record the failure of the last request. True if another key may serve the call at once."""
         pool, pooled = self._pool, self._pooled
-        if isinstance(error, errors.AuthenticationError):
+        next_key = consequence_of(error).key
+        if next_key == "replaces the key":
             pool.retire(pooled, [self.key], f"is not accepted (HTTP {error.status})")
-        elif isinstance(error, errors.QuotaExceededError):
+        elif next_key == "replaces the account":
             pool.retire(pooled, pooled.account.keys, "has no quota left")
-        elif isinstance(error, (errors.PermissionDeniedError, errors.NotFoundError)):
+        elif next_key == "tries another":
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_DENIAL
             self._denied_by += (pooled,)
-        elif isinstance(error, errors.RateLimitError) and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+        elif next_key == "prefers another" and (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + (error.retry_after or 0.0)
         elif pool.servers is not None and (
             is_outage(error) or isinstance(error, errors.APIResponseValidationError)
         ):
             pooled.scope.used_last_until = asyncio.get_running_loop().time() + _USED_LAST_AFTER_OUTAGE
-        elif isinstance(error, errors.RateLimitError) and self._has_open_account():
+        elif next_key == "prefers another" and self._has_open_account():
             self._refused_by += (pooled,)
             return True
         else:
             return False
-        if not isinstance(error, errors.AuthenticationError) or self.key in pooled.account.keys:
+        if next_key != "replaces the key" or self.key in pooled.account.keys:
             # After a retired key, the account may have other keys to try.
             self._tried += (pooled,)
         if pool.candidates(self._tried):

@@ -6,6 +6,7 @@ import re
 import orjson
 
 from ... import _errors as errors
+from ..._limits.failure_table import quotes_input
 from ..shared.error_bodies import error_fields
 from ..shared.errors import exception_chain, failure_headers, from_answer, from_exception, readable_message
 
@@ -137,7 +138,8 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
         ("ContextWindowExceededError", errors.ContextWindowExceededError),
         ("ContentPolicyViolationError", errors.RefusalError),
     ):
-        if name in names:
+        # litellm looks for its words in the whole message, which may quote the prompt.
+        if name in names and not quotes_input(reported):
             return kind(
                 failure.message, status=failure.status, code=failure.code, request_id=failure.request_id
             )

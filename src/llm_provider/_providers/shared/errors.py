@@ -13,92 +13,32 @@ from ..._errors import (
     APIConnectionError,
     APIResponseValidationError,
     APITimeoutError,
-    AuthenticationError,
-    BadRequestError,
-    ContextWindowExceededError,
     InternalServerError,
     LLMError,
-    NotFoundError,
     OverloadedError,
-    PermissionDeniedError,
-    QuotaExceededError,
     RateLimitError,
-    RefusalError,
 )
 from ..._json_values import JSONMapping
-from ..._limits.retry import ORDERLY_END, retry_after
+from ..._limits.failure_table import find_rule
+from ..._limits.headers import wait_for_reset, wait_in_words
+from ..._limits.outage import SHORTAGES
+from ..._limits.retry import ORDERLY_END, heed_should_retry, retry_after
 from ..transport.certificates import trust_remedy
-from .error_bodies import body_in_text, error_fields, meaning_of
+from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
 
-# Those that several headers of one answer have, in the order of preference: Anthropic's, Azure's, Mistral's.
-_REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "mistral-correlation-id")
+# Several headers of one answer may have one. Preferred: Anthropic's, Azure's, Mistral's, litellm's proxy's.
+_REQUEST_IDS = (
+    "x-request-id", "request-id", "apim-request-id", "mistral-correlation-id", "x-litellm-call-id",
+)  # fmt: skip
 _REQUEST_ID = re.compile(r".*(request-?id|reqid|correlation-id|trace-?id)|cf-ray")
 
+_MESSAGES = ("message", "Message", "msg", "error_msg", "detail", "errors")
+"""A body of status 200 that has no answer reports a failure in one of these fields."""
+
 _STATUS = re.compile(r"[45]\d\d", re.ASCII)
-
-# A provider's code is more specific than the status, so this table comes before the table of statuses.
-_CODES: tuple[tuple[re.Pattern[str], type[LLMError]], ...] = tuple(
-    (re.compile(pattern), kind)
-    for pattern, kind in (
-        (r"context_length_exceeded|context_window|exceed_context_size_error", ContextWindowExceededError),
-        (r"insufficient_quota|billing_error|billing_hard_limit_reached|.*per_?day.*", QuotaExceededError),
-        # Anthropic's details.error_code, sent with a type that stands for a short wait.
-        (r"\w+_spend_limit_reached|linked_organization_billing_unavailable", QuotaExceededError),
-        (r".*content_policy_violation|content_filter|bio_policy", RefusalError),
-        (
-            r"(invalid|wrong|incorrect)_?api_?key|api_?key_?(invalid|expired)|authentication_error|unauthenticated",
-            AuthenticationError,
-        ),
-        # AWS's: a signature may also be refused because this machine's clock is wrong.
-        (r"(expired|missingauthentication)token(exception)?", AuthenticationError),
-        (
-            r"(unrecognizedclient|invalidsignature|signaturedoesnotmatch|requesttimetooskewed)(exception)?",
-            AuthenticationError,
-        ),
-        (r"permission_error|permission_?denied|organization_on_hold", PermissionDeniedError),
-        (r"servicequotaexceeded(exception)?", QuotaExceededError),
-        (r"overloaded(_error)?|(service_?)?unavailable(_error|exception)?|slow_down", OverloadedError),
-        (r"rate_limit_error|rate_limit_exceeded|requests|tokens|resource_exhausted", RateLimitError),
-        (r"(throttling|toomanyrequests|modelnotready)(exception)?", RateLimitError),
-        (
-            r"model_not_(found|exist|supported)|invalid_model|unknown_model|not_found_error|not_found",
-            NotFoundError,
-        ),
-        (r"invalid_request_error|invalid_argument|failed_precondition|invalid_prompt", BadRequestError),
-        # OpenAI's codes for an image that it cannot use, sent with status 200.
-        (r"image_\w+|(invalid|empty|failed_to_download|unsupported)(_base64)?_image\w*", BadRequestError),
-        (r"data_residency_mismatch", BadRequestError),
-        (
-            r"api_error|server_error|internal|(internalserver|model(stream)?error)(exception)?",
-            InternalServerError,
-        ),
-        (r"timeout_error|deadline_exceeded|vector_store_timeout|modeltimeoutexception", APITimeoutError),
-    )
-)
-
-GATEWAY_FAILURE = "invalid_model_endpoint_authentication"
-"""The code of Foundry's gateway where it fails to reach its own model, now and then, with any status."""
-
-_STATUSES: dict[int, type[LLMError]] = {
-    400: BadRequestError, 401: AuthenticationError, 402: QuotaExceededError, 403: PermissionDeniedError,
-    404: NotFoundError, 408: InternalServerError, 409: InternalServerError, 413: BadRequestError,
-    422: BadRequestError, 424: InternalServerError, 429: RateLimitError, 503: OverloadedError,
-    529: OverloadedError,
-}  # fmt: skip
-
-# Statuses that some providers give to every failure.
-_VAGUE_STATUSES = (None, 200, 400, 422)
-
-# How providers word that a conversation does not fit. Applied only to these statuses, where no code says so.
-_TOO_LONG_STATUSES = (400, 413, 422)
-_TOO_LONG = re.compile(
-    r"context (length|window)|maximum context|(prompt|input) is too long|input token count.*exceeds"
-    r"|exceeds? the (maximum|available)|too many (input )?tokens",
-    re.IGNORECASE,
-)
 
 _TLS = (
     "ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError",
@@ -153,18 +93,26 @@ def from_answer(
         codes = (*codes, headers["x-amzn-errortype"].partition(":")[0])
     # A failure that came with status 200 may have its HTTP status among the codes, as OpenRouter's.
     in_codes = (int(code) for code in codes if code and _STATUS.fullmatch(code))
-    kind = _class_of(status if status not in (None, 200) else next(in_codes, None), codes, message)
+    rule = find_rule(status if status not in (None, 200) else next(in_codes, None), codes, message)
     after = wait if wait is not None else retry_after(headers)
+    if after is None and rule.kind in (RateLimitError, OverloadedError):
+        after = wait_in_words(message)
+        after = wait_for_reset(headers) if after is None and rule.kind is RateLimitError else after
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
-    error = kind(
+    error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
         code=_short(next((code for code in codes if code), None)),
         request_id=_short(_request_id(headers)),
         retry_after=after,
+        retryable=rule.retried,
     )
+    if rule.stops:
+        vars(error)["_stops"] = True
+    heed_should_retry(error, headers)
     # The provider may have done, and billed, the work for a failure that came late or inside a stream.
-    if kind in (APITimeoutError, InternalServerError) or status in (None, 200):
+    failed_late = isinstance(error, (APITimeoutError, InternalServerError)) and rule.retried is None
+    if failed_late or status in (None, 200):
         error.maybe_billed = True
     return error
 
@@ -179,53 +127,13 @@ def _short(name: str | None) -> str | None:
     return name[:_LONGEST_NAME] if name else None
 
 
-def _class_of(status: int | None, codes: tuple[str | None, ...], message: str) -> type[LLMError]:
-    if status is not None and 300 <= status < 400:
-        return APIResponseValidationError
-    if GATEWAY_FAILURE in codes:
-        return OverloadedError
-    kind = _class_of_codes(status, codes)
-    too_long = kind is BadRequestError or (kind is None and status in _TOO_LONG_STATUSES)
-    if too_long and _TOO_LONG.search(message):
-        return ContextWindowExceededError
-    if kind in (None, BadRequestError) and status in _VAGUE_STATUSES:
-        meant = meaning_of(message)
-        if meant is not None:
-            return meant
-    if kind is not None:
-        return kind
-    if status in _STATUSES:
-        return _STATUSES[status]
-    if status is None or 200 <= status < 300 or status >= 500:
-        return InternalServerError
-    return BadRequestError
-
-
-def _class_of_codes(status: int | None, codes: tuple[str | None, ...]) -> type[LLMError] | None:
-    for code in codes:
-        if code:
-            for pattern, kind in _CODES:
-                if pattern.fullmatch(code.lower()) and _fits_status(kind, status):
-                    return kind
-    return None
-
-
-def _fits_status(kind: type[LLMError], status: int | None) -> bool:
-    """Whether a code fits its status: a 5xx with the code `invalid_request_error` is a server's failure."""
-    if status is None or status < 400:
-        return True
-    if kind in (BadRequestError, InternalServerError):
-        # These codes are unspecific, so a status with a meaning of its own takes precedence.
-        return _STATUSES.get(status, InternalServerError if status >= 500 else BadRequestError) is kind
-    if kind in (OverloadedError, APITimeoutError):
-        return status >= 500 or status in (408, 409, 429)
-    return status < 500
-
-
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")
 
 # HTTP/2's REFUSED_STREAM for a request that was not processed at all (RFC 9113 §8.7), as httpcore words it.
 _REFUSED_STREAM = re.compile(r"<StreamReset stream_id:\d+, error_code:7,")
+
+# HTTP/2's HTTP_1_1_REQUIRED.
+_NO_HTTP2 = re.compile(r"error_code:13,")
 
 # HTTP/2's NO_ERROR: the server closed the connection in order, after a number of requests or for a restart.
 _ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
@@ -247,6 +155,9 @@ def from_exception(error: BaseException) -> LLMError:
     detail = readable_message(_TLS_SETTING.sub("", str(first))) or type(first).__name__
     if "TooManyStreamsError" in names or any(_REFUSED_STREAM.search(str(link)) for link in links):
         return OverloadedError("the connection has no room for another request", maybe_billed=False)
+    if any(_NO_HTTP2.search(str(link)) for link in links):
+        advice = "the server does not serve this request over HTTP/2: use the default transport"
+        return APIConnectionError(advice, retryable=False, maybe_billed=False)
     if any(_ORDERLY_END.search(str(link)) for link in links):
         return APIConnectionError("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
     if _has_any(names, _UNSENDABLE):
@@ -261,9 +172,20 @@ def from_exception(error: BaseException) -> LLMError:
         # It imports urllib.request, which imports ssl.
         from ..transport.proxies import proxy_in
 
-        return APIConnectionError(
-            f"no connection could be made: {detail}{proxy_in(detail)}", code=_system_code(links, names)
+        refused, code = _status_of_proxy(links, names), _system_code(links, names)
+        if code in SHORTAGES:
+            detail = (
+                "too many open files: raise the limit of this process (ulimit -n), or lower max_concurrent"
+            )
+        unsent = APIConnectionError(
+            f"no connection could be made: {detail}{proxy_in(detail)}",
+            status=refused,
+            code=code,
+            retryable=None if refused is None else False,
         )
+        if refused is not None:
+            vars(unsent)["_stops"] = True
+        return unsent
     is_cut = _has_any(names, _CUT) and "ContentEncodingError" not in names
     if not is_cut and _has_any(names, _MALFORMED):
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
@@ -274,6 +196,15 @@ def from_exception(error: BaseException) -> LLMError:
     return APIConnectionError(
         f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
     )
+
+
+def _status_of_proxy(links: list[BaseException], names: list[str]) -> int | None:
+    """The status with which a proxy refuses this machine, such as 407 without a password; None for others."""
+    if not _has_any(names, ("ClientHttpProxyError", "ProxyError")):
+        return None
+    statuses = (getattr(link, "status", None) or str(link)[:3] for link in links)
+    status = next((int(number) for number in statuses if _STATUS.fullmatch(str(number))), 500)
+    return status if status < 500 and status not in (408, 429) else None
 
 
 def _system_code(links: list[BaseException], names: list[str]) -> str | None:
@@ -351,9 +282,11 @@ def reports_error(body: JSONMapping, answer: str) -> bool:
     """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
     if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
         return True
+    if "base_resp" in body and not body.get(answer) and minimax_failure(body):
+        return True
     if answer in body:
         return False
-    messages = (body.get(name) for name in ("message", "detail", "errors"))
+    messages = (body.get(name) for name in _MESSAGES)
     return any(value and isinstance(value, (str, list)) for value in messages)
 
 
@@ -366,7 +299,8 @@ def raise_error_in(body: JSONMapping, answer: str) -> None:
 def _failure_of(body: JSONMapping) -> LLMError:
     codes, message = error_fields(body)
     # On the top level, "type" is the name of an event and not a code of the failure.
-    return from_answer(200, codes=tuple(code for code in codes if code != "error"), message=message)
+    codes = tuple(code for code in codes if code != "error")
+    return from_answer(200, codes=codes, message=message, headers=headers_in(body))
 
 
 def from_sdk(error: BaseException) -> LLMError:
@@ -375,10 +309,11 @@ def from_sdk(error: BaseException) -> LLMError:
     if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
         return from_exception(error)
     body = getattr(error, "body", None)
-    codes, message = error_fields(body_in_text(body) if isinstance(body, str) else body)
+    body = body_in_text(body) if isinstance(body, str) else body
+    codes, message = error_fields(body)
     return from_answer(
         getattr(error, "status_code", None),
         codes=codes,
         message=message or str(getattr(error, "message", "")),
-        headers=headers_of(getattr(error, "response", None)),
+        headers=headers_in(body) | headers_of(getattr(error, "response", None)),
     )

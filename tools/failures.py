@@ -1,0 +1,51 @@
+"""Writes the tables of failures at the end of docs/errors.md from the library's own: `make failures`."""
+
+from pathlib import Path
+
+from llm_provider._limits.failure_table import CONSEQUENCES, RULES, Consequence, Rule
+
+PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
+MARK = "<!-- Everything below is written by `make failures` from _limits/failures.csv. -->\n"
+CLASSES = (
+    "| error | sent again | may be an outage | three in a row stop a batch | another API key | "
+    "next of `fallback` |\n"
+    "|---|---|---|---|---|---|\n"
+)
+ROWS = "| status | code | what the provider says | error | source |\n|---|---|---|---|---|\n"
+
+
+def page() -> str:
+    """The page: what stands above the mark stays, the tables below it are made anew."""
+    kept = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    classes = "".join(_class_line(kind.__name__, kind.retryable, row) for kind, row in CONSEQUENCES.items())
+    return f"{kept}{MARK}\n{CLASSES}{classes}\n{ROWS}{''.join(map(_row_line, RULES))}"
+
+
+def _class_line(name: str, retryable: bool, row: Consequence) -> str:
+    cells = (f"`{name}`", _yes(retryable), _yes(row.outage), row.stops, row.key, _yes(row.fallback))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _row_line(rule: Rule) -> str:
+    exceptions = [
+        *(["not sent again, no outage"] if rule.retried is False else []),
+        *(["stops a batch before an answer"] if rule.stops else []),
+    ]
+    kind = f"`{rule.kind.__name__}`" + "".join(f", {exception}" for exception in exceptions)
+    statuses = rule.statuses.replace("1xx 2xx", "200")
+    cells = (statuses, _pattern(rule.codes), _pattern(rule.words), kind, rule.source)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else ""
+
+
+def _pattern(text: str) -> str:
+    """A pattern as code. In a table, a bar needs a backslash; a pattern with backticks needs two of them."""
+    escaped = text.replace("|", "\\|")
+    return f"`` {escaped} ``" if "`" in text else f"`{escaped}`" if text else ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
