@@ -8,6 +8,7 @@ from llm_provider import APIResponseValidationError
 from llm_provider._providers.model_lists import LISTS, ListedModel
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.routing import ROUTES, resolve
+from llm_provider._settings import MAX_RESPONSE_BYTES
 from llm_provider.simulator import Fault, Simulator
 
 
@@ -24,6 +25,36 @@ ROUTER = (
     '{"data": [{"id": "a", "context_length": 9, "top_provider": {"max_completion_tokens": 4},'
     ' "architecture": {"input_modalities": ["text", "image"]}}]}'
 )
+
+
+PAGES = {
+    "anthropic/any": (
+        '{"data": [{"type": "model", "id": "m", "display_name": "m", "created_at": "2020-01-01T00:00:00Z"}],'
+        ' "has_more": true, "first_id": "m", "last_id": "m"}'
+    ),
+    "gemini/any": (
+        '{"models": [{"name": "models/m", "supportedGenerationMethods": ["generateContent"]}],'
+        ' "nextPageToken": "t"}'
+    ),
+}
+
+
+@pytest.mark.parametrize("model", PAGES)
+def test_a_list_whose_cursor_stands_still_ends(simulator: Simulator, model: str) -> None:
+    simulator.inject(Fault(body=PAGES[model]), match="models.list", times=None)
+    assert [each.name for each in asyncio.run(list_models(model))] == ["m"]
+    assert len(simulator.requests()) == 2
+
+
+@pytest.mark.parametrize("model", [*PAGES, "groq/any"])
+def test_a_list_has_a_number_of_bytes(simulator: Simulator, model: str) -> None:
+    simulator.inject(Fault(body=b" " * (MAX_RESPONSE_BYTES + 1) + b"{}"), match="models.list", times=None)
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # those of the SDKs, which the caller maps
+        asyncio.run(list_models(model))
+    error: BaseException | None = caught.value
+    while error is not None and not isinstance(error, APIResponseValidationError):
+        error = error.__cause__ or error.__context__
+    assert "more than 64,000,000 bytes" in str(error)
 
 
 @pytest.mark.parametrize(

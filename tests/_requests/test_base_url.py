@@ -1,14 +1,18 @@
 """Which servers may be sent a request, and the key with it."""
 
+import json
 from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._errors import RequestError
+from llm_provider import Client
+from llm_provider._errors import NotFoundError, RequestError
 from llm_provider._requests.base_url import check_base_url
 from llm_provider._requests.routing import ROUTES, Route, resolve
+from raw_server import RawServer, answering
+from support import ask
 
 _FORBIDDEN = {
     "169.254.169.254": "link-local",
@@ -95,3 +99,43 @@ def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
         return
     assert check_base_url(checked) == checked
     assert checked == base_url.rstrip("/") or checked.isascii()
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "hint"),
+    [
+        ("claude-haiku-5-5", "/v1", "; the SDK adds /v1/messages to the base URL: write '{root}'"),
+        ("claude-haiku-5-5", "/api/v1/", "; the SDK adds /v1/messages to the base URL: write '{root}/api'"),
+        ("claude-haiku-5-5", "/v1/proxy", ""),
+        ("gpt-6.1-sol", "", "; base URLs of OpenAI's format mostly end with /v1: try '{root}/v1'"),
+        ("local/mine", "/api", "; base URLs of OpenAI's format mostly end with /v1: try '{root}/api/v1'"),
+        ("local/mine", "/v1", ""),
+        ("gpt-6.1-sol", "/openai/v4", ""),
+        (
+            "gemini-3.8-flash",
+            "/v1beta/openai",
+            "; that URL has OpenAI's format: write '{root}' for Gemini's own",
+        ),
+        ("gemini-3.8-flash", "/v1beta", ""),
+        ("claude-sonet-5-5", "", "; did you mean claude-sonnet-5-5"),
+        ("anthropic/claude-hiku-5-5", "", "; did you mean anthropic/claude-haiku-5-5"),
+        ("gpt-61-sol", "/v1", "; did you mean gpt-6.1-sol"),
+        ("gemini-3.8-flsh", "", "; did you mean gemini-3.8-flash"),
+        ("litellm/openai/gpt-61-sol", "", "; did you mean litellm/openai/gpt-6.1-sol"),
+        # A model that is known, and a name that is like none.
+        ("gpt-6.1-sol", "/v1", ""),
+        ("gpt-9-mine", "/v1", ""),
+    ],
+)
+@pytest.mark.parametrize("way", ["call", "stream", "call_many"])
+def test_a_404_names_what_may_be_wrong(
+    client: Client, monkeypatch: pytest.MonkeyPatch, model: str, path: str, hint: str, way: str
+) -> None:
+    said = json.dumps({"error": {"message": "Not Found", "status": "NOT_FOUND"}}).encode()
+    if model.startswith("litellm/"):
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with RawServer(answering(said, status=404)) as server, pytest.raises(NotFoundError) as caught:
+        ask(client, way, model, base_url=server.root + path, api_key="key")
+    message, expected = caught.value.message, hint.format(root=server.root)
+    assert message.endswith(expected) if not expected.startswith("; did") else expected in message
+    assert expected or "; " not in message

@@ -8,7 +8,7 @@ from .._errors import APIResponseValidationError
 from .._json_values import JSONObject
 from .._requests.api_keys import Credential
 from .._requests.routing import Target
-from .shared.files import close_clients
+from .shared.files import close_clients, items_of
 
 _PAGE = 1000
 
@@ -35,9 +35,10 @@ async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]
 
     client = sdk_client(target, key)
     try:
+        first = await client.models.list(limit=_PAGE)
         return [
             _read_anthropics(model)
-            async for model in client.models.list(limit=_PAGE)
+            async for model in items_of(page.data or () async for page in first.iter_pages())
             if getattr(model, "lifecycle", None) != "retired"
         ]
     finally:
@@ -59,12 +60,13 @@ def _read_anthropics(model: Any) -> ListedModel:
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
-    from .gemini.files import close_client, sdk_client
+    from .gemini.files import close_client, pages_of, sdk_client
 
     client, http_client = sdk_client(target, key)
     try:
         models = []
-        async for model in await client.aio.models.list(config={"page_size": _PAGE}):
+        pager = await client.aio.models.list(config={"page_size": _PAGE})
+        async for model in items_of(pages_of(pager), "name"):
             actions = model.supported_actions or ()
             answers = "generateContent" in actions
             if answers or "embedContent" in actions:

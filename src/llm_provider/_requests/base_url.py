@@ -41,6 +41,22 @@ _NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 _ENDPOINTS = ("/chat/completions", "/completions", "/v1/messages", "/responses", "/embeddings")
 """The paths that the SDKs append to a base URL."""
 
+# Adapter, the path of a base URL, and what a 404 may then mean.
+_WRONG_PATHS = (
+    ("anthropic", r"(.*)/v1", "the SDK adds /v1/messages to the base URL: write {0!r}"),
+    ("openai", r"((?!.*/v\d).*)", "base URLs of OpenAI's format mostly end with /v1: try '{0}/v1'"),
+    ("gemini", r"(.*)/v\w+/openai", "that URL has OpenAI's format: write {0!r} for Gemini's own"),
+)
+
+
+def explain_path(adapter: str, base_url: str) -> str:
+    """What may be wrong with the base URL of a server that knows no such path; empty if nothing seems so."""
+    path = urlsplit(base_url).path
+    for name, pattern, hint in _WRONG_PATHS:
+        if name == adapter and (match := re.fullmatch(pattern, path)):
+            return f"; {hint.format(base_url.removesuffix(path) + match[1])}"
+    return ""
+
 
 def check_base_url(base_url: str) -> str:
     """The base URL without a slash at its end; `RequestError` if no request may be sent there.

@@ -34,7 +34,7 @@ _ROWS = {
     "temperature": Parameter(number(0, 2), "leave it out"),
     "top_p": Parameter(number(0, 1), "leave it out"),
     "stop": Parameter(
-        checks.check_stop, "leave it out and cut the text yourself; all but OpenAI's Responses have it"
+        checks.check_stop, "leave it out and cut the text yourself; most models of others than OpenAI have it"
     ),
     "seed": Parameter(
         number(-(2**63), 2**63 - 1, whole=True),

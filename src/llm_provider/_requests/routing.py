@@ -17,7 +17,7 @@ from .._errors import UnknownModelError
 from .cloud_routes import CLOUD_ROWS
 from .clouds import find_address, find_priced_region, plain_name
 from .compatible_hosts import HOSTS
-from .route import UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
+from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
 if TYPE_CHECKING:
     from .env_file import EnvFile
@@ -104,6 +104,8 @@ _ROWS = (
         "deepseek",
         "https://api.deepseek.com/beta",
         lacks=frozenset({"n", "seed", "logit_bias", "top_k"}),
+        # api-docs.deepseek.com/guides/reasoning_model
+        models_lack=(("deepseek-reasoner", frozenset({"logprobs", "top_logprobs"})),),
         # Its API has `json_object` only.
         json_schema=False,
     ),
@@ -111,6 +113,7 @@ _ROWS = (
         "xai",
         "https://api.x.ai/v1",
         lacks=frozenset({"top_k"}),
+        models_lack=GROK_LACKS,
         stores_answers=True,
         other_names=("x-ai", "x_ai", "grok"),
         genai_prices_name="x-ai",
@@ -411,8 +414,30 @@ def _suggestion(model: str) -> str:
     guess = ""
     if near:
         guess = f"; did you mean {', '.join([full for name in near for full in named[name]][:6])}?"
-    prefixes = ", ".join(f"{name}/" for name in ROUTES)
+    prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "
-        f"(put the provider before the name: one of {prefixes} or any provider that litellm knows)"
+        f"(put the provider before the name: {prefixes} or any other in docs/calls.md, or that litellm knows)"
     )
+
+
+def explain_not_found(target: Target, written: str) -> str:
+    """What a 404 may mean: a wrong base URL, or a model, as `written`, with nearly the name of another.
+
+    >>> explain_not_found(find_route("claude-sonet-5-5"), "claude-sonet-5-5").partition(" or")[0]
+    '; did you mean claude-sonnet-5-5'
+    """
+    import difflib
+
+    if target.base_url is not None and (target.custom_base_url or target.route.host is not None):
+        from .base_url import explain_path
+
+        if hint := explain_path(target.route.adapter, target.base_url):
+            return hint
+    provider, model = price_names(target)
+    known = [name[len(provider) + 1 :] for name in list_known_models() if name.startswith(f"{provider}/")]
+    if target.route.cloud is not None or model in known:
+        return ""
+    near = difflib.get_close_matches(model, known, n=3, cutoff=0.85)
+    prefix = written.removesuffix(model)
+    return f"; did you mean {' or '.join(prefix + name for name in near)}?" if near else ""

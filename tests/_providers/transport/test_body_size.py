@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import itertools
+import json
 import types
 import zlib
 from collections.abc import AsyncIterator
@@ -15,11 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import APIResponseValidationError, Client, InternalServerError
+from llm_provider import (
+    APIResponseValidationError,
+    AuthenticationError,
+    BadRequestError,
+    Client,
+    InternalServerError,
+    LLMError,
+    NotFoundError,
+    RateLimitError,
+)
 from llm_provider._providers.transport import body_size
 from llm_provider.simulator import Fault, Simulator
-from raw_server import Behaviour, RawServer, expanding
+from raw_server import Behaviour, RawServer, answering, expanding
 from support import RunScript, ask
+from wire_shapes import SHAPES as WIRE_SHAPES
+from wire_shapes import TEXT
 
 MEGABYTE = 2**20
 
@@ -193,3 +205,161 @@ def test_encodings_are_undone_in_their_order_and_within_the_limit(library: types
         asyncio.run(read(library, [twice], "gzip, deflate", 399_999))
     with pytest.raises(library.DecodingError):
         asyncio.run(read(library, [b"not gzip"], "gzip"))
+
+
+WRONG_KEY = b'{"error": {"message": "Invalid API key", "type": "invalid_request_error"}}'
+UNREADABLE: dict[str, tuple[bytes, dict[str, str]]] = {
+    # What proxies do: plain bytes under the name of an encoding, and encodings that nobody asked for.
+    "plain as gzip": (WRONG_KEY, {"content-encoding": "gzip"}),
+    "plain as br": (WRONG_KEY, {"content-encoding": "br"}),
+    "zstd": (b"\x28\xb5\x2f\xfd" + bytes(range(128, 180)), {"content-encoding": "zstd"}),
+    "br": (b"\x8b\x02\x80abc\xff", {"content-encoding": "br"}),
+    "half gzip": (gzip.compress(WRONG_KEY)[:-20], {"content-encoding": "gzip"}),
+    "cut": (WRONG_KEY[:9], {}),
+    "cut gzip": (gzip.compress(WRONG_KEY)[:20], {"content-encoding": "gzip"}),
+    "text": (b"RBAC: access denied", {}),
+}
+STATUSES = {400: BadRequestError, 401: AuthenticationError, 404: NotFoundError, 429: RateLimitError}
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("how", ["call", "stream"])
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("body", UNREADABLE)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(16)
+def test_a_failure_keeps_its_status_whatever_its_body_is(
+    model: str, body: str, transport: Any, how: str
+) -> None:
+    content, headers = UNREADABLE[body]
+    for status, kind in STATUSES.items():
+        told = {**headers, "retry-after": "300"}
+        more = b"content-length: 500\r\n" if "cut" in body else b"content-length: %d\r\n" % len(content)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in told.items()).encode()
+
+        async def answer(writer: asyncio.StreamWriter, head: bytes = lines + more) -> None:
+            writer.write(b"HTTP/1.1 %d Said\r\n%b\r\n%b" % (status, head, content))  # noqa: B023  # called below
+            writer.close()
+
+        with RawServer(answer) as server, Client(cache="off", transport=transport) as client:
+            with pytest.raises(LLMError) as caught:
+                ask(client, how, model, base_url=server.root + MODELS[model])
+            error = caught.value
+            expected = AuthenticationError if "plain" in body and status == 400 else kind
+            assert (type(error), error.status, error.maybe_billed) == (expected, status, False)
+            assert (server.requests, error.retry_after) == (1, 300)
+            if "plain" in body or body == "text":
+                assert "Invalid API key" in str(error) or "RBAC: access denied" in str(error)
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("how", ["call", "stream"])
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("status", [200, 201, 202, 203, 206])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(12)
+def test_a_success_of_any_number_is_an_answer(
+    simulator: Simulator, model: str, status: int, transport: Any, how: str
+) -> None:
+    shape = WIRE_SHAPES[{"gpt-5.5-pro": "responses"}.get(model, provider(model))][0]
+    content = shape.stream() if how == "stream" else json.dumps(shape.whole).encode()
+    kind = "text/event-stream" if how == "stream" else "application/json"
+    packed = gzip.compress(content)
+    for body, coded in ((content, {}), (packed, {"content-encoding": "gzip"})):
+        behaviour = answering(body, status=status, headers={"content-type": kind, **coded})
+        with RawServer(behaviour) as server, Client(cache="off", transport=transport) as client:
+            assert ask(client, how, model, base_url=server.root + MODELS[model]).text == TEXT
+            assert server.requests == 1
+
+
+SHAPES = {
+    "lists": (b"[" * 3_000_000, 1),
+    "objects": (b'{"a":' * 300_000, 1),
+    "lists in an answer": (b'{"choices":[{"index":0,"message":' + b"[" * 1_200_000, 1),
+    "a text without end": (b'{"id":"' + b"\\n" * 600_000, 2),
+    "a cut list": (b"[[]" + b",[]" * 400_000, 2),
+    "garbage": (b'\x00{"]' * 300_000, 2),
+    "only closed": (b"1" + b"]" * 1_200_000, 2),
+}
+"""Name → a body, and the requests that it is asked for at most."""
+
+ASK_ALL = """
+    import asyncio, resource, sys
+
+    from llm_provider import APIResponseValidationError, Client, InternalServerError
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+    async def ask(client, model, streamed, url):
+        try:
+            if not streamed:
+                return await client.acall(model, "Hi", base_url=url)
+            async with client.astream(model, "Hi", base_url=url) as deltas:
+                return [delta async for delta in deltas]
+        except (APIResponseValidationError, InternalServerError) as error:
+            return error
+
+    async def ask_all():
+        async with Client(cache="off", transport={transport!r}) as client:
+            for model, path, usual in {models!r}:
+                await ask(client, model, False, usual)
+            before = peak()
+            for model, path, usual in {models!r}:
+                cells = [(*server, streamed) for server in {servers!r} for streamed in (False, True)]
+                asked = (ask(client, model, streamed, root + path) for _, root, _, streamed in cells)
+                for cell, error in zip(cells, await asyncio.gather(*asked)):
+                    assert isinstance(error, APIResponseValidationError), (model, cell, error)
+                    assert error.attempts <= cell[2], (model, cell, error)
+                failed = await ask(client.with_options(max_retries=0), model, False, {failing!r} + path)
+                assert type(failed) is InternalServerError and len(str(failed)) < 2000, failed
+            print(peak() - before)
+
+    asyncio.run(ask_all())
+"""
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+def test_no_shape_of_a_reply_takes_more_memory_than_its_bytes(
+    simulator: Simulator, run_script: RunScript, transport: str
+) -> None:
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for name, (body, attempts) in SHAPES.items():
+            packed = answering(gzip.compress(body, 1), headers={"content-encoding": "gzip"})
+            servers.append((name, stack.enter_context(RawServer(packed)).root, attempts))
+        plain = stack.enter_context(RawServer(answering(SHAPES["lists"][0])))
+        failing = stack.enter_context(RawServer(answering(SHAPES["lists"][0], status=500)))
+        models = [(model, path, simulator.url(provider(model))) for model, path in MODELS.items()]
+        if transport == "http1":
+            many = answering(
+                gzip.compress(b"[0" + b",0" * 10_500_000, 1), headers={"content-encoding": "gzip"}
+            )
+            servers.append(("many values", stack.enter_context(RawServer(many)).root, 1))
+        code = ASK_ALL.format(
+            transport=transport, models=models if transport == "aiohttp" else models[:1],
+            servers=[*servers, ("plain", plain.root, 1)], failing=failing.root,
+        )  # fmt: skip
+        # The bodies that are read at once have 28 MB, and two more of 21 MB with HTTP/1.1. A list for each
+        # bracket would take 500 MB.
+        assert int(run_script(code).stdout) < (120 if transport == "aiohttp" else 220) * MEGABYTE
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.usefixtures("keys")
+def test_a_large_reply_of_any_shape_is_an_answer(simulator: Simulator, model: str) -> None:
+    with Client(cache="off", base_url=simulator.url(provider(model))) as client:
+        reply = client.call(model, "What is 2 + 2?").raw
+    deep: list[Any] = []
+    for _ in range(190):
+        deep = [deep]
+    reply["more"] = {
+        "lists": [[]] * 300_000,
+        "deep": deep,
+        "text": '"[\\é' * 700_000,
+        **dict.fromkeys(map(str, range(9999))),
+    }
+    with RawServer(answering(json.dumps(reply).encode())) as server, Client(cache="off") as client:
+        answer = client.call(model, "What is 2 + 2?", base_url=server.root + MODELS[model])
+    assert (answer.text, answer.raw) == ("4", reply)

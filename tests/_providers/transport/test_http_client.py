@@ -5,6 +5,7 @@ import importlib
 import select
 import ssl
 import time
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,8 +16,14 @@ from llm_provider import BadRequestError, Client
 from llm_provider._providers.transport import http_client, sdk_connection
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
+from wire_shapes import SHAPES, TEXT
 
 SDKS = ["openai", "anthropic"]
+ANSWERS = {
+    "gpt-6.1-sol": SHAPES["openai"][0].whole,
+    "claude-sonnet-5-5": SHAPES["anthropic"][0].whole,
+    "gemini-3.8-flash": SHAPES["gemini"][0].whole,
+}
 
 
 @pytest.fixture(params=SDKS)
@@ -93,29 +100,64 @@ def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
         assert raw.requests == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("X-Request-Id", "f" * 32), ("x-other", "1"), ("request-id", "1")]
-)
-def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(name: str, value: str) -> None:
+DATE = {"date": "Fri, 27 Nov 2026 00:00:00 GMT"}
+
+
+async def ask(texts: str, answer: Any, headers: dict[str, str] | None = None) -> list[str]:
+    """What a server answers to some texts over one connection, unless the client ends it."""
+    app, answers = web.Application(), []
+    app.router.add_post("/", answer)
+    async with (
+        test_utils.TestServer(app) as server,
+        http_client.session(ssl.create_default_context()) as session,
+    ):
+        for text in texts:
+            async with session.post(server.make_url("/"), data=text, headers=headers) as read:
+                answers.append(await read.text())
+    return answers
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Request-Id": "f" * 32}, {"x-other": "1"}, {"request-id": "1"}])
+@pytest.mark.parametrize("name", ["x-request-id", "request-id", "apim-request-id", "cf-ray"])
+def test_one_id_in_all_answers_is_no_answer_that_comes_again(name: str, headers: dict[str, str]) -> None:
     async def answer(request: web.Request) -> web.Response:
-        fixed = {"date": "Fri, 27 Nov 2026 00:00:00 GMT", "x-request-id": "f" * 32}
-        return web.Response(text=await request.text(), headers=fixed)
+        return web.Response(text="as always", headers={**DATE, name: "f" * 32})
 
-    async def ask() -> list[str]:
-        app = web.Application()
-        app.router.add_post("/", answer)
-        answers = []
-        async with (
-            test_utils.TestServer(app) as server,
-            http_client.session(ssl.create_default_context()) as session,
-        ):
-            for text in "abc":
-                async with session.post(server.make_url("/"), data=text, headers={name: value}) as read:
-                    answers.append(await read.text())
-        return answers
+    assert asyncio.run(ask("abcd", answer, headers)) == ["as always"] * 4
 
-    if value == "f" * 32:
-        assert asyncio.run(ask()) == ["a", "b", "c"]
+
+@pytest.mark.parametrize("headers", [{}, {"X-Request-Id": "1" * 32}, {"x-other": "1"}])
+def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(headers: dict[str, str]) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        # The third answer is the second one again.
+        text = min(await request.text(), "1")
+        return web.Response(text=text, headers={**DATE, "x-request-id": text * 32})
+
+    if headers.get("X-Request-Id"):
+        assert asyncio.run(ask("012", answer, headers)) == ["0", "1", "1"]
     else:
         with pytest.raises(aiohttp.ClientConnectionError, match="to an earlier request"):
-            asyncio.run(ask())
+            asyncio.run(ask("012", answer, headers))
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_four_calls_of_a_gateway_with_one_id_are_four_requests(
+    own_cache: Path, model: str, transport: str
+) -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(await request.text())
+        return web.json_response(ANSWERS[model], headers={**DATE, "x-request-id": "f" * 32})
+
+    async def ask_four() -> list[str]:
+        app = web.Application()
+        app.router.add_post("/{path:.*}", answer)
+        async with test_utils.TestServer(app) as server:
+            with Client(cache="off", cache_dir=own_cache, transport=transport, api_key="key") as client:
+                root = str(server.make_url("/v1" if model.startswith("gpt") else "/"))
+                return [(await client.acall(model, each, base_url=root)).text for each in "abcd"]
+
+    assert asyncio.run(ask_four()) == [TEXT] * 4
+    assert len(asked) == 4

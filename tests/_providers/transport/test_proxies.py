@@ -123,7 +123,8 @@ def list_models(_: Client, model: str, where: str) -> None:
 
 
 def send_batch(client: Client, model: str, where: str) -> None:
-    client.call_many(model, ["Hi"], delivery="batch", base_url=where, progress=False)
+    # An error in the place of an answer raises itself.
+    assert client.call_many(model, ["Hi"], delivery="batch", base_url=where, progress=False)[0].text
 
 
 def upload(client: Client, model: str, where: str) -> None:
@@ -244,3 +245,10 @@ def test_a_proxy_that_is_not_used_is_not_named(monkeypatch: pytest.MonkeyPatch) 
     assert "HTTPS_PROXY" in proxies.proxy_in("All connection attempts failed")
     monkeypatch.setenv("HTTPS_PROXY", "http://[bad")
     assert proxies.proxy_in("All connection attempts failed") == ""
+
+
+def test_a_list_of_hosts_that_no_client_can_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "example.org,127.0.0.1:*")
+    with Client(cache="off") as client, pytest.raises(RequestError, match="NO_PROXY"):
+        client.call("local/m", "Hi", base_url="http://127.0.0.1:9/v1", api_key="k")

@@ -1,13 +1,13 @@
 """The models that a provider says a key reaches."""
 
 import asyncio
-import warnings
 
 from ..._errors import LLMError, RequestError
 from ..._providers import registry
 from ..._providers.model_lists import LISTS, ListedModel
 from ..._requests.api_keys import Credential, find_accounts, find_key
 from ..._requests.routing import ROUTES, Target, resolve
+from ..._runtime.warning import warn_user
 from ..._settings import Settings
 from ..sending.attempt import send_with_retries
 
@@ -45,7 +45,7 @@ async def ask_for_models(target: Target, key: Credential, max_retries: int) -> l
             raise listed
     if any({model.name for model in listed} != {model.name for model in answered[0]} for listed in answered):
         message = f"the servers of {target.provider} list different models; give them hosts of their own"
-        warnings.warn(message, stacklevel=2)
+        warn_user(message, stacklevel=2)
     return answered[0]
 
 

@@ -21,7 +21,7 @@ class Family:
     is always thinking; `always_thinks` that thinking cannot be switched off, which also
     excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
     the answer, `later_system` a system message inside the conversation. `schemas` says whether it can be
-    constrained to a JSON schema.
+    constrained to a JSON schema, `blank_stops` whether a stop text may be white space alone.
     """
 
     pattern: str
@@ -32,9 +32,11 @@ class Family:
     prefill: bool = False
     later_system: bool = True
     schemas: bool = True
+    blank_stops: bool = False
 
 
-# The first match counts. Capabilities are those of litellm 1.106's model table, November 2026.
+# The first match counts. Capabilities are those of litellm 1.106's model table, November 2026. Stop texts:
+# BerriAI/litellm#3286.
 _FAMILIES = (
     Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=LEVELS[1:], always_thinks=True),
     Family(r"claude-(haiku-5-5|opus-4-8).*|claude-(opus|sonnet)-5(-\d{8}|-latest)?"),
@@ -47,7 +49,7 @@ _FAMILIES = (
     Family(r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?", sampling=2, prefill=True,
            schemas=False),
     # A model that is not known, or another maker's on a server with this format: the server decides.
-    Family(r".*", sampling=2, prefill=True),
+    Family(r".*", sampling=2, prefill=True, blank_stops=True),
 )  # fmt: skip
 
 

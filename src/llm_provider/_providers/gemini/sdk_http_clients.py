@@ -14,8 +14,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..protocol import Outgoing
+from ..shared.error_bodies import body_in_text
 from ..shared.errors import headers_of
-from ..transport import body_size, http_client, proxies
+from ..transport import body_size, departure, http_client, http_pools, proxies
+from ..transport.authorization import fetch_headers
 from ..transport.sdk_connection import limit_connections
 from .decode import error_of
 
@@ -44,12 +46,14 @@ def exchanging(outgoing: Outgoing, *, by_sdk: bool = False) -> Iterator[Exchange
     token = _EXCHANGE.set(exchange)
     try:
         yield exchange
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         response = exchange.response
         status = getattr(response, "status", getattr(response, "status_code", 200))
         if status == 200:
             raise
-        raise error_of(None, status=status, headers=headers_of(response)) from error
+        content = response.content if hasattr(response, "aread") else response.content.body
+        body = body_in_text(content.decode("utf-8", "replace"))
+        raise error_of(body, status=status, headers=headers_of(response)) from error
     finally:
         _EXCHANGE.reset(token)
 
@@ -90,6 +94,8 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                 else:
                     send = functools.partial(self.send_bytes, method, outgoing)
                     exchange.response = await _send_to_cloud(outgoing, url, headers, send)
+                if 200 < exchange.response.status < 300:
+                    exchange.response.status = 200  # else it is an error to the SDK
                 if exchange.by_sdk or exchange.response.status != 200:
                     exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
@@ -126,6 +132,7 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
                 request.url, request.headers = httpx2.URL(url), httpx2.Headers(headers)
                 return super(Client, self).send(request, stream=True, **options)
 
+            departure.watch(request)
             outgoing, url = _EXCHANGE.get().outgoing, str(request.url)
             at_cloud = outgoing.target.route.cloud is not None
             response: httpx2.Response = await (
@@ -133,6 +140,8 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
                 if at_cloud
                 else super().send(request, stream=True, **options)
             )
+            if response.is_success:
+                response.status_code = 200  # else it is an error to the SDK
             body_size.limit_httpx(httpx2, response, most_bytes)
             _EXCHANGE.get().response = response
             if not stream:
@@ -143,13 +152,15 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
                     raise
             return response
 
-    return Client(
-        http2=http2,
-        trust_env=proxies.all_work("http2" if http2 else "http1"),
-        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
-        verify=trusted,
-        follow_redirects=False,
-        limits=limit_connections(httpx2),
+    return http_pools.prepare(
+        Client(
+            http2=http2,
+            trust_env=proxies.all_work("http2" if http2 else "http1"),
+            headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
+            verify=trusted,
+            follow_redirects=False,
+            limits=limit_connections(httpx2),
+        )
     )
 
 
@@ -166,13 +177,13 @@ async def _send_to_cloud(
         return await send(address, kept | {"x-goog-api-key": key.reveal()})
     if key.is_static:
         return await send(address, kept | {"Authorization": f"Bearer {key.reveal()}"})
-    token = await key.headers("POST", address, outgoing.body)
+    token = await fetch_headers(key, "POST", address, outgoing.body)
     response = await send(address, kept | token)
     if getattr(response, "status", getattr(response, "status_code", None)) != 401:
         return response
     await close_response(response)
     key.invalidate(token)
-    return await send(address, kept | await key.headers("POST", address, outgoing.body))
+    return await send(address, kept | await fetch_headers(key, "POST", address, outgoing.body))
 
 
 def read(response: Any, most_bytes: int) -> Awaitable[bytes]:

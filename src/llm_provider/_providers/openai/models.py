@@ -18,6 +18,10 @@ _CLASSIC = ("minimal", "low", "medium", "high")
 _TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
 
 
+_PENALTIES = ("presence_penalty", "frequency_penalty")
+_GPT_5_LACKS = ("top_k", "stop", "logit_bias", *_PENALTIES)
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """What a family of OpenAI's models accepts.
@@ -26,7 +30,7 @@ class Family:
     level that applies where it is unset. Unless the level is "none", the model refuses sampling parameters.
     `tools_need_responses` marks models that refuse tools together with reasoning on Chat Completions,
     `responses_only` those that Chat Completions does not serve. `lacks` are the parameters of OpenAI's hosts
-    that they do not have.
+    that they do not have, at any level.
     """
 
     pattern: str
@@ -34,7 +38,7 @@ class Family:
     default: str = "medium"
     tools_need_responses: bool = False
     responses_only: bool = False
-    lacks: tuple[str, ...] = ("top_k",)
+    lacks: tuple[str, ...] = _GPT_5_LACKS
 
 
 _BEFORE_GPT_5 = ("top_k", "verbosity")
@@ -42,14 +46,20 @@ _BEFORE_GPT_5 = ("top_k", "verbosity")
 _DATE = r"(-\d{4}-\d\d-\d\d)?"
 
 # The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
-# 2026.
+# 2026. No `stop`: openai 2.54 names o3 and o4-mini; GPT-5: huggingface/smolagents#1671 and #1893, and
+# litellm, without penalties and biases at any level. Search: vercel/ai#5647, and litellm.
 _FAMILIES = (
+    Family(r"gpt-4o(-mini)?-search-preview.*", default="none",
+           lacks=(*_BEFORE_GPT_5, *_PENALTIES, "temperature", "top_p")),
+    Family(r"gpt-5-search-api" + _DATE, efforts=_CLASSIC,
+           lacks=(*_GPT_5_LACKS, "temperature", "top_p", "logprobs", "top_logprobs", "seed")),
     Family(r"gpt-[\d.]+-chat.*|chatgpt-.*|gpt-(3|4).*|gpt-(audio|realtime|image|live).*", default="none",
            lacks=_BEFORE_GPT_5),
     Family(r"(o[134]|gpt-[\d.]+).*-(pro|codex|deep-research|cyber).*",
            efforts=("none", *_CLASSIC, "xhigh", "max"), responses_only=True),
+    Family(r"(o3|o4-mini)" + _DATE, efforts=("low", "medium", "high"), lacks=(*_BEFORE_GPT_5, "stop")),
     Family(r"o[134](-mini|-preview)?" + _DATE, efforts=("low", "medium", "high"), lacks=_BEFORE_GPT_5),
-    Family(r"gpt-5(-mini|-nano|-search-api)?" + _DATE, efforts=_CLASSIC),
+    Family(r"gpt-5(-mini|-nano)?" + _DATE, efforts=_CLASSIC),
     Family(r"gpt-5\.1(-mini)?" + _DATE, efforts=("none", "low", "medium", "high"), default="none"),
     Family(r"gpt-5\.[23](-mini|-nano)?" + _DATE, efforts=_TO_XHIGH, default="none"),
     Family(r"gpt-5\.4(-mini|-nano)?" + _DATE, efforts=_TO_XHIGH, default="none", tools_need_responses=True),

@@ -7,9 +7,10 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
+from ..._limits.failure_table import GATEWAY_FAILURE
 from ..._requests.api_keys import Credential
-from ..._requests.routing import Target
-from ..shared.errors import GATEWAY_FAILURE
+from ..._requests.routing import ROUTES, Target
+from . import departure
 from .http_client import library_of
 
 _EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
@@ -35,9 +36,15 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
     return headers | {"Authorization": f"Bearer {key.reveal()}"}
 
 
+def repeat_key(target: Target, key: Credential) -> dict[str, str]:
+    """The header that another server than Anthropic's own may read, as its SDK sends a bearer token alone."""
+    is_other = target.route.adapter == "anthropic" and target.base_url != ROUTES["anthropic"].base_url
+    return {"X-Api-Key": key.reveal()} if is_other and key.is_static and target.route.cloud is None else {}
+
+
 def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
     """Let an httpx client write a key's headers into each request, and renew a token once if refused."""
-    fixed = key_headers(target, key, None)
+    fixed = key_headers(target, key, None) or repeat_key(target, key)
     if not fixed:
         return
 
@@ -53,7 +60,7 @@ def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
                 yield write(request, fixed)
                 return
             about = request.method, str(request.url), b""
-            headers = await key.headers(*about)
+            headers = await fetch_headers(key, *about)
             response = yield write(request, headers)
             if response.status_code in (401, 403):
                 await response.aread()
@@ -61,6 +68,12 @@ def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
                     yield write(request, await key.headers(*about))
 
     http_client.auth = Authorisation()
+
+
+async def fetch_headers(key: Credential, method: str, url: str, body: bytes) -> dict[str, str]:
+    """The headers of a credential, for which a request waits before it is sent."""
+    departure.current.get().hold()
+    return await key.headers(method, url, body)
 
 
 async def post_with_token(
@@ -75,7 +88,7 @@ async def post_with_token(
     """Call an SDK's method `post` with the headers of a credential whose tokens change."""
     renewed = False
     while True:
-        headers = await key.headers("POST", url, content)
+        headers = await fetch_headers(key, "POST", url, content)
         try:
             return await post(
                 url,

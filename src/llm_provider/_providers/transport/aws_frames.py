@@ -1,12 +1,14 @@
 """The event streams of AWS: Bedrock sends each event of Claude in a frame. botocore reads the frames."""
 
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._runtime.imports import import_optional, install_command
-from ..._runtime.json_pieces import loads
+from ..._runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
+from ..._runtime.threads import result_in_thread
 
 AWS_FRAMES = "application/vnd.amazon.eventstream"
 """The type of a body in these frames."""
@@ -19,7 +21,14 @@ async def read_frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[Any],
     async for chunk in chunks:
         buffer.add_data(chunk)
         try:
-            batch = [_event(message.to_response_dict()) for message in buffer]
+            frames = [message.to_response_dict() for message in buffer]
+            read: Callable[[], list[Any]] = partial(list, map(_event, frames))
+            if any(takes_long(frame["body"]) for frame in frames):
+                batch = await result_in_thread(partial(read_large, read), "llm_provider-events")
+            else:
+                batch = read()
+        except JSONLimitError as error:
+            raise APIResponseValidationError(f"a frame cannot be read: {error}", retryable=False) from None
         except (library.ParserError, ValueError, KeyError) as error:
             problem = f"a frame of the stream is damaged: {type(error).__name__}"
             raise APIResponseValidationError(problem) from None

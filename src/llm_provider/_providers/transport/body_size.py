@@ -2,20 +2,24 @@
 
 A compressed body of 1 MB can decode to 1 GB, and the HTTP libraries decode each piece of a body completely.
 The readers here decode in small pieces and stop at the limit. `of_aiohttp` and `chunks_of_aiohttp` read
-answers of aiohttp, which decodes in pieces unless it is asked for the whole body. `limit_httpx` makes a
-response of httpx or httpx2 decode in pieces.
+answers of aiohttp, which has left them encoded. `limit_httpx` makes a response of httpx or httpx2 decode in
+pieces. The status of a failure was read before its body, so a body that is cut or cannot be decoded only
+loses the message.
 """
 
 import functools
 import zlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from ..._errors import APIResponseValidationError
+from ..._runtime.json_pieces import JSONLimitError, check_size, takes_long
+from ..._runtime.threads import result_in_thread
 
 ACCEPTED_ENCODINGS = "gzip, deflate"
-"""The encodings that `limit_httpx` decodes."""
+"""The encodings that are decoded."""
 
 _PIECE = 2**18
 """Bytes that are decoded at a time."""
@@ -36,39 +40,53 @@ def too_large(most: int) -> APIResponseValidationError:
     )
 
 
+async def check_json(body: bytes) -> None:
+    """Raise an `APIResponseValidationError` if a body is too much for an SDK, which reads it at once."""
+    try:
+        if takes_long(body):
+            await result_in_thread(partial(check_size, body), "llm_provider-check")
+    except JSONLimitError as error:
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
+
+
 async def of_aiohttp(answer: Any, most: int) -> bytes:
     """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes.
 
     Of an answer that is an error it is the beginning, so that its status still says what failed.
     """
-    content, failed = answer.content, answer.status >= 400
-    most = min(most, MOST_OF_AN_ERROR) if failed else most
-    body: bytes = await content.readany()
-    if len(body) <= most and content.at_eof():
-        return body
-    pieces, left = [body], most - len(body)
-    while left >= 0:
-        piece = await content.readany()
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-        left -= len(piece)
-    answer.close()
-    if failed:
-        return b"".join(pieces)[:most]
-    raise too_large(most)
+    return b"".join([piece async for piece in chunks_of_aiohttp(answer, most)])
 
 
 async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
     """The body of an aiohttp response in chunks as they arrive, of at most `most` bytes."""
     # `readany` costs less than the iterator `iter_any`, which calls it.
-    read, left = answer.content.readany, most
-    while chunk := await read():
-        left -= len(chunk)
-        if left < 0:
-            answer.close()
-            raise too_large(most)
-        yield chunk
+    read, failed = answer.content.readany, answer.status >= 400
+    left = most = min(most, MOST_OF_AN_ERROR) if failed else most
+    decode = _decoder(answer.headers, failed=failed)
+    try:
+        while chunk := await read():
+            for piece in (chunk,) if decode is None else decode(chunk):
+                left -= len(piece)
+                if left < 0:
+                    answer.close()
+                    yield _beginning(piece[:left], most, failed=failed)
+                    return
+                yield piece
+    except Exception as error:
+        answer.close()
+        if isinstance(error, zlib.error):
+            from aiohttp.http_exceptions import ContentEncodingError
+
+            raise ContentEncodingError(f"the body cannot be decoded: {error}") from None
+        if not failed:
+            raise
+
+
+def _beginning(piece: bytes, most: int, *, failed: bool) -> bytes:
+    """The last piece of a failure that is read; the error for a success of more bytes."""
+    if not failed:
+        raise too_large(most)
+    return piece
 
 
 class LimitedContent:
@@ -76,7 +94,8 @@ class LimitedContent:
 
     def __init__(self, answer: Any, most: int) -> None:
         self.content = answer.content
-        self.status = answer.status
+        self.status, self.headers = answer.status, answer.headers
+        self.body = b""
         self._answer = answer
         self._most = most
 
@@ -85,7 +104,8 @@ class LimitedContent:
 
     async def read(self) -> bytes:
         """The whole body, which `ClientResponse.read` asks for."""
-        return await of_aiohttp(self, self._most)
+        self.body = await of_aiohttp(self, self._most)
+        return self.body
 
     def iter_any(self) -> AsyncIterator[bytes]:
         """The body in chunks as they arrive."""
@@ -97,43 +117,71 @@ class LimitedContent:
 
 def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
     """Make reading a response of httpx or httpx2 raise after `most` bytes, decoded where accepted."""
-    names = response.headers.get("content-encoding", "").lower().split(",")
-    # The last encoding was applied last.
-    windows = [_WINDOWS[name.strip()] for name in reversed(names) if name.strip() in _WINDOWS]
+    failed = response.status_code >= 400
+    decode = _decoder(response.headers, failed=failed) or (lambda chunk: (chunk,))
     if "content-encoding" in response.headers:
         # The library would decode what this stream has decoded.
         del response.headers["content-encoding"]
     network = response.extensions.get("network_stream")
-    failed = response.status_code >= 400
     most = min(most, MOST_OF_AN_ERROR) if failed else most
-    response.stream = _stream_class(library)(response.stream, windows, most, network, failed)
+    response.stream = _stream_class(library)(response.stream, decode, most, network, failed)
+
+
+def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]] | None:
+    """Decodes the next part of a body; None for a body that is not encoded.
+
+    Other bytes than the headers promise end a success. Those of a failure are kept if they may be plain text.
+    """
+    if "content-encoding" not in headers:
+        return None
+    # The last encoding was applied last.
+    names = [name.strip() for name in reversed(headers["content-encoding"].lower().split(","))]
+    inflaters = [_Inflater(_WINDOWS[name]) for name in names if name in _WINDOWS]
+    is_known = not failed or set(names) <= {*_WINDOWS, "", "identity"}
+    if not inflaters and is_known:
+        return None
+
+    def decode(chunk: bytes) -> Iterator[bytes]:
+        nonlocal is_known
+        try:
+            if is_known:
+                yield from _inflate(chunk, inflaters)
+        except zlib.error:
+            if not failed:
+                raise
+            is_known = False
+        if not is_known and chunk.isascii():
+            yield chunk
+
+    return decode
 
 
 @functools.cache
 def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
-        def __init__(self, raw: Any, windows: Sequence[int], most: int, network: Any, failed: bool) -> None:
+        def __init__(self, raw: Any, decode: Any, most: int, network: Any, failed: bool) -> None:
             self._raw = raw
             self._failed = failed
             self._network = network
-            self._inflaters = [_Inflater(window) for window in windows]
+            self._decode = decode
             self._most = most
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             left = self._most
-            async for chunk in self._raw:
-                try:
-                    for piece in _inflate(chunk, self._inflaters):
+            try:
+                async for chunk in self._raw:
+                    for piece in self._decode(chunk):
                         left -= len(piece)
                         if left < 0:
                             await self.aclose()
-                            if self._failed:
-                                yield piece[:left]
-                                return
-                            raise too_large(self._most)
+                            yield _beginning(piece[:left], self._most, failed=self._failed)
+                            return
                         yield piece
-                except zlib.error as error:
-                    raise library.DecodingError(str(error)) from error
+            except zlib.error as error:
+                raise library.DecodingError(str(error)) from error
+            except library.TransportError:
+                if not self._failed:
+                    raise
 
         async def aclose(self) -> None:
             if _has_surplus(self._raw):

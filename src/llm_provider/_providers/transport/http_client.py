@@ -17,13 +17,16 @@ import io
 import select
 import ssl
 import sys
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
 
-from . import body_size
+from ..._limits.concurrency import most_connections
+from . import body_size, departure
 from .certificates import share_context
+from .http_pools import KEEPALIVE
 
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
@@ -51,6 +54,9 @@ def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> A
         connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         response_class=_answer_class(),
+        # `body_size` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
+        auto_decompress=False,
+        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
         **options,
     )
 
@@ -67,14 +73,35 @@ def _connector_class() -> Any:
         """
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
+            leaving = departure.current.get()
+            leaving.hold()
             for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
                 if _reserve(connection):
+                    leaving.leave()
                     return connection
                 connection.close()
             raise aiohttp.ClientConnectionError("the server closes connections, or sends answers, unasked")
 
+        async def _create_connection(self, *arguments: Any, **named: Any) -> Any:
+            _connectors.add(self)
+            await _make_room()
+            return await super()._create_connection(*arguments, **named)
+
     return Connector
+
+
+_connectors: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+async def _make_room() -> None:
+    """Close the connections that no request uses where this process may have no more."""
+    pools = [(each._acquired, each._conns) for each in _connectors]  # noqa: SLF001  # there is no public way
+    idle = [protocol for _, pool in pools for kept in pool.values() for protocol, _ in kept]
+    if idle and len(idle) + sum(len(acquired) for acquired, _ in pools) >= most_connections():
+        for protocol in idle:
+            protocol.abort()
+        await asyncio.sleep(0)
 
 
 _REQUEST_IDS = frozenset({b"x-request-id", b"request-id", b"apim-request-id", b"cf-ray"})
@@ -91,10 +118,14 @@ A gateway may also send back the id that the request had, which a program may gi
 def _answer_class() -> Any:
     import aiohttp
 
+    # By server: its first id, and b"" once it has written another one.
+    first_ids: dict[str | None, bytes] = {}
+
     class Answer(aiohttp.ClientResponse):
         """Refuses an answer that its connection has given before, to an earlier request.
 
-        After the connector's look, only its headers tell it: they are never the same twice with an id.
+        After the connector's look, only its headers tell it: they are never the same twice with an id. A
+        server that has written one id into all its answers so far, as a replay may, has no such id.
         """
 
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
@@ -102,15 +133,24 @@ def _answer_class() -> Any:
             await super().start(connection)
             headers = self.raw_headers
             own = self.request_info.headers
-            if any(
-                len(value) >= _SHORTEST_ID
-                and name.lower() in _REQUEST_IDS
-                and own.get(name.decode()) != value.decode("latin-1")
-                for name, value in headers
-            ):
+            identifier = next(
+                (
+                    value
+                    for name, value in headers
+                    if len(value) >= _SHORTEST_ID
+                    and name.lower() in _REQUEST_IDS
+                    and own.get(name.decode()) != value.decode("latin-1")
+                ),
+                None,
+            )
+            if identifier is not None:
+                server = self.url.host_port_subcomponent
+                first = first_ids.setdefault(server, identifier)
+                if first and first != identifier:
+                    first_ids[server] = b""
                 earlier = handler.__dict__.setdefault("headers_of_answers", deque(maxlen=_MOST_KNOWN))
                 known = hash(headers)
-                if known in earlier:
+                if known in earlier and not first_ids[server]:
                     # The connection is in the pool again if the whole answer arrived at once.
                     handler.abort()
                     raise aiohttp.ClientConnectionError(
@@ -137,6 +177,9 @@ def _reserve(connection: Any) -> bool:
         # A new connection may have received tickets of TLS.
         may_speak = is_new and transport.get_extra_info("ssl_object") is not None
         # What arrives at a pooled connection ends it, so only a new one may have received an answer.
+        if is_new and (endpoint := transport.get_extra_info("socket")) is not None:
+            for option in KEEPALIVE:
+                endpoint.setsockopt(*option)
         if (is_new and handler.should_close) or (not may_speak and is_readable(transport)):
             return False
         transport.set_protocol(handler)

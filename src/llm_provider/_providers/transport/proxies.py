@@ -34,6 +34,8 @@ def check_proxy(base_url: str | None, transport: str) -> None:
     proxies = _proxies()
     if not proxies:
         return
+    if ":*" in getproxies().get("no", ""):
+        raise RequestError("NO_PROXY has a host with the port *, which no client can read: leave it out")
     server = urlsplit(base_url or "https://")
     name = server.scheme if server.scheme in proxies else "all"
     problem = _problem(proxies[name], transport) if name in proxies else None

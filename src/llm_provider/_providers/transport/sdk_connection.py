@@ -13,14 +13,15 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ..._limits.concurrency import most_connections
 from ..._requests.route import Route
 from ..._runtime import randomness
 from ..._runtime.canonical_json import canonical, write_exactly
 from ..._runtime.json_pieces import loads
 from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
-from . import body_size, http_client, proxies
-from .authorization import key_headers, post_with_token
+from . import body_size, departure, http_client, http_pools, proxies
+from .authorization import key_headers, post_with_token, repeat_key
 from .aws_frames import AWS_FRAMES, read_frames
 from .sse import events
 
@@ -117,8 +118,10 @@ class PostConnection:
             if not outgoing.key.is_static and hasattr(client, "auth_token"):
                 # Then Anthropic's SDK writes the header that each request replaces, and no other one.
                 client.api_key, client.auth_token = None, outgoing.key.reveal()
-            # Those of the environment are headers of the request.
-            self._clients[identity] = _parse_urls_once(replace_headers(client, {}))
+            # Those of the environment are headers of the request, which the SDK logs.
+            self._clients[identity] = _parse_urls_once(
+                replace_headers(client, repeat_key(target, outgoing.key))
+            )
         return client
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
@@ -247,14 +250,17 @@ def build_http_client(sdk: ModuleType, transport: str, most_bytes: int = MAX_RES
         options["transport"] = library.AsyncHTTPTransport(
             verify=library.create_ssl_context(), http2=transport == "http2", limits=options["limits"]
         )
-    return limit_class(sdk.DefaultAsyncHttpxClient, library)(
-        most_bytes, http2=transport == "http2", **options
+    return http_pools.prepare(
+        limit_class(sdk.DefaultAsyncHttpxClient, library)(most_bytes, http2=transport == "http2", **options)
     )
 
 
 def limit_connections(library: ModuleType) -> Any:
-    most, kept = MAX_CONNECTIONS, http_client.KEEPALIVE_SECONDS
-    return library.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=kept)
+    # Each of the three SDKs keeps its part of what this process may have.
+    idle, seconds = int(min(MAX_CONNECTIONS, most_connections() // 3)), http_client.KEEPALIVE_SECONDS
+    return library.Limits(
+        max_connections=MAX_CONNECTIONS, max_keepalive_connections=idle, keepalive_expiry=seconds
+    )
 
 
 @functools.cache
@@ -265,13 +271,19 @@ def limit_class(client_class: Any, library: ModuleType) -> Any:
         def __init__(self, most_bytes: int, **options: Any) -> None:
             super().__init__(**options)
             self._most_bytes = most_bytes
+            self.most_whole: int | None = None
+            """The most bytes of an answer that the SDK reads as JSON, where those of a file may be more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            departure.watch(request)
             response = await super().send(request, stream=True, **options)
-            body_size.limit_httpx(library, response, self._most_bytes)
+            most_whole = None if stream else self.most_whole
+            body_size.limit_httpx(library, response, most_whole or self._most_bytes)
             if not stream:
                 try:
                     await response.aread()
+                    if most_whole is not None:
+                        await body_size.check_json(response.content)
                 except BaseException:
                     await response.aclose()
                     raise

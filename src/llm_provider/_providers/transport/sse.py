@@ -119,15 +119,16 @@ async def events(
                 if mark_end:
                     yield (END,)
                 return
-    last = splitter.end()
-    if last:
+    if plain is not None and plain and not plain.isspace():
+        # It has a copy of the bytes.
+        del splitter
+        (whole,) = await _decode_batch([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
+        yield (WholeReply(whole),) if isinstance(whole, dict) else whole
+    elif last := splitter.end():
         end = _end_of(last)
         yield await _decode_batch(last[:end])
         if mark_end and end is not None:
             yield (END,)
-    elif plain is not None and plain.strip():
-        (whole,) = await _decode_batch([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
-        yield (WholeReply(whole),) if isinstance(whole, dict) else whole
     elif beginning and not beginning.startswith(_FIELDS):
         raise APIResponseValidationError(f"the answer is not JSON: {beginning.decode('utf-8', 'replace')!r}")
 
