@@ -70,13 +70,16 @@ def test_a_refusal_is_tried_again_and_a_mistake_is_not(client: Client, simulator
     simulator.inject(Fault(status=429, retry_after="0.01"), match="batches.create")
     assert len(client.call_many("gpt-5.5", ["a"], delivery="batch")) == 1
     simulator.inject(Fault(status=400, message="no batches for you"), match="batches.create")
-    with pytest.raises(BadRequestError, match="no batches for you"):
-        client.call_many("gpt-5.5", ["b"], delivery="batch")
+    (error,) = client.call_many("gpt-5.5", ["b"], delivery="batch")
+    assert isinstance(error, BadRequestError)
+    assert error.message == "no batches for you"
     assert all(batch.done for batch in client.batches())
     # A refusal that lasts is reported.
     simulator.inject(Fault(status=429, retry_after="0.01"), match="batches.create", times=None)
+    (error,) = client.call_many("gpt-5.5", ["c"], delivery="batch", outage_patience=0.1)
+    assert isinstance(error, RateLimitError)
     with pytest.raises(RateLimitError):
-        client.call_many("gpt-5.5", ["c"], delivery="batch")
+        client.submit_many("gpt-5.5", ["c"], outage_patience=0.1)
 
 
 def cut_journal(client: Client, rows: float) -> str:

@@ -39,9 +39,10 @@ def test_several_models_get_a_batch_each(client: Client, simulator: Simulator, a
 
 def test_the_error_of_one_model_leaves_the_others(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=401), provider="anthropic", times=None)
-    with pytest.raises(AuthenticationError):
-        client.call_many(["claude-haiku-5-5", "gpt-5.5"], ["1+1?"], delivery="batch")
-    assert client.call("gpt-5.5", "1+1?").cached
+    client.call("gpt-5.5", "2+2?")
+    by_model = client.call_many(["claude-haiku-5-5", "gpt-5.5"], ["1+1?", "2+2?"], delivery="batch")
+    assert [type(error) for error in by_model["claude-haiku-5-5"]] == [AuthenticationError] * 2
+    assert by_model["gpt-5.5"].texts == ["2", "4"]
 
 
 def test_a_deadline_ends_the_wait_and_not_the_batch(client: Client, simulator: Simulator) -> None:

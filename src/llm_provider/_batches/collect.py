@@ -5,7 +5,7 @@ A row is entered in the ledger, then stored: after a kill in between, its line i
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -17,7 +17,7 @@ from .._calls.lifecycle.repair import find_mismatch, mismatch
 from .._calls.sending.attempt import parse_reply
 from .._calls.sending.recorder import BatchRow, Bound
 from .._calls.sending.worst_case import worst_case
-from .._calls.sent_requests import NOTHING_SENT, SentRequests
+from .._calls.sent_requests import NOTHING_SENT, SentRequests, cost_of
 from .._errors import (
     APIResponseValidationError,
     BadRequestError,
@@ -26,10 +26,18 @@ from .._errors import (
     NotFoundError,
 )
 from .._json_values import JSONMapping
-from .._providers.shared.batches import RemoteBatch, RowReply, explain_unreached, mark_unbilled
+from .._providers.shared.batches import (
+    OTHERS_WRONG,
+    REFUSED,
+    RemoteBatch,
+    RowReply,
+    explain_unreached,
+    mark_unbilled,
+)
 from .._providers.shared.served_by import read_origin
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
+from .._runtime.warning import warn_user
 from .._types.usage import Usage
 from .journal import Record, RowLine
 from .missing_rows import RESULTS_PATIENCE, MissingRows
@@ -41,6 +49,9 @@ _POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0
 
 _TOGETHER = 64
 """Rows that are written to the cache together. One by one, each would wait for the disk."""
+
+_MOST_UNREAD = 1000
+"""Lines without the name of a row that are kept of one reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +100,7 @@ class Collector:
         self._entered: set[str] = set()
         self._rows_failed = 0
         self._missing = MissingRows(record, patience)
+        self._warned = False
         self.spent: Decimal | None = Decimal(0)
         """USD of the rows that were read; None if the cost of one is not known."""
         self.at_most = Decimal(0)
@@ -141,25 +153,30 @@ class Collector:
             remote = await self._wait()
             gone = remote is None
             if remote is not None:
-                foreign, results_exist = await self._read(remote, left)
-                if foreign and len(left) == len(record.rows):
+                foreign, unread, results_exist = await self._read(remote, left)
+                if foreign and not unread and len(left) == len(record.rows):
                     record.append("not_ours", remote=remote.identifier)
                     return False
                 if not left:
                     break
                 ended = len(record.rows) - len(left)
                 answered = ended - self._rows_failed
-                verdict = await self._missing.judge(remote, answered, ended, results_exist=results_exist)
+                verdict = await self._missing.judge(
+                    remote, answered, ended, unread, results_exist=results_exist
+                )
                 if verdict == "wait":
                     continue
                 gone = verdict == "gone"
+            numbers = {custom_id: number for number, custom_id in enumerate(record.rows, 1)}
+            wrong = {} if remote is None else remote.wrong_lines
+            wrong = {number: why for number, why in wrong.items() if 1 <= number <= len(numbers)}
             for custom_id in left:
                 sent = SentRequests()
                 sent.attempts = 0 if record.paid_elsewhere else 1
                 if gone or remote is None:
                     error = self._enter_deleted(custom_id, sent)
                 else:
-                    error = _explain_missing(remote)
+                    error = _explain_missing(remote, numbers[custom_id], wrong)
                 record.keep(custom_id, None, _encode_error(error))
                 self._ended(custom_id, RowEnd(error=error, sent=sent))
             break
@@ -168,16 +185,22 @@ class Collector:
         await asyncio.to_thread(record.shrink)
         return True
 
-    async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, bool]:
+    async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, list[bytes], bool]:
         """Read the results once, store their rows and take these out of `left`.
 
-        Returns whether there are rows of another batch, and whether every file of results exists.
+        Returns whether there are rows of another batch, the beginnings of lines that name no row, and whether
+        every file of results exists.
         """
         record, foreign, results_exist = self._record, False, True
+        unread: list[bytes] = []
         group: list[RowReply] = []
         failed: dict[str, RowReply] = {}
         try:
             async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
+                if not reply.custom_id:
+                    if len(unread) < _MOST_UNREAD:
+                        unread.append(reply.body or b"")
+                    continue
                 foreign = foreign or reply.custom_id not in record.rows
                 if reply.custom_id not in left:
                     continue
@@ -199,7 +222,12 @@ class Collector:
         for custom_id in failed:
             del left[custom_id]
         await self._take([*group, *failed.values()])
-        return foreign, results_exist
+        if unread and not self._warned:
+            self._warned = True
+            # Where warnings are errors, the results must not be lost.
+            with contextlib.suppress(UserWarning):
+                warn_user(_describe_unread(record, unread), UserWarning, stacklevel=2)
+        return foreign, unread, results_exist
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
         """Enter and store some rows."""
@@ -248,8 +276,9 @@ class Collector:
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
             record_answer, row = self._engine.recorder.record_answer, self._batch_row(line)
-            self._count(record_answer(call, sample, line.parts, bound, self._account, batch=row), bound)
-            sample.price = call.sent.cost
+            cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
+            self._count(cost, bound)
+            sample.price = cost_of([cost])
         samples = call.operation.split(call, sample, line.parts)
         for each in samples:
             await find_mismatch(call, each.answer)
@@ -310,14 +339,30 @@ class Collector:
         return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
 
 
-def _explain_missing(remote: RemoteBatch) -> LLMError:
-    """The error of a row without a result in a batch that has ended. Its provider has not billed it."""
+def _describe_unread(record: Record, unread: Sequence[bytes]) -> str:
+    name = record.id if record.header is None else record.header.job
+    first = unread[0].decode("utf-8", "replace").strip()
+    return f"the results of batch {name} have {len(unread):,} lines that name no row, such as {first!r}"
+
+
+def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str]) -> LLMError:
+    """The error of a row without a result in a batch that has ended. Its provider has not billed it.
+
+    `number` is the number of its line in the batch's file, where some lines are wrong.
+    """
     if error := explain_unreached(remote.state.lower()):
         return error
     if remote.results:
         return mark_unbilled(InternalServerError("the results of the batch lack this row"))
+    if number in wrong:
+        problem = f"line {number} of the batch is wrong: {wrong[number]}"
+        return mark_unbilled(BadRequestError(problem, code=remote.problem_code))
     if remote.problem is not None:
-        return BadRequestError(f"the provider refused the batch: {remote.problem}")
+        lines = ", ".join(map(str, sorted(wrong)[:5]))
+        return BadRequestError(
+            f"{REFUSED}{f'line {lines}: ' if lines else ''}{remote.problem}",
+            code=OTHERS_WRONG if lines else remote.problem_code,
+        )
     return mark_unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 

@@ -16,16 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from .._calls.call import Call, Sample
 from .._calls.sending.attempt import parse_reply
-from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
+from .._errors import (
+    InternalServerError,
+    LLMError,
+    PendingBatchError,
+    RequestError,
+)
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers.shared.batches import DAY
 from .._requests.api_keys import Credential, find_accounts, find_key
 from .._requests.routing import Target
+from .._runtime import cassette
 from .collect import Collector, RowEnd, decode_error
 from .job import Job, limits_of_call
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash, new_id
 from .missing_rows import RESULTS_PATIENCE
 from .remote import Remote
+from .room import make_room
 from .rows import Wanted, header_of, target_of
 from .spending import Spending
 from .submit import Submitter, explain_uncertain, split_by_limits
@@ -49,33 +56,62 @@ class BatchDelivery:
         self._uploads: Uploads | None = None
 
     async def begin(self, job: Job) -> None:
-        """Submit the rows of a job that are in no batch yet. An `LLMError` says that one was not accepted."""
-        if job.wanted:
+        """Submit the rows of a job that are in no batch yet, as far as there is room beside those under way.
+
+        An `LLMError` says that none was accepted.
+        """
+        job.pause = None
+        while job.list_unsubmitted():
             target = job.shared.target
             key = self._key(target, job.shared)
             remote = self._remote(target, key)
             async with self._exclusive():
-                await self._submit(job, remote, key)
+                refusal = await self._submit(job, remote, key)
+            if refusal is None or not await make_room(self._engine, self.journal, remote, job, *refusal):
+                return
 
     async def run(self, job: Job) -> None:
         """Deliver every input of a job that was begun. After an `LLMError` the batch goes on."""
         self._jobs.append(job)
+        tasks: dict[Record, asyncio.Task[None]] = {}
         try:
             while job.wanted:
-                tasks = [asyncio.create_task(self._deliver(job, record)) for record in job.records]
-                try:
-                    for task in tasks:
-                        await task
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                # Only now: a wait that is broken off begins again with the same batches.
-                job.records = []
-                await self._send_again(job)
+                for record in [record for record in job.records if record not in tasks]:
+                    tasks[record] = asyncio.create_task(self._deliver(job, record))
+                if tasks:
+                    await asyncio.wait(tasks.values(), timeout=job.pause, return_when=asyncio.FIRST_COMPLETED)
+                found_no_room = False
+                for record in [record for record, task in tasks.items() if task.done()]:
+                    await tasks[record]
+                    # Only now: a wait that is broken off begins again with the same batches.
+                    del tasks[record]
+                    job.records.remove(record)
+                    found_no_room |= await self._take_refused(job, record)
+                if not job.records or found_no_room or job.at_once is not None or job.pause is not None:
+                    await self._send_again(job)
         finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
             self._jobs.remove(job)
 
-    async def _submit(self, job: Job, remote: Remote, key: Credential) -> None:
+    async def _take_refused(self, job: Job, record: Record) -> bool:
+        """Prepare the rows of a batch that ended because there was no room for it. Returns whether it did."""
+        errors = {name: job.unplaced.pop(name) for name in list(job.unplaced) if name in record.rows}
+        refused = [job.wanted[name] for name in errors if name in job.wanted]
+        if not refused or record.header is None:
+            job.at_once = None if job.at_once is None else job.at_once + 1
+            return False
+        record.append("forgotten")
+        remote, error = self._remote_of(record.header), next(iter(errors.values()))
+        alone = record in job.alone
+        await make_room(self._engine, self.journal, remote, job, error, refused, were_alone=alone)
+        return True
+
+    async def _submit(
+        self, job: Job, remote: Remote, key: Credential
+    ) -> tuple[LLMError, Sequence[Wanted]] | None:
+        """Submit rows that are in no batch. Returns the first refusal, with the rows that it is about."""
         target = job.shared.target
         submitter = self._submitter(remote, (target.provider, target.base_url, key.identity), job.shared)
         self.journal.tidy()
@@ -84,7 +120,7 @@ class BatchDelivery:
             if record.remote is None and record.sealed is not None:
                 # Its process was killed before it submitted anything.
                 record.remove()
-        left = dict(job.wanted)
+        left = job.list_unsubmitted()
         for record in submitter.select_own(self.journal.records()):
             shared = [row for name, row in left.items() if name in record.rows and job.may_use(record, row)]
             for row in shared:
@@ -100,7 +136,14 @@ class BatchDelivery:
         if groups:
             submitter.check_damaged([content_hash(row.custom_id for row in group) for group in groups])
         for group in groups:
-            await self._submit_group(job, submitter, group, key)
+            if job.at_once is not None and len(job.records) >= job.at_once:
+                break
+            try:
+                await self._submit_group(job, submitter, group, key)
+            except LLMError as error:
+                return error, group
+            job.pauses.reset()
+        return None
 
     def _submitter(
         self, remote: Remote, destination: Destination, shared: Call[Any] | None = None
@@ -127,6 +170,8 @@ class BatchDelivery:
         spending.park(True)
         for row in group:
             row.sent += 1
+        if not job.records:
+            job.alone.add(record)
         job.note(record)
         job.submitting = False
 
@@ -159,14 +204,15 @@ class BatchDelivery:
             job.give_up(self._engine, error, record.rows)
             return
         for row in list(job.wanted.values()):
-            if row.custom_id not in record.rows or row.custom_id in job.failed:
+            name = row.custom_id
+            if name not in record.rows or name in job.failed or name in job.unplaced:
                 continue
             if record.state == "forgotten" and record.remote is None:
                 # It was never submitted: `_send_again` submits its rows.
                 row.sent -= 1
             else:
                 # Another process has read the results, or an earlier job of this one.
-                name, call = row.custom_id, job.calls[row.kind]
+                call = job.calls[row.kind]
                 whole = functools.partial(job.call_of, row)
                 job.end_row(self._engine, name, await read_end(self._engine, record, row, call, whole))
 
@@ -346,11 +392,13 @@ class BatchDelivery:
                 await self._uploads.close()
 
     def _remote(self, target: Target, key: Credential) -> Remote:
+        cassette.refuse_sending(f"a request about a batch of {target.provider}", provider=target.provider)
         destination = target.provider, target.base_url, key.identity
         if destination not in self._remotes:
             patience = self._engine.settings.outage_patience
             patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
-            self._remotes[destination] = Remote(target, key, patience)
+            longest = self._engine.settings.max_response_bytes
+            self._remotes[destination] = Remote(target, key, patience, longest)
         return self._remotes[destination]
 
     def _remote_of(self, header: Header) -> Remote:

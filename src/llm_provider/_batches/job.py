@@ -10,14 +10,15 @@ from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import mismatch, mismatch_error
 from .._calls.lifecycle.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
-from .._providers.shared.batches import BatchLimits, limits_of
+from .._providers.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from .._requests.api_keys import Credential
 from .._requests.attachments import Attachment
-from .._requests.checks import Resend
+from .._requests.checks import DeliveryOptions
 from .._runtime import clock
 from .._types.messages import describe_input, describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
+from .remote import Pauses
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
 
 RESENT = 1
@@ -36,12 +37,16 @@ class Job:
     """
 
     def __init__(
-        self, engine: Engine, shared: Call[Any], deliver: Callable[[int, Any], object], resend: Resend
+        self,
+        engine: Engine,
+        shared: Call[Any],
+        deliver: Callable[[int, Any], object],
+        delivery: DeliveryOptions,
     ) -> None:
         self.id = new_id()
         self.shared = shared
         self.deliver = deliver
-        self.resend: Resend = resend
+        self.resend, self.batch_size = delivery.resend, delivery.batch_size
         retries = shared.request.max_retries
         self.resends = min(RESENT, engine.settings.max_retries if retries is None else retries)
         self.spool = Spool()
@@ -59,6 +64,18 @@ class Job:
         """Whether one more batch may have reached the provider."""
         self.failed: dict[str, LLMError] = {}
         """Rows that ended without an answer and are sent again."""
+        self.unplaced: dict[str, LLMError] = {}
+        """Rows of a batch for which there was no room, so that none of its rows was processed."""
+        self.alone: set[Record] = set()
+        """Its batches that were submitted while no other one of its own was under way."""
+        self.at_once: int | None = None
+        """How many of its batches may be under way; None while there was room for all."""
+        self.rounds = 0
+        """How often rows were submitted again because others in their batch were wrong."""
+        self.pauses = Pauses(shared.patience.seconds)
+        """Those between submissions that are refused for a reason that may pass."""
+        self.pause: float | None = None
+        """Seconds after which rows are submitted again that were refused for such a reason."""
         self.uploads: dict[str, Attachment] = {}
         """The files that are too large for its rows, by their reference."""
         self.referred: list[tuple[Call[Any], Credential, dict[str, str]]] = []
@@ -80,14 +97,19 @@ class Job:
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
         self.calls.setdefault(kind, call)
         missing = [part for part in call.parts if part not in stored]
-        for line, parts, size in rows_of_call(call, missing, limits.parts):
+        for line, parts, size in rows_of_call(call, missing, min(limits.parts, self.batch_size)):
             row = self.wanted.get(line.custom_id)
             if row is None:
                 span = self.spool.add(line.encode())
-                row = Wanted(line.custom_id, line.keys, kind, span, size, [])
+                row = Wanted(line.custom_id, line.keys, kind, span, size, [], together=self.batch_size)
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
             pending.rows += 1
+
+    def list_unsubmitted(self) -> dict[str, Wanted]:
+        """The rows that are in no batch under way."""
+        under_way = [record.rows for record in self.records]
+        return {name: row for name, row in self.wanted.items() if not any(name in rows for rows in under_way)}
 
     def note(self, record: Record) -> None:
         """Add a batch with some of its rows."""
@@ -127,6 +149,10 @@ class Job:
         """Take the end of a row; a second one is ignored."""
         row = self.wanted.get(custom_id)
         if row is None:
+            return
+        if end.error is not None and end.error.message.startswith(REFUSED) and find_room_problem(end.error):
+            row.sent -= 1
+            self.unplaced[custom_id] = end.error
             return
         # The first input that waits for the row pays for it.
         row.waiting[0][0].sent.parts += (end.sent,)

@@ -193,7 +193,7 @@ class Record:
                     self.rows, self.kept, self._read, self._inode = {}, {}, 0, inode
                 file.seek(self._read)
                 offset = self._read
-                for line in file:
+                for line in files.lines_of(file, self.path):
                     if line.endswith(b"\n"):
                         self._take(line, offset)
                         self._read = offset + len(line)
@@ -327,7 +327,7 @@ class Record:
     def shrink(self) -> None:
         """Write the file anew without the payloads, once all rows are stored."""
         with replace_file(self.path) as file, self.path.open("rb") as source:
-            for line in source:
+            for line in files.lines_of(source, self.path):
                 end = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
                 file.write(line if end < 0 else line[:end] + b"}\n")
         self.reload()

@@ -8,11 +8,14 @@ may end at a line in the middle. A row that is sent again too early is paid for 
 | counts more answers than were read, or tells no counts and gave no answer at all | are waited for |
 | counts them as failed | are waited for, then they have failed |
 | ended the batch early, or tells no counts that fit | are lost, if three readings agree |
+| says why it refused the batch, and names no results | are lost |
+| gives lines that name no row | are waited for, in three readings that agree if the lines are whole |
 | has deleted the results, or keeps none so old | are gone, and may have been billed |
 
 Rows that are waited for in vain stay in their batch, which stays open.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from .._errors import PendingBatchError
@@ -44,11 +47,20 @@ class MissingRows:
         """Whether no provider keeps the results of a batch of this date, or of that in the journal."""
         return clock.time() - min(created or self._record.created, self._record.created) > KEPT_SECONDS
 
-    async def judge(self, remote: RemoteBatch, answered: int, ended: int, *, results_exist: bool) -> Verdict:
+    async def judge(
+        self,
+        remote: RemoteBatch,
+        answered: int,
+        ended: int,
+        unread: Sequence[bytes] = (),
+        *,
+        results_exist: bool,
+    ) -> Verdict:
         """Judge the rows that are missing after a reading. To wait includes a pause.
 
         `remote` is from before the reading. `answered` and `ended` count the rows with an answer, and with an
-        answer or an error, in all readings. A `PendingBatchError` says that the rows were waited for in vain.
+        answer or an error, in all readings. `unread` are beginnings of lines that name no row in this one. A
+        `PendingBatchError` says that the rows were waited for in vain.
         """
         total = len(self._record.rows)
         reading = (remote.state, remote.done, remote.failed, remote.results, answered, ended, results_exist)
@@ -60,6 +72,14 @@ class MissingRows:
         counts_fit = counted >= total or (remote.ended_early and counted > 0)
         too_old = self._is_too_old(remote.created)
         silent = not results_exist or not (remote.ended_early or answered)
+        if unread:
+            # The rows may be in these lines. Whole lines that stay as they are will not change any more.
+            is_whole = all(line.endswith(b"\n") for line in unread)
+            is_last = is_whole and self._agreeing >= _AGREEING_READINGS
+            first = unread[0].decode("utf-8", "replace").strip()
+            reason = f" gives lines that name no row, such as {first!r}"
+            await self._wait(reason, Pauses(0.0) if is_last else self._pauses)
+            return "wait"
         if remote.done > answered or (not counts_fit and silent):
             # A date alone may be wrong.
             if remote.archived or (too_old and self._agreeing >= _AGREEING_READINGS):
@@ -68,6 +88,8 @@ class MissingRows:
             await self._wait(reason, self._pauses)
             return "wait"
         # Gemini leaves rows that failed out of the results of a partial success.
+        if remote.problem is not None and remote.ended_early and not remote.results:
+            return "lost"
         patient = counts_fit and not (remote.ended_early or too_old or "partial" in remote.state.lower())
         if self._pauses.over if patient else self._agreeing >= _AGREEING_READINGS:
             return "lost"

@@ -20,14 +20,20 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
 
 
 class Remote:
-    """The batches of one account at one server. A request is tried again for `patience` seconds."""
+    """The batches of one account at one server. A request is tried again for `patience` seconds.
 
-    def __init__(self, target: Target, key: Credential, patience: float) -> None:
+    A row of its results has at most `longest` bytes.
+    """
+
+    def __init__(self, target: Target, key: Credential, patience: float, longest: int) -> None:
         module = module_of(target.route.adapter)
         if module is None:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
         self._adapter = registry.load(target.route.adapter)
         self._provider, self._key, self._patience = target.provider, key, patience
+        self.uploaded: dict[str, str] = {}
+        """The files of submissions that were refused for now, by the hash of their rows."""
+        self._longest = longest
         self.connection: BatchConnection = when_imported(lambda: module.connect(target, key))
 
     async def upload(self, path: Path) -> str | None:
@@ -60,17 +66,21 @@ class Remote:
         return await self._retry(list_recent)
 
     async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
-        """The ends of the rows. After a broken connection only those are given that were not yet."""
+        """The ends of the rows. After a broken connection only those are given that were not yet.
+
+        Lines that name no row are given each time.
+        """
         seen: set[tuple[str, bool]] = set()
         pauses = Pauses(self._patience)
         while True:
             try:
-                async for reply in self.connection.results(remote, scratch):
+                async for reply in self.connection.results(remote, scratch, self._longest):
                     name = reply.custom_id, reply.error is None
                     if name not in seen:
-                        seen.add(name)
+                        if reply.custom_id:
+                            seen.add(name)
+                            pauses.reset()
                         yield reply
-                        pauses.reset()
             except Exception as error:
                 await pauses.after(self._map_error(error))
             else:
@@ -128,12 +138,16 @@ class Pauses:
 
     async def after(self, error: LLMError) -> None:
         """Wait before the next attempt of a request that failed, or raise its error if none can help."""
+        await asyncio.sleep(self.choose(error))
+
+    def choose(self, error: LLMError) -> float:
+        """The seconds before the next attempt of a request that failed; raises if none can help."""
         pause = self._next()
         if error.retry_after is not None:
             pause = error.retry_after
         if not error.retryable or pause > min(self._left, LONGEST_RETRY_AFTER):
             raise error
-        await asyncio.sleep(pause)
+        return pause
 
     def _next(self) -> float:
         self._attempts += 1

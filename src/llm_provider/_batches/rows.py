@@ -1,6 +1,7 @@
 """The rows of a batch: from the calls of a job, and back to calls where a process has only the journal."""
 
 import hashlib
+import sys
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
@@ -69,6 +70,8 @@ class Wanted:
     """The inputs, each with the numbers of its parts that the row answers."""
     sent: int = 0
     """How often it was submitted."""
+    together: int = sys.maxsize
+    """The most parts of a batch with this row, where a larger one found no room."""
 
 
 class Spool:
@@ -94,12 +97,11 @@ class Spool:
 
 
 def rows_of_call(
-    call: Call[Any], parts: Sequence[int], most: int | None
+    call: Call[Any], parts: Sequence[int], most: int
 ) -> list[tuple[RowLine, tuple[int, ...], int]]:
     """The rows for some parts of a call, each of at most `most`: line, numbers of the parts, bytes."""
     groups = call.operation.groups(call, parts)
-    if most is not None:
-        groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
+    groups = [group[at : at + most] for group in groups for at in range(0, len(group), most)]
     rows, metadata = [], plain_metadata(call)
     for group in map(tuple, groups):
         keys = tuple(call.key(part) for part in group)

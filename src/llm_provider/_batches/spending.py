@@ -38,8 +38,8 @@ class Spending:
             if most is None and not all(budget.allow_unknown for budget in self._budgets):
                 raise UnknownPriceError(
                     f"the most that a batch of {call.request.model} can cost is not known, so no budget can "
-                    "be kept: give a price (prices= with variant 'batch'), set max_tokens, or allow it with "
-                    "Budget(..., allow_unknown=True)",
+                    "be kept: give a price (prices= or --prices, with variant 'batch'), set max_tokens, or "
+                    "allow it with Budget(..., allow_unknown=True)",
                     provider=call.target.provider,
                     model=call.request.model,
                 )

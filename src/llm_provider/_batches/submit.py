@@ -38,20 +38,18 @@ _ROW_OVERHEAD = 250
 _ROW_NAME = re.compile(r"[0-9a-f]{64}")
 """As `rows_of_call` makes it."""
 
-_MOST_ATTEMPTS = 5
-"""Submissions of one batch that are tried."""
-
 
 def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
     """Rows in groups. One batch may hold each group."""
     group: list[Wanted] = []
-    size = parts = 0
+    size, parts, most = 0, 0, limits.rows
     for row in wanted:
         more = row.size + _ROW_OVERHEAD
         # OpenAI counts the texts of embeddings.
-        if group and (parts + len(row.keys) > limits.rows or size + more > limits.bytes):
+        most = min(most, row.together)
+        if group and (parts + len(row.keys) > most or size + more > limits.bytes):
             yield group
-            group, size, parts = [], 0, 0
+            group, size, parts, most = [], 0, 0, min(limits.rows, row.together)
         group.append(row)
         size += more
         parts += len(row.keys)
@@ -225,28 +223,22 @@ class Submitter:
                 await asyncio.to_thread(self._write, record, spec, path, file_ids)
             except OSError as error:
                 raise full_disk(error, path, "nothing was submitted") or error from None
-            if record.file is None:
-                file = await self._remote.upload(path)
-                if file is not None:
-                    record.append("uploaded", file=file)
-            attempts, pause = 0, 0.5
-            while record.remote is None:
-                attempts += 1
-                record.append("submitting")
-                try:
-                    remote = await self._remote.create(spec, path, record.file)
-                except LLMError as error:
-                    if surely_refused(error):
-                        record.append("not_submitted")
-                    else:
-                        await self.settle(record)
-                    if record.remote is None:
-                        if not error.retryable or attempts >= _MOST_ATTEMPTS:
-                            raise
-                        await asyncio.sleep(error.retry_after or pause)
-                        pause *= 2
+            uploaded = self._remote.uploaded
+            file = uploaded.pop(spec.content, None) or await self._remote.upload(path)
+            if file is not None:
+                record.append("uploaded", file=file)
+            record.append("submitting")
+            try:
+                _note_submitted(record, await self._remote.create(spec, path, file))
+            except LLMError as error:
+                if surely_refused(error):
+                    record.append("not_submitted")
                 else:
-                    _note_submitted(record, remote)
+                    await self.settle(record)
+                if file is not None and error.retryable:
+                    uploaded[spec.content] = file
+                if record.remote is None:
+                    raise
         finally:
             files.remove_file(path)
 

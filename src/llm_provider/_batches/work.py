@@ -2,23 +2,34 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, Self
 
-from .._calls.batch.driver import END, BatchPrompts, Finished, Observers, iterate
+from .._calls.batch.driver import END, Finished
+from .._calls.batch.interrupt import StoredAnswers
 from .._calls.batch.lookup import Lookup
 from .._calls.call import Call
 from .._calls.early_stop import EarlyStop
 from .._calls.lifecycle.engine import READING, Engine
-from .._errors import APITimeoutError, CacheMissError, LLMError, RequestError
-from .._requests.checks import Resend
+from .._errors import (
+    APITimeoutError,
+    BudgetExceededError,
+    CacheMissError,
+    LLMError,
+    RequestError,
+    UncertainBatchError,
+    UnknownPriceError,
+)
+from .._requests.checks import DeliveryOptions
 from .._runtime import event_loop
-from .._types.response import Result
 from .collect import RowEnd
 from .delivery import BatchDelivery
 from .job import Job
 from .journal import Record
+
+_BEFORE_ANYTHING = (BudgetExceededError, UncertainBatchError, UnknownPriceError)
+"""The errors of a job that are raised, unless a batch was submitted: the user has to decide first."""
 
 _ROWS_AT_ONCE = 1000
 """Rows that are looked up in a second level of the cache together."""
@@ -30,14 +41,16 @@ class BatchWork:
     max_in_flight = width = sys.maxsize
     sends_as_whole = True
 
-    def __init__(self, engine: Engine, lookup: Lookup, resend: Resend = "batch") -> None:
-        self.lookup = lookup
+    def __init__(
+        self, engine: Engine, lookup: Lookup, stored: StoredAnswers, delivery: DeliveryOptions
+    ) -> None:
+        self.lookup, self.stored = lookup, stored
         self.job: Job | None = None
         """None until an input is not stored."""
         # No call knows it: live calls for rows that failed are not stopped.
         self.early_stop = EarlyStop()
         self._engine = engine
-        self._resend = resend
+        self._delivery = delivery
         self._future: Future[None] | None = None
         self._deliver: Callable[[Finished], object] = lambda _: None
 
@@ -70,6 +83,10 @@ class BatchWork:
         except LLMError as raised:
             # The traceback would keep the whole job in memory for as long as the error lives.
             error = raised.with_traceback(None)
+            if self.job is not None and (self.job.known or not isinstance(raised, _BEFORE_ANYTHING)):
+                # Stored answers, rows of other batches and other models have theirs.
+                self.job.give_up(self._engine, raised)
+                error = None
         except BaseException as raised:
             error = raised
         self._deliver([(END, error)])
@@ -78,6 +95,12 @@ class BatchWork:
     def is_submitted(self) -> bool:
         """Whether all inputs were read and are on their way to the provider."""
         return self._future is not None
+
+    def come_back(self, *works: Any) -> str:
+        """How a user gets the results of batches that go on, after an interrupt of all these works."""
+        if not any(work.is_submitted for work in works):
+            return self.stored.describe_rest()
+        return come_back(*works)
 
     @property
     def known(self) -> list[Record]:
@@ -92,7 +115,7 @@ class BatchWork:
                 "leave cache='off' out, or use cache='refresh'"
             )
         if self.job is None:
-            self.job = Job(self._engine, call, deliver, self._resend)
+            self.job = Job(self._engine, call, deliver, self._delivery)
         self.job.add(self._engine, index, call)
 
     def load(self) -> None:
@@ -187,22 +210,10 @@ def come_back(*works: BatchWork) -> str:
     )
 
 
-def iterate_jobs(
-    jobs: Sequence[tuple[BatchWork, BatchPrompts]], observers: Observers
-) -> Iterator[tuple[int, Result]]:
-    """`iterate`, which tells an interrupted user how to get the results of batches that go on."""
-    try:
-        yield from iterate(jobs, observers)
-    except KeyboardInterrupt as interrupt:
-        if any(work.is_submitted for work, _ in jobs):
-            interrupt.add_note(come_back(*(work for work, _ in jobs)))
-        raise
-
-
-async def run_in_batch(engine: Engine, resend: Resend, call: Call[Any]) -> Any:
+async def run_in_batch(engine: Engine, delivery: DeliveryOptions, call: Call[Any]) -> Any:
     """The result of one call, which a batch delivers, or its `LLMError`."""
     results: dict[int, Any] = {}
-    work = BatchWork(engine, lambda inputs: iter(()), resend)
+    work = BatchWork(engine, lambda inputs: iter(()), StoredAnswers(engine, call.cache), delivery)
     work.add(0, call, results.__setitem__)
     await work.run()
     if isinstance(results[0], LLMError):

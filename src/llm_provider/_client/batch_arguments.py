@@ -12,7 +12,7 @@ from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
 from .._limits.concurrency import Concurrency, concurrency
-from .._requests.checks import DeliveryMode, Resend, flag, one_of
+from .._requests.checks import DeliveryOptions, flag, one_of
 from .._requests.inputs import BatchInputs, batch_inputs, is_table
 from .._requests.parameter_table import CHECKS
 from .._requests.request import check
@@ -26,30 +26,13 @@ OnError = Literal["return", "raise"]
 Models: TypeAlias = list[str] | tuple[str, ...]
 """Several models, which get the same inputs."""
 
-_check_on_error, _check_delivery, _check_resend = one_of(OnError), one_of(DeliveryMode), one_of(Resend)
+_check_on_error = one_of(OnError)
 
-OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows")
+OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows")
 """The parameters that a batch has and a call has not."""
 
 _FOR_SEVERAL_MODELS = ("call_many", "acall_many", "estimate", "aestimate")
 """The functions that name each result by its model."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryOptions:
-    """The way of requests to their answers."""
-
-    mode: DeliveryMode
-    resend: Resend
-
-    @classmethod
-    def take_from(cls, parameters: Any, usual: DeliveryMode = "live") -> DeliveryOptions:
-        """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
-        mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
-        return cls(
-            usual if mode is None else _check_delivery("delivery", mode),
-            "batch" if resend is None else _check_resend("resend", resend),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +88,7 @@ def parse_batch(
             raise TypeError(describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
-    delivery = DeliveryOptions.take_from(calls, usual="batch" if submits else "live")
+    delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))
     if submits and delivery.mode != "batch":
         raise RequestError(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "

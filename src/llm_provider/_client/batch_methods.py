@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
@@ -77,17 +76,15 @@ class BatchMethods(Hinting):
         """`llm_provider.iter_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("iter_many", model, inputs, parameters, self._runner.defaults)
-        return self._iterate(options)
+        return self._iterate(options, feeds=True)
 
-    def _iterate(self, options: BatchOptions) -> Iterator[tuple[int, Result]]:
+    def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Iterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch.driver import iterate
 
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
-                from .._batches.work import iterate_jobs
-
-                return iterate_jobs(*self._jobs(options))
-            return iterate(*self._live_batches(options))
+                return iterate(*self._jobs(options))
+            return iterate(*self._live_batches(options), feeds=feeds)
 
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters
@@ -97,15 +94,15 @@ class BatchMethods(Hinting):
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("aiter_many", model, inputs, parameters, self._runner.defaults)
-        return self._aiterate(options)
+        return self._aiterate(options, feeds=True)
 
-    def _aiterate(self, options: BatchOptions) -> AsyncIterator[tuple[int, Result]]:
+    def _aiterate(self, options: BatchOptions, *, feeds: bool = False) -> AsyncIterator[tuple[int, Result]]:
         with name_shortage():
             from .._calls.batch.driver import aiterate
 
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 return aiterate(*self._jobs(options))
-            return aiterate(*self._live_batches(options))
+            return aiterate(*self._live_batches(options), feeds=feeds)
 
     def _live_batches(self, options: BatchOptions) -> tuple[Batches, Observers]:
         """The batch of each model, whose calls are sent one by one, and what sees their results."""
@@ -124,11 +121,10 @@ class BatchMethods(Hinting):
         from .._batches.progress import BatchProgress
         from .._batches.work import BatchWork
 
-        engine, resend = self._runner.engine, options.delivery.resend
-        jobs = [
-            (BatchWork(engine, self._live_work(options, model, part).lookup, resend), part.prompts)
-            for model, part in options.each
-        ]
+        engine, jobs = self._runner.engine, []
+        for model, part in options.each:
+            live = self._live_work(options, model, part)
+            jobs.append((BatchWork(engine, live.lookup, live.stored, options.delivery), part.prompts))
 
         def begin() -> Progress:
             def list_records() -> list[Record]:
@@ -145,6 +141,7 @@ class BatchMethods(Hinting):
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
+        from .._calls.batch.interrupt import StoredAnswers
         from .._calls.batch.lookup import batch_lookup, run_with_metadata
         from .._calls.batch.worker_pool import LiveWork
         from .._calls.early_stop import EarlyStop
@@ -190,7 +187,9 @@ class BatchMethods(Hinting):
         if metadata is not None:
             run = functools.partial(run_with_metadata, run)
         load = functools.partial(load_for_batch, engine)
-        return LiveWork(lookup, run, engine.cancel, allowed.most, load, early_stop, caches_prompts)
+        prepare_stored = prepare if request.max_tool_rounds is None else None
+        stored = StoredAnswers(engine, request.cache or engine.settings.cache, prepare_stored)
+        return LiveWork(lookup, run, engine.cancel, allowed.most, load, stored, early_stop, caches_prompts)
 
     @take_types_of(lambda: functions.call_many)
     @with_parameters
@@ -210,8 +209,8 @@ class BatchMethods(Hinting):
 
     def _call_inputs(self, options: BatchOptions, model: str | Models = "") -> Any:
         """The results of a batch in the order of its inputs; by model if these are several."""
-        with self._gather(options) as results:
-            results.update(self._iterate(options))
+        results = self._begin(options)
+        results.update(self._iterate(options))
         return self._put_in_order(model, results, options.on_error)
 
     @take_types_of(lambda: functions.acall_many)
@@ -228,9 +227,9 @@ class BatchMethods(Hinting):
         seal(parameters)
         defaults = self._runner.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
-        with self._gather(options) as results:
-            async for index, result in self._aiterate(options):
-                results[index] = result  # an interrupt finds the results so far
+        results = self._begin(options)
+        async for index, result in self._aiterate(options):
+            results[index] = result
         return self._put_in_order(model, results, on_error)
 
     @with_parameters
@@ -290,19 +289,14 @@ class BatchMethods(Hinting):
         [(work, prompts)], observers = self._jobs(options)
         return await asubmit_inputs(self._runner.engine, work, prompts, on_error, observers)
 
-    @contextlib.contextmanager
-    def _gather(self, options: BatchOptions) -> Iterator[dict[int, Result]]:
-        """A dict for the results of a batch. An interrupt of the block says how many there are."""
-        with name_shortage():
-            from .._calls.batch.driver import noting_interrupt
+    def _begin(self, options: BatchOptions) -> dict[int, Result]:
+        """Show an estimate in a notebook. Returns a dict for the results of a batch."""
         settings = self._runner.engine.settings
         if settings.show_estimate_above is not None and options.example is None and in_notebook():
             from .batch_estimates import show_estimates
 
             show_estimates(self._runner, options, settings.show_estimate_above)
-        results: dict[int, Result] = {}
-        with noting_interrupt(results, options.total, options.parameters.get("cache") or settings.cache):
-            yield results
+        return {}
 
     def _put_in_order(
         self, model: str | Models, results: dict[int, Result], on_error: OnError

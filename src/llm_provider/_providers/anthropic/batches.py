@@ -82,7 +82,9 @@ class AnthropicBatches:
     def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         return shared.batches_of(self._batches.list(limit=_PAGE), _remote)
 
-    async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
+    async def results(
+        self, remote: shared.RemoteBatch, scratch: Path, longest: int
+    ) -> AsyncIterator[shared.RowReply]:
         from anthropic import AnthropicError
 
         if not remote.results:
@@ -91,7 +93,7 @@ class AnthropicBatches:
             async with self._batches.with_streaming_response.results(
                 remote.identifier, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in shared.lines_of(response.iter_bytes()):
+                async for line in shared.lines_of(response.iter_bytes(), longest):
                     yield await shared.read_row(line, _reply)
         except AnthropicError as error:
             # The SDK asks for the place of the results once more. It raises this class if there is none now.
@@ -116,7 +118,7 @@ def _remote(batch: Any) -> shared.RemoteBatch:
         identifier=shared.id_of(batch),
         state=str(batch.processing_status),
         ended=batch.processing_status == "ended",
-        created=batch.created_at.timestamp(),
+        created=shared.time_of(batch.created_at),
         total=sum(numbers.values()) or None,
         done=numbers["succeeded"],
         failed=numbers["errored"] + numbers["canceled"] + numbers["expired"],

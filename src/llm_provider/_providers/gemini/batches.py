@@ -27,13 +27,15 @@ from ..shared.batches import (
     RowReply,
     fail_row,
     id_of,
+    lines_of,
     mark_unbilled,
     read_row,
-)  # fmt: skip
+    time_of,
+)
 from ..shared.errors import from_answer
-from ..shared.files import SECONDS_OF_A_FILE
+from ..shared.files import SECONDS_OF_A_FILE, items_of
 from . import embeddings
-from .files import close_client, sdk_client
+from .files import close_client, pages_of, sdk_client
 
 _LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
 """Google takes files of 2 GB, and tells no number of rows. A row has one text."""
@@ -43,6 +45,7 @@ _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 _LABEL = "llm_provider"
 _PAGE = 100
+_PIECE = 2**18
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
@@ -111,20 +114,19 @@ class GeminiBatches:
         listed = False
         # Google says {} where there are none, as a proxy may that knows none: it is asked once more.
         for _ in range(2):
-            async for job in await self._client.aio.batches.list(config=config):
+            pager = await self._client.aio.batches.list(config=config)
+            async for job in items_of(pages_of(pager), "name"):
                 listed = True
                 yield _remote(job)
             if listed:
                 return
 
-    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
         for name in remote.results:
             config = self._types.DownloadFileConfig(http_options=self._long)
             await self._client.aio.files.download(file=name, destination=scratch, config=config)
-            with scratch.open("rb") as file:
-                for line in file:
-                    if line.strip():
-                        yield await read_row(line, _reply)
+            async for line in lines_of(_pieces_of(scratch), longest):
+                yield await read_row(line, _reply)
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)
@@ -135,6 +137,12 @@ class GeminiBatches:
 
 def _is_list(body: Any) -> bool:
     return isinstance(body, dict) and ("nextPageToken" in body or isinstance(body.get("operations"), list))
+
+
+async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _embeds(operation: str) -> bool:
@@ -157,7 +165,7 @@ def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
         identifier=id_of(job, "name"),
         state=state,
         ended=state in _ENDED,
-        created=job.create_time.timestamp() if job.create_time else 0.0,
+        created=time_of(job.create_time),
         total=int(stats.get("requestCount") or 0) or None,
         done=int(stats.get("successfulRequestCount") or 0),
         failed=int(stats.get("failedRequestCount") or 0),
@@ -166,6 +174,8 @@ def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
         origin=origin,
         results=(file,) if file else (),
         problem=failure.get("message"),
+        # RESOURCE_EXHAUSTED of google.rpc says that the queue is full.
+        problem_code="token_limit_exceeded" if failure.get("code") == 8 else None,
     )
 
 

@@ -74,13 +74,15 @@ class OpenAIBatches:
     def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         return shared.batches_of(self._client.batches.list(limit=_PAGE), _remote)
 
-    async def results(self, remote: shared.RemoteBatch, scratch: Path) -> AsyncIterator[shared.RowReply]:
+    async def results(
+        self, remote: shared.RemoteBatch, scratch: Path, longest: int
+    ) -> AsyncIterator[shared.RowReply]:
         """The ends of all rows that have one. Rows that failed stand in a file of their own."""
         for file in remote.results:
             async with self._client.files.with_streaming_response.content(
                 file, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in shared.lines_of(response.iter_bytes()):
+                async for line in shared.lines_of(response.iter_bytes(), longest):
                     yield await shared.read_row(line, _reply)
 
     async def cancel(self, identifier: str) -> None:
@@ -98,11 +100,12 @@ def _remote(batch: Any) -> shared.RemoteBatch:
     counts = batch.request_counts
     errors = getattr(batch.errors, "data", None) or ()
     state = str(batch.status).lower()
+    wrong = ((str(getattr(error, "line", None)), str(error.message)) for error in errors)
     return shared.RemoteBatch(
         identifier=shared.id_of(batch),
         state=state,
         ended=state in _ENDED,
-        created=float(batch.created_at or 0),
+        created=shared.time_of(batch.created_at),
         total=getattr(counts, "total", None),
         done=getattr(counts, "completed", 0) or 0,
         failed=getattr(counts, "failed", 0) or 0,
@@ -112,6 +115,8 @@ def _remote(batch: Any) -> shared.RemoteBatch:
         input_file=batch.input_file_id,
         results=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
         problem="; ".join(str(error.message) for error in errors) or None,
+        problem_code=next((text_of(getattr(error, "code", None)) for error in errors), None),
+        wrong_lines={int(line): message for line, message in wrong if line.isdecimal()},
     )
 
 
@@ -121,7 +126,7 @@ def _reply(line: bytes) -> shared.RowReply:
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
         return shared.fail_row(line)
-    if isinstance(response, dict) and response.get("status_code") == 200:
+    if isinstance(response, dict) and str(response.get("status_code")) == "200":
         return shared.RowReply(
             name, write_exactly(response.get("body")), None, text_of(response.get("request_id"))
         )

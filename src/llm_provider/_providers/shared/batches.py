@@ -5,11 +5,13 @@ of journals, caches and prices; `_batches` does.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from ..._errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ..._requests.api_keys import Credential
@@ -17,6 +19,12 @@ from ..._requests.routing import Target
 from ..._runtime.json_pieces import read_large, takes_long
 from ..._runtime.threads import result_in_thread
 from ..registry import load_beside
+from ..transport.body_size import too_large
+from ..transport.sse import BYTE_ORDER_MARK
+from .files import items_of
+
+_HEAD, _MOST_SKIPPED = 65_536, 2**30
+"""Bytes that are kept of a line which is too long, and those after which it is taken to have no end."""
 
 DAY = 86_400.0
 """Seconds within which every provider answers a batch."""
@@ -25,14 +33,46 @@ _ROW = re.compile(rb'"(?:custom_id|key)" ?: ?"([0-9a-f]{64})"')
 """The name of a row in a line of results. Inside an answer, its quotation marks are escaped."""
 
 
+REFUSED = "the provider refused the batch: "
+"""The beginning of the message of each row of a batch that was refused as a whole."""
+
+OTHERS_WRONG = "other_lines_wrong"
+"""The code of a row of a batch that was refused because of other rows."""
+
+Room = Literal["full", "large", "early", "others"]
+"""Why rows found no room: a full queue, a large batch, a file that is not known yet, or other, wrong rows."""
+
+_NO_ROOM: dict[str, Room] = {
+    rf"^{OTHERS_WRONG} ": "others",
+    # openai/openai-python#2084. Azure: "the number of enqueued tokens has surpassed the configured limit".
+    r"token_limit_exceeded|enqueued tokens?\b": "full",
+    # Azure's code for too many rows, and the words for it: bespokelabsai/curator#109.
+    r"too_many_tasks|(maximum|too many|more than) [\w ,]*(requests|rows|lines|tasks) (in|per)": "large",
+    # bespokelabsai/curator#111, Anthropic's code, and the words of gateways.
+    r"request_too_large|(file|batch|body|payload|entity)( size)? (is )?too large": "large",
+    # bespokelabsai/curator#116.
+    r"cannot find file .* have access to it": "early",
+    r"exceeds the (maximum|max)( allowed)? (file|batch|request|number of (requests|rows|lines))": "large",
+}
+"""Codes and messages, in lower case, of submissions that are refused and of batches that fail as a whole."""
+
+
+def find_room_problem(error: LLMError) -> Room | None:
+    """Why the rows of a refused batch found no room; None for another reason."""
+    text = f"{error.code} {error.message}".lower()
+    known = next((room for pattern, room in _NO_ROOM.items() if re.search(pattern, text)), None)
+    # bespokelabsai/curator#610: gateways have pages of their own.
+    return known or ("large" if error.status == 413 else None)
+
+
 class BatchLimits(NamedTuple):
     """How much one batch may hold."""
 
     rows: int
     bytes: int
     """Bytes of the file, or of the request, in which the rows are sent."""
-    parts: int | None = None
-    """Most samples or texts in one row; None for as many as in a live request."""
+    parts: int = sys.maxsize
+    """Most samples or texts in one row; default as many as in a live request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +115,10 @@ class RemoteBatch:
     """Whether the provider says that it has deleted the results."""
     problem: str | None = None
     """Why the provider refused the batch as a whole."""
+    problem_code: str | None = None
+    """Its code for that."""
+    wrong_lines: Mapping[int, str] = field(default_factory=dict)
+    """Why it refused single lines of the file, by their numbers, which begin at 1."""
 
     @property
     def ended_early(self) -> bool:
@@ -83,7 +127,10 @@ class RemoteBatch:
 
 
 class RowReply(NamedTuple):
-    """The end of one row: the JSON of its answer, or the error in its place."""
+    """The end of one row: the JSON of its answer, or the error in its place.
+
+    A line that names no row has the name "", and its beginning in the place of an answer.
+    """
 
     custom_id: str
     body: bytes | None
@@ -112,8 +159,11 @@ class BatchConnection(Protocol):
     def recent(self) -> AsyncIterator[RemoteBatch]:
         """The batches of the account, newest first."""
 
-    def results(self, remote: RemoteBatch, scratch: Path) -> AsyncIterator[RowReply]:
-        """The ends of all rows that have one, in any order. `scratch` may be written and is deleted after."""
+    def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+        """The ends of all rows that have one, in any order. `scratch` may be written and is deleted after.
+
+        A line has at most `longest` bytes.
+        """
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""
@@ -173,21 +223,36 @@ async def batches_of(
     listing: Awaitable[Any], read: Callable[[Any], RemoteBatch]
 ) -> AsyncIterator[RemoteBatch]:
     """The batches of a list. A page that is none, such as {}, does not prove that a batch does not exist."""
-    async for page in (await listing).iter_pages():
-        batches = getattr(page, "data", None)
-        if not isinstance(batches, list) or (page.has_more and not batches):
-            raise APIResponseValidationError("the answer is no list of batches")
-        for batch in batches:
-            yield read(batch)
+
+    async def pages() -> AsyncIterator[list[Any]]:
+        async for page in (await listing).iter_pages():
+            batches = getattr(page, "data", None)
+            if not isinstance(batches, list) or (page.has_more and not batches):
+                raise APIResponseValidationError("the answer is no list of batches")
+            yield batches
+
+    async for batch in items_of(pages()):
+        yield read(batch)
 
 
-async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a body that arrives in pieces, with their line breaks, without those that are empty."""
+async def lines_of(pieces: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
+    """The lines of a body that arrives in pieces, with their line breaks, without those that are empty.
+
+    A line of more than `longest` bytes is cut: its row fails. A line that goes on for ever ends the reading.
+    """
     rest: list[bytes] = []
+    length = 0
     async for piece in pieces:
         first, *others = piece.split(b"\n")
-        rest.append(first)
+        length += len(first)
+        if length > longest:
+            rest = [b"".join(rest)[:_HEAD]]
+            if length > max(_MOST_SKIPPED, longest):
+                raise too_large(longest)
+        else:
+            rest.append(first)
         if others:
+            length = len(others[-1])
             for line in filter(None, (b"".join(rest), *others[:-1])):
                 yield line + b"\n"
             rest = [others[-1]]
@@ -197,6 +262,7 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 async def read_row(line: bytes, read: Callable[[bytes], RowReply]) -> RowReply:
     """A row of a batch's results, read in a thread where it is large."""
+    line = line.removeprefix(BYTE_ORDER_MARK)
     if takes_long(line):
         return await result_in_thread(partial(read_large, partial(read, line)), "llm_provider-row")
     return read(line)
@@ -205,10 +271,21 @@ async def read_row(line: bytes, read: Callable[[bytes], RowReply]) -> RowReply:
 def fail_row(line: bytes) -> RowReply:
     """The end of a row whose line is no JSON, as with half an emoji: its answer fails as a live one does.
 
-    Where the line is cut or names no row, a `ConnectionResetError` lets the results be read again.
+    A line that is cut, or names no row, is that of no row: it has the name "".
     """
-    name = _ROW.search(line)
-    if name is None or not line.endswith(b"\n"):
-        begin = line[:60].decode("utf-8", "replace")
-        raise ConnectionResetError(f"the results of the batch are cut: {begin}")
+    name, end = _ROW.search(line), line[-1:]
+    if name is None or end != b"\n":
+        return RowReply("", line[:60].rstrip() + end, None)
     return RowReply(name[1].decode(), line, None)
+
+
+def time_of(value: object) -> float:
+    """A date as Unix time, from a number, a text or a datetime; 0.0 if it is none."""
+    try:
+        if isinstance(value, str) and not value.replace(".", "").isdigit():
+            value = datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        return float(cast("float", value))
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
