@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from ._words import format_usd
+from ._words import format_cost
 
 ROWS = 20
 """Rows of a table."""
@@ -119,7 +119,6 @@ def table(
 
 def error_view(error: Any) -> str:
     """An `LLMError` that is a value. An error that is raised is shown by its traceback."""
-    cost = error.cost
     line = small(
         error.provider or "",
         error.model or "",
@@ -128,7 +127,7 @@ def error_view(error: Any) -> str:
         f"request {error.request_id}" if error.request_id else "",
         f"{error.attempts} attempts" if error.attempts > 1 else "",
         "may succeed later" if error.retryable else "",
-        "cost unknown" if cost is None else format_usd(cost) if cost else "",
+        format_cost(error.cost, error.cost_bounds) if error.cost != 0 else "",
     )
     return block(warning(type(error).__name__, error.message), line)
 

@@ -1,7 +1,7 @@
 """Money, durations and times of day as people read them, and switches as they write them."""
 
-import math
 import time
+from collections.abc import Sequence
 from decimal import Decimal
 
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
@@ -32,20 +32,43 @@ def format_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def format_usd(amount: float | Decimal | None, unknown: int = 0) -> str:
+def format_usd(
+    amount: float | Decimal | None, unknown: int = 0, at_most: float | Decimal | None = None
+) -> str:
     """Format a sum of USD with four digits, and with at least two decimal places.
 
-    `unknown` costs are not in the sum. The amount is None if it is not known at all.
+    `unknown` costs are not in the sum, and are `at_most` so many USD where that is known. The amount is None
+    if it is not known at all.
 
     >>> format_usd(1234.5), format_usd(0.0205), format_usd(0.000174), format_usd(0)
     ('$1,234.50', '$0.0205', '$0.000174', '$0.00')
     >>> format_usd(0.5, 2), format_usd(0.0, 3), format_usd(None)
     ('≥ $0.50, 2 unknown', '3 unknown', 'unknown')
+    >>> format_usd(0.5, 2, 0.25), format_usd(0, 1, 0.25)
+    ('$0.50 + at most $0.25 (2 unknown)', 'at most $0.25 (1 unknown)')
     """
     if amount is None:
         return "unknown"
+    if unknown and at_most is not None:
+        known = f"{format_usd(amount)} + " if amount else ""
+        return f"{known}at most {format_usd(at_most)} ({unknown:,} unknown)"
     if unknown:
         return f"≥ {format_usd(amount)}, {unknown:,} unknown" if amount else f"{unknown:,} unknown"
-    decimals = max(2, 3 - math.floor(math.log10(abs(float(amount))))) if amount else 2
-    whole, _, digits = f"{amount:,.{decimals}f}".partition(".")
-    return f"${whole}.{digits.rstrip('0'):0<2}"
+    # A float is formatted by its digits, so that it rounds as the decimal that it stands for.
+    amount = amount if isinstance(amount, Decimal) else Decimal(repr(float(amount)))
+    # Of the smallest amounts, twenty decimal places are enough.
+    decimals = min(max(2, 3 - amount.adjusted()), 20) if amount else 2
+    whole, _, digits = f"{abs(amount):,.{decimals}f}".partition(".")
+    return f"{'-' if amount < 0 else ''}${whole}.{digits.rstrip('0'):0<2}"
+
+
+def format_cost(cost: float | None, bounds: Sequence[float | None] | None = None) -> str:
+    """Format the USD of one call; if they are not known, the least and the most that they can be.
+
+    >>> format_cost(0.5), format_cost(None), format_cost(None, (0.5, 0.75))
+    ('$0.50', 'cost unknown', '$0.50 + at most $0.25 (1 unknown)')
+    """
+    least, most = bounds or (None, None)
+    if cost is not None or not (least or most is not None):
+        return "cost unknown" if cost is None else format_usd(cost)
+    return format_usd(least or 0.0, 1, None if most is None else most - (least or 0.0))

@@ -1,6 +1,7 @@
 """`llm-provider estimate`: what it reads and prints, with nothing sent."""
 
 import json
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -42,3 +43,21 @@ def test_lines_of_json_are_prompts_of_any_kind(run: RunCommand, tmp_path: Path) 
     estimate = json.loads(run("gemini-3.8-flash", str(path), "--json").out)
     assert (estimate["inputs"], estimate["duplicates"], estimate["requests"]) == (5, 2, 2)
     assert [wrong["input"] for wrong in estimate["invalid"]] == [4]
+
+
+@pytest.mark.parametrize("has_prices", [False, True])
+def test_a_model_that_the_table_lacks_has_the_prices_of_a_file(
+    has_prices: bool, run: RunCommand, tmp_path: Path
+) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("provider,model,input,output\nopenai,gpt-99-new,2,8\n")
+    option = ["--prices", str(path)] if has_prices else []
+    result = run("openai/gpt-99-new", "--json", "--max-tokens", "50", *option, stdin=b"Hi")
+    assert (json.loads(result.out)["cost"] is not None) == has_prices
+    assert not os.environ.get("LLM_PROVIDER_PRICES")
+
+
+def test_a_file_of_prices_that_is_missing_is_named(run: RunCommand, tmp_path: Path) -> None:
+    code, _, err = run("gpt-6.1-sol", "--prices", str(tmp_path / "missing.csv"), stdin=b"Hi")
+    assert code != 0
+    assert "missing.csv" in err

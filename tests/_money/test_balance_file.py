@@ -266,3 +266,29 @@ def test_a_file_that_stays_locked_is_explained(tmp_path: Path, monkeypatch: pyte
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(RequestError, match="is locked"):
             Budget(1, path=path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE balance DROP COLUMN parked",
+        "ALTER TABLE balance ADD COLUMN currency TEXT",
+        "ALTER TABLE claims DROP COLUMN batch",
+        "DROP TABLE line",
+        "PRAGMA user_version = 2",
+    ],
+)
+def test_a_budget_of_another_version_is_named(path: Path, change: str) -> None:
+    Budget(1, path=path)
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(change)
+    with pytest.raises(RequestError, match=r"run\.budget is a budget of another version of"):
+        Budget(1, path=path)
+
+
+def test_a_budget_without_a_number_of_its_version_is_continued(path: Path) -> None:
+    Budget(1, path=path)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE balance SET spent = '0.25'")
+        database.execute("PRAGMA user_version = 0")
+    assert Budget(1, path=path).spent == Decimal("0.25")

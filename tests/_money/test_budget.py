@@ -3,13 +3,16 @@
 import asyncio
 import os
 import pickle
+from collections.abc import Callable
 from decimal import Decimal, localcontext
+from functools import partial
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llm_provider import Budget, BudgetExceededError, RequestError
+from llm_provider import Budget, BudgetExceededError, Client, RequestError, call, call_many
 from llm_provider._money.budget import amount_of, reserve, reserve_now
 
 
@@ -108,6 +111,27 @@ async def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (again.budget, again.spent, again.needed) == (1, Decimal("0.5"), Decimal("0.75"))
     assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    "amount", [10**309, -(10**400), float("inf"), float("nan"), Decimal("1e400"), "huge"]
+)
+def test_an_amount_beyond_floats_is_refused(amount: Any, tmp_path: Path) -> None:
+    # As a parameter, its digits would be a part of the test's name.
+    amount = 10**5000 if amount == "huge" else amount
+    settings = ("budget", "show_estimate_above", "outage_patience")
+    makers: list[Callable[[], object]] = [
+        lambda: Budget(amount),
+        lambda: Budget(amount, path=tmp_path / "file"),
+        lambda: call("gpt-5.5", "a", budget=amount),
+        lambda: call_many("gpt-5.5", ["a"], budget=amount),
+        *(partial(Client, **{name: amount}) for name in settings),
+    ]
+    if amount == float("inf"):
+        makers.pop()
+    for make in makers:
+        with pytest.raises(RequestError, match=r"must be a (finite )?number of"):
+            make()
 
 
 def test_a_budget_in_memory_stays_in_its_process() -> None:

@@ -100,6 +100,53 @@ def test_a_full_disk_is_told_once_and_fails_no_call(simulator: Simulator, tmp_pa
         assert client.call("gpt-5.5", "Hi").text
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("step", ["rename", "delete", "rename twice", "replace", "truncate"])
+def test_a_file_that_is_moved_away_is_made_again(tmp_path: Path, step: str, processes: int) -> None:
+    path = tmp_path / "calls.jsonl"
+    writers = [LedgerFile(path) for _ in range(processes)]
+    moved = [tmp_path / "calls.1", tmp_path / "calls.2"]
+
+    def append_all() -> None:
+        for writer in writers:
+            writer.append(EVENTS[0])
+
+    append_all()
+    if step == "delete":
+        path.unlink()
+    elif step == "truncate":
+        os.truncate(path, 0)
+    else:
+        path.rename(moved[0])
+    if step == "replace":
+        path.touch()
+    append_all()
+    if step == "rename twice":
+        path.rename(moved[1])
+        append_all()
+    for each in [path, *(each for each in moved if each.exists())]:
+        assert len(list(read_postings(each))) == processes
+    for writer in writers:
+        writer.close()
+
+
+def test_a_folder_that_is_deleted_is_told_once(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    writer = LedgerFile(folder / "calls.jsonl")
+    writer.append(EVENTS[0])
+    writer.path.unlink()
+    folder.rmdir()
+    with pytest.warns(LedgerWarning, match=r"cannot be written, calls go on: .*No such file") as caught:
+        writer.append(EVENTS[0])
+        writer.append(EVENTS[0])
+    assert len(caught) == 1
+    folder.mkdir()
+    writer.append(EVENTS[0])
+    assert len(list(read_postings(writer.path))) == 1
+    writer.close()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_writes_to_the_same_file(run_script: RunScript, tmp_path: Path) -> None:
     program = """

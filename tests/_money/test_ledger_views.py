@@ -18,16 +18,16 @@ def test_text_is_a_table(ledger: Ledger) -> None:
     assert repr(ledger) == str(ledger)
     assert head.split() == [
         "provider", "model", "served", "tag", "requests", "hits", "failed", "input", "cached", "output",
-        "spent", "$", "wasted", "$", "saved", "$", "unknown",
+        "spent", "wasted", "saved", "unknown",
     ]  # fmt: skip
-    assert haiku.split() == ["anthropic", "claude-haiku-5-5", "1", "1", "0", "0.000000"]
+    assert haiku.split() == ["anthropic", "claude-haiku-5-5", "1", "1", "0", "$0.00000006"]
     assert sol.split() == [
         "openai", "gpt-6.1-sol", "gpt-6.1-sol-2026-10-21", "ablation", "3", "1", "2", "3,610", "600", "900",
-        "0.016200", "0.001000", "0.005400", "1", "(≤", "$0.50)",
+        "$0.0162", "$0.001", "$0.0054", "1", "(at", "most", "$0.50)",
     ]  # fmt: skip
     assert total.startswith("total ")
     # Numbers end where their titles end.
-    assert [line.index("0.016200") + 8 for line in (sol, total)] == [head.index("spent $") + 7] * 2
+    assert [line.index("$0.0162") + 7 for line in (sol, total)] == [head.index("spent") + 5] * 2
 
 
 def test_html_has_the_first_rows_and_the_total_and_like_terminals_no_commands() -> None:
@@ -42,7 +42,7 @@ def test_html_has_the_first_rows_and_the_total_and_like_terminals_no_commands() 
     page = Ledger(totals)._repr_html_()
     assert "… 280 more are not shown" in page
     assert page.count("<tr>") == 22
-    assert "<td>300.000000</td>" in page
+    assert "<td>$300.00</td>" in page
 
 
 def test_json_lines_are_exact(ledger: Ledger, tmp_path: Path) -> None:

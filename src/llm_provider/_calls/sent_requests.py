@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .._errors import APITimeoutError, FailedAttempt, LLMError
 from .._limits.timeouts import Deadline
 from .._runtime.exact_decimal import total
-from .._types.usage import CostSource, Usage
+from .._types.usage import CostBounds, CostSource, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -33,6 +33,8 @@ class Charge(NamedTuple):
     source: CostSource
     unknown: str | None = None
     """Why `usd` is None."""
+    at_most: Decimal | None = None
+    """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
 class SentRequests:
@@ -68,11 +70,12 @@ class SentRequests:
         self.attempts += 1
         self.under_way += 1
 
-    def withdraw(self) -> None:
-        """Take back a request that was not sent after all."""
+    def withdraw(self) -> bool:
+        """Take back a request that was not sent after all; False if an error has told of it."""
         if not self.is_told:
             self.attempts -= 1
             self.under_way -= 1
+        return not self.is_told
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""
@@ -107,6 +110,16 @@ class SentRequests:
         return None if self.under_way else cost_of([charge.usd for charge in self.charges])
 
     @property
+    def cost_bounds(self) -> CostBounds | None:
+        """The least and the most USD that requests of unknown cost have cost; None where it is known."""
+        charges = self.charges
+        if not self.under_way and all(charge.usd is not None for charge in charges):
+            return None
+        most = [charge.at_most if charge.usd is None else charge.usd for charge in charges]
+        least = float(total(charge.usd for charge in charges if charge.usd is not None))
+        return least, None if self.under_way else cost_of(most)
+
+    @property
     def cost_source(self) -> CostSource | None:
         """The least certain source of the cost; None if nothing was paid, or if the cost is not known."""
         charges = self.charges
@@ -134,7 +147,7 @@ class SentRequests:
         sent = self.whole()
         error.attempts, error.failures = sent.attempts, sent.failures
         error.maybe_billed = bool(sent.charges or sent.under_way)
-        error.cost, error.usage = sent.cost, sent.usage
+        error.cost, error.usage, error.cost_bounds = sent.cost, sent.usage, sent.cost_bounds
 
     def tell(self) -> None:
         """Note that an error tells of these requests now, so no other call does when they end.

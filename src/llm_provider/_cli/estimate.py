@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .output import PROGRAM
-from .parsing import Command, complete_model, parse_json_object
+from .parsing import Command, complete_model, parse_json_object, prices_option
 
 if TYPE_CHECKING:
     from .._estimates.estimate import Estimate
@@ -36,6 +36,7 @@ _EXTRA_BODY = "an object of fields for this provider only"
 @click.option("--n", "n", metavar="N", type=int, help="samples of each prompt")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option("--extra-body", metavar="JSON", type=parse_json_object, help=_EXTRA_BODY)
+@prices_option
 @click.option("--no-cache", is_flag=True, help="count every prompt, stored or not")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
 def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:

@@ -13,7 +13,7 @@ from .._money.price_rows import COLUMNS, VARIANTS, PriceRow
 from .._money.pricing import PriceTable
 from .._requests.routing import Route, find_route, price_names
 from .output import PROGRAM, print_table
-from .parsing import Command, complete_model
+from .parsing import Command, complete_model, prices_option
 
 _EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
@@ -25,14 +25,16 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("models", metavar="[MODEL]...", nargs=-1, shell_complete=complete_model)
+@prices_option
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
     from .._client.lifetime import prices_of
     from .._requests.host_routes import read_hosts
+    from .._settings import read_prices
 
     hosts = read_hosts()
-    table = prices_of(None, hosts)()
+    table = prices_of(read_prices(), hosts)()
     rows = list(dict.fromkeys([row for model in models for row in _rows_of(table, model, hosts)] or table))
     if as_json:
         # A price has few digits, which a float keeps.

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import cast
 
 import click
 import orjson
 
 from .._errors import RequestError
+from .._json_values import JSONObject
 from .._money.ledger_rows import LedgerRow
 from .._money.totals import Posting, Totals
 from .._runtime.exact_decimal import total
 from .._types.served_by import FIELDS
+from .._types.usage import read_bounds
+from .._words import format_usd
 from .answer_files import read_lines
 from .output import PROGRAM, print_table, printable, say
 from .parsing import Command, parse_since
@@ -35,8 +39,9 @@ cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER n
 
 --by takes {", ".join(_NAMES[:6])}, and who answered:
 {", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
-sums of known costs, and "unknown" counts the requests of unknown cost. Of answers, each is one request, or a
-hit if it was stored, and "failed" counts the rows without one. Answers have no time.
+sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each is one request,
+or a hit if it was stored, and "failed" counts the rows without one, and those before whose answer a request
+of unknown cost failed. Answers have no time.
 """
 _BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
 _SINCE = "only from a day (2026-11-20) or an age (7d) on"
@@ -67,7 +72,7 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
         objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
         print(json.dumps({"rows": objects, "total": _figures(total_row)}))
         return
-    header = [*names, "requests", "hits", "failed", "input", "output", "cost $", "saved $", "unknown"]
+    header = [*names, "requests", "hits", "failed", "input", "output", "cost", "saved"]
     lines = [
         [*(printable(name) or "-" for name in _names_of(names, group, row).values()), *_cells(row)]
         for group, row in rows
@@ -138,10 +143,12 @@ def _postings(path: Path) -> Iterator[Posting]:
             line = orjson.loads(text) if cells is None else cells
         except ValueError:
             line = parse_line(text)
-        posting = parse_posting(line) or parse_posting(_entry_of(line))
-        if posting is not None:
+        postings = [parse_posting(line)]
+        if postings == [None]:
+            postings = list(map(parse_posting, _entries_of(line)))
+        if postings and None not in postings:
             any_valid = True
-            yield posting
+            yield from cast("list[Posting]", postings)
         elif piece and text.endswith(b"\n"):
             # A last line without a newline is still being written, or was when the machine failed.
             bad.append(number)
@@ -153,25 +160,32 @@ def _postings(path: Path) -> Iterator[Posting]:
         say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
 
 
-def _entry_of(line: object) -> dict[str, object] | None:
-    """What an answer cost, as a line of a ledger; None if the line is no answer."""
+def _entries_of(line: object) -> list[JSONObject]:
+    """What is known of the cost of an answer and what is not, as lines of a ledger; none for other lines."""
     if not isinstance(line, dict) or not {"model", "usage", "cost", "cached"} <= line.keys():
-        return None
+        return []
     outcome = "failed" if line.get("error") else "hit" if line["cached"] else "answered"
     usd = line.get("price") if outcome == "hit" else line["cost"]
     model = line["model"] or ""
-    return {
+    entry: JSONObject = {
         "provider": line.get("provider") or "", "model": model, "served": model, "tag": "", "delivery": "",
         "time": _NO_TIME, "outcome": outcome, "usd": None if usd is None else str(usd),
         "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
         "served_by": line.get("served_by"),
     }  # fmt: skip
+    bounds = read_bounds(line.get("cost_bounds")) if usd is None and outcome != "hit" else None
+    if bounds is None:
+        return [entry]
+    least, most = bounds
+    at_most = None if most is None else repr(most - least)
+    failed = entry | {"outcome": "failed", "usd": None, "at_most": at_most, "usage": {}}
+    return [entry | {"usd": str(least)}, failed] if least else [failed]
 
 
 def _cells(row: LedgerRow) -> list[str]:
     counts = (row.requests, row.hits, row.failed, row.usage.input_tokens, row.usage.output_tokens)
-    cost = total((row.spent, row.wasted))
-    return [*(f"{count:,}" for count in counts), f"{cost:,.6f}", f"{row.saved:,.6f}", f"{row.unknown:,}"]
+    cost = format_usd(total((row.spent, row.wasted)), row.unknown, row.unknown_at_most)
+    return [*(f"{count:,}" for count in counts), cost, format_usd(row.saved)]
 
 
 def _names_of(names: list[str], group: tuple[str, ...], row: LedgerRow) -> dict[str, str]:

@@ -11,11 +11,11 @@ from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates, add_fallbacks
-from .._requests.checks import one_of
+from .._requests.checks import DeliveryOptions, one_of
 from .._requests.inputs import Estimable
 from .._requests.model_kinds import EstimateKind, kind_of
 from .._types.messages import Prompt
-from .batch_arguments import BatchOptions, DeliveryOptions, Models, check_models, parse_batch
+from .batch_arguments import BatchOptions, Models, check_models, parse_batch
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:

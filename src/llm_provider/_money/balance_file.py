@@ -34,7 +34,7 @@ from typing import TypeVar
 from .._errors import RequestError
 from .._runtime import clock, randomness
 from .._runtime.databases import is_busy, open_database
-from .._runtime.files import file_remedy
+from .._runtime.files import file_remedy, require_locks
 from .._runtime.forks import run_for_each_around_forks
 from .._runtime.leases import Lease, hold
 from .balance import Balance, BusyError
@@ -55,8 +55,16 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS line (
         number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL UNIQUE, looked REAL NOT NULL);
     PRAGMA application_id = 1819107940;
+    PRAGMA user_version = 1;
     COMMIT;
 """
+_VERSION = 1
+"""That of the schema, which writes the same number. Files from before there were numbers have 0."""
+_COLUMNS = {
+    "balance": ["only", "spent", "reserved", "uncertain", "parked"],
+    "claims": ["number", "holder", "amount", "parked", "batch"],
+    "line": ["number", "holder", "looked"],
+}
 
 _OPENING_PATIENCE = 10.0
 _CLOSING_PATIENCE = 2.0
@@ -183,6 +191,8 @@ class BalanceFile:
         # From now on a fork waits while this thread is inside SQLite: the child would find its locks taken.
         _open_files.add(self)
         try:
+            with self._translate_errors(), contextlib.suppress(FileNotFoundError):
+                require_locks(Path(self._path).parent)
             # SQLite does not wait for other processes before it changes the mode of the journal.
             self._try_for(_OPENING_PATIENCE, self._make_tables)
             with self.open_with_patience() as transaction:
@@ -210,6 +220,14 @@ class BalanceFile:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != _APPLICATION and (application or tables):
                 raise RequestError(f"{self._path} is a database, but not a budget: choose another name")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            for table, columns in _COLUMNS.items() if tables else ():
+                columns_there = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+                if columns_there != columns or version not in (0, _VERSION):
+                    raise RequestError(
+                        f"{self._path} is a budget of another version of llm_provider: use that version, or "
+                        "choose another name and give the limit that is left"
+                    )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_SCHEMA)
             _balance(connection)

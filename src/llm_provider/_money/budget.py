@@ -31,7 +31,6 @@ import contextlib
 import copy
 import functools
 import itertools
-import math
 import os
 import weakref
 from collections import deque
@@ -40,7 +39,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._errors import BudgetExceededError, LLMError, RequestError
+from .._errors import BudgetExceededError, LLMError, RequestError, cite
 from .._json_values import plain_number
 from .._runtime import clock, randomness
 from .._runtime.exact_decimal import exact, total
@@ -57,6 +56,8 @@ _PAUSES = (0.002, 0.5)
 _PAUSE_SHARE = 1 / 10
 """A pause is at most this share of the time since this process was last served, and so delays little. If
 several processes wait, only the first can be served, so the pause of each one delays all of them."""
+_LEAST, _MOST = Decimal("1e-9"), Decimal("1e12")
+"""USD: less than a token costs, and more than anybody has."""
 _BUSY_PAUSE = 0.002
 """Seconds, on average, until the next attempt on a file that another process was writing."""
 
@@ -369,10 +370,12 @@ class Budget:
 def amount_of(value: object, name: str = "budget") -> Decimal:
     """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount."""
     plain = value if isinstance(value, Decimal) else plain_number(value)
-    if plain is None or not math.isfinite(plain) or plain < 0:
-        cite = str(value) if isinstance(value, Decimal) else repr(value)
-        raise RequestError(f"{name} must be a finite number of USD of at least 0, not {cite}")
-    return Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
+    if plain is not None:
+        amount = Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
+        if amount.is_finite() and (amount == 0 or _LEAST <= amount <= _MOST):
+            return abs(amount)  # there is a zero with a sign
+    cited = str(value) if isinstance(value, Decimal) else cite(value)
+    raise RequestError(f"{name} must be a number of USD: 0, or from {_LEAST} to {_MOST}, not {cited}")
 
 
 def _in_order(budgets: Iterable[Budget]) -> list[Budget]:

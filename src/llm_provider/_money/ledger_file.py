@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
@@ -22,6 +21,7 @@ from .._json_values import JSONObject
 from .._runtime import files
 from .._runtime.files import file_remedy, full_disk
 from .._runtime.forks import reset_in_child
+from .._runtime.warning import warn_user
 from .._types.usage import Usage
 from .model_drift import Answered
 from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
@@ -62,6 +62,13 @@ class LedgerFile:
     def _open(self) -> None:
         self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)
 
+    def _is_there(self, descriptor: int) -> bool:
+        """Whether the path still leads to the open file. A rotation renames it, and a user may delete it."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
+
     def append(self, posting: Posting, **others: object) -> None:
         """Write a posting and other fields, without None. Only the first failure is a `LedgerWarning`."""
         fields = _fields(posting) | {name: value for name, value in others.items() if value is not None}
@@ -71,7 +78,8 @@ class LedgerFile:
             line = f"{json.dumps(fields)}\n".encode()
         with self._lock:
             try:
-                if self._descriptor is None:
+                if self._descriptor is None or not self._is_there(self._descriptor):
+                    self.close()
                     self._open()
                 assert self._descriptor is not None
                 data = b"\n" + line if self._torn else line
@@ -88,7 +96,7 @@ class LedgerFile:
             # Even where warnings are errors, a ledger must not fail a call.
             with contextlib.suppress(LedgerWarning):
                 message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
-                warnings.warn(message, LedgerWarning, stacklevel=2)
+                warn_user(message, LedgerWarning, stacklevel=2)
 
     def close(self) -> None:
         """Close the file. A later posting opens it again."""
@@ -122,7 +130,7 @@ class LedgerFile:
                 file.seek(start)
                 if start:
                     file.readline()
-                for text in file:
+                for text in files.lines_of(file, self.path):
                     line = parse_line(text) if mark in text else None
                     if line is not None:
                         yield line
@@ -141,27 +149,25 @@ def read_postings(path: str | os.PathLike[str]) -> Iterator[Posting]:
 def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]:
     """The numbers and fields of the valid lines of a file. One `LedgerWarning` tells of all others."""
     bad: list[int] = []
-    with Path(path).expanduser().open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            line = parse_line(text)
-            if line is not None:
-                yield number, line
-            elif text.strip() and text.endswith(b"\n"):
-                # A last line without a newline is still being written, or was when the machine failed.
-                bad.append(number)
+    for number, text in enumerate(files.read_lines(Path(path).expanduser()), start=1):
+        line = parse_line(text)
+        if line is not None:
+            yield number, line
+        elif text.strip() and (text.endswith(b"\n") or not text.startswith(b"{")):
+            # A last line without a newline is still being written, or was when the machine failed.
+            bad.append(number)
     if bad:
         message = f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})"
-        warnings.warn(message, LedgerWarning, stacklevel=4)
+        warn_user(message, LedgerWarning, stacklevel=4)
 
 
 def read_keys(path: Path, tag: str) -> set[str]:
     """The cache keys of the answers of a `track` block, and of the blocks inside it."""
     keys: set[str] = set()
-    with path.open("rb") as file:
-        for text in file:
-            line = parse_line(text) if b'"keys":[' in text else None
-            if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
-                keys.update(key for key in line["keys"] if isinstance(key, str))
+    for text in files.read_lines(path):
+        line = parse_line(text) if b'"keys":[' in text else None
+        if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
+            keys.update(key for key in line["keys"] if isinstance(key, str))
     return keys
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from .. import _html
+from .._runtime.files import replace_file
 from .._runtime.imports import import_optional, install_command
 from .._words import format_usd
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def _format_unknown(row: LedgerRow) -> str:
     if not row.unknown:
         return ""
-    bound = "" if row.unknown_at_most is None else f" (≤ {format_usd(row.unknown_at_most)})"
+    bound = "" if row.unknown_at_most is None else f" (at most {format_usd(row.unknown_at_most)})"
     return f"{row.unknown:,}{bound}"
 
 
@@ -55,9 +56,9 @@ _FIGURES: dict[str, Callable[[LedgerRow], str]] = {
     "input": lambda row: f"{row.usage.input_tokens:,}",
     "cached": lambda row: f"{read:,}" if (read := row.usage.cache_read_input_tokens) else "",
     "output": lambda row: f"{row.usage.output_tokens:,}",
-    "spent $": lambda row: f"{row.spent:,.6f}",
-    "wasted $": lambda row: f"{row.wasted:,.6f}" if row.wasted else "",
-    "saved $": lambda row: f"{row.saved:,.6f}" if row.saved else "",
+    "spent": lambda row: format_usd(row.spent),
+    "wasted": lambda row: format_usd(row.wasted) if row.wasted else "",
+    "saved": lambda row: format_usd(row.saved) if row.saved else "",
     "unknown": _format_unknown,
 }
 
@@ -107,7 +108,8 @@ def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
     """Write the rows as JSON lines, with amounts as text."""
     # JSON has a form for all other values. `str` would write 0.00000006 as 6E-8.
     write = functools.partial(orjson.dumps, default="{:f}".format, option=orjson.OPT_APPEND_NEWLINE)
-    Path(path).write_bytes(b"".join(write(row.as_dict()) for row in rows))
+    with replace_file(Path(path).expanduser(), 0o666) as file:
+        file.writelines(write(row.as_dict()) for row in rows)
 
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-import warnings
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .._runtime import clock
+from .._runtime.files import read_text
+from .._runtime.warning import warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,8 +99,7 @@ class PriceFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._name = os.path.basename(path)
         # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            self._lines = file.read().split("\n")
+        self._lines = read_text(path, errors="replace").split("\n")
         header = self._lines[0].split(",")
         if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
             raise ValueError(
@@ -249,4 +249,4 @@ def _amount(column: str, text: str) -> Decimal:
 
 
 def _skip(where: str, reason: str) -> None:
-    warnings.warn(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)
+    warn_user(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)

@@ -13,12 +13,12 @@ import functools
 import os
 import re
 import time
-import warnings
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._runtime import clock
 from .._runtime.exact_decimal import exact
+from .._runtime.warning import warn_user
 from .price_rows import (
     CLOUDS,
     PART_OF,
@@ -355,7 +355,7 @@ def warn_of_unknown_cost(reason: str) -> None:
     """Warn, once for each reason and process."""
     if reason not in _warned:
         _warned.add(reason)
-        warnings.warn(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
+        warn_user(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
 
 
 def _explain(names: Sequence[str], reason: str) -> str:

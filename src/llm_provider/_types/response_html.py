@@ -36,7 +36,7 @@ def _summarise(response: Any) -> Iterator[str]:
         yield f"served by {_html.cut(who.host)}"
     yield f"{'' if response.finish_reason in ('stop', 'tool_calls') else '⚠ '}{response.finish_reason}"
     yield f"{response.usage.input_tokens:,} + {response.usage.output_tokens:,} tokens"
-    yield from (cost_text(response.cost, cached=response.cached), f"{response.timing.total:.2f} s")
+    yield from (cost_text(response), f"{response.timing.total:.2f} s")
     if len(response.rounds) > 1:
         yield f"{len(response.rounds)} rounds with {len(response.tool_results)} tool results"
     if called := dict.fromkeys(call.name for call in response.server_tool_calls):

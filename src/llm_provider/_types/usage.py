@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from decimal import Decimal
+from typing import Any, Literal, Self, TypeAlias
 
 from .._errors import READERS, FailedAttempt
 from .._foreign_attributes import NoMapping
+from .._json_values import check_fields
 from .._runtime.frozen import quickly_made
-from .._words import format_usd
+from .._words import format_cost, format_usd
 
 CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
 """Where a cost comes from: the reply itself, the price table, or litellm's price map."""
+
+CostBounds: TypeAlias = tuple[float, float | None]
+"""The least and the most USD of a cost that is not known. The second is None where nothing bounds it."""
 
 
 @quickly_made
@@ -98,7 +105,10 @@ class PaidResult:
     cost: float | None = None
     cost_source: CostSource | None = None
     cost_unknown: str | None = None
+    cost_bounds: CostBounds | None = None
     price: float | None = None
+    stored_price: float | None = 0.0
+    """The part of the `price` of an answer that is not `cached` as a whole which was stored or shared."""
     cached: bool = False
     timing: Timing = NO_TIMING
     failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
@@ -114,11 +124,88 @@ class PaidResult:
         return self.attempts > 0 or not self.cached
 
 
-def cost_text(cost: float | None, *, cached: bool) -> str:
+def read_bounds(value: object) -> CostBounds | None:
+    """The bounds of a cost as JSON has them; None for any other value."""
+    match value:
+        case [int() | float() as least, None | int() | float() as most]:
+            return float(least), most
+    return None
+
+
+class Cost(float):
+    """A sum of costs in USD: the float is what is known, and `unknown` counts the costs that are not.
+
+    Costs can be added, with `sum()` too. A cost of None counts as unknown. `at_most` is the most USD that the
+    unknown costs are; None where one of them has no bound.
+
+    >>> Cost(0.0123), Cost(0.0123) + Cost(0.5, unknown=2, at_most=0.25)
+    (Cost(0.0123), Cost(0.5123, unknown=2, at_most=0.25))
+    >>> print(Cost(0.0123), Cost(0.0123, unknown=2), Cost(0.5, unknown=2, at_most=0.25), sep=" | ")
+    $0.0123 | ≥ $0.0123, 2 unknown | $0.50 + at most $0.25 (2 unknown)
+    """
+
+    __slots__ = ("at_most", "unknown")
+    unknown: int
+    at_most: float | None
+
+    def __new__(cls, known: float = 0.0, *, unknown: int = 0, at_most: float | None = None) -> Self:
+        self = super().__new__(cls, known)
+        self.unknown, self.at_most = unknown, at_most if unknown else 0.0
+        return self
+
+    @classmethod
+    def of(cls, costs: Iterable[float | None]) -> Cost:
+        """The sum of some costs, each in USD or None if it is unknown.
+
+        >>> Cost.of([0.5, None, 0.25])
+        Cost(0.75, unknown=1)
+        """
+        each = [cost if isinstance(cost, Cost) else Cost(cost or 0.0, unknown=cost is None) for cost in costs]
+        bounds = [cost.at_most for cost in each]
+        at_most = None if None in bounds else math.fsum(bound or 0.0 for bound in bounds)
+        return cls(math.fsum(each), unknown=sum(cost.unknown for cost in each), at_most=at_most)
+
+    @classmethod
+    def of_result(cls, result: Any) -> Cost:
+        """The cost of a result or an error, with its bounds where it is not known.
+
+        >>> Cost.of_result(PaidResult(usage=Usage(), model="m", provider="p", cost_bounds=(0.5, 0.75)))
+        Cost(0.5, unknown=1, at_most=0.25)
+        """
+        return cls.between(result.cost, result.cost_bounds)
+
+    @classmethod
+    def between(cls, cost: float | None, bounds: object) -> Cost:
+        """A cost in USD; where it is None, what is known of it and at most how much is not."""
+        if cost is not None:
+            return cls(cost)
+        least, most = read_bounds(bounds) or (0.0, None)
+        at_most = None if most is None else float(Decimal(repr(most)) - Decimal(repr(least)))
+        return cls(least, unknown=1, at_most=at_most)
+
+    def __add__(self, other: float | None) -> Cost:
+        return Cost.of((self, other)) if other is None or isinstance(other, (int, float)) else NotImplemented
+
+    __radd__ = __add__
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, float | None]]:
+        return (float(self),), {"unknown": self.unknown, "at_most": self.at_most}
+
+    def __repr__(self) -> str:
+        unknown = f", unknown={self.unknown}" if self.unknown else ""
+        bound = f", at_most={self.at_most!r}" if self.unknown and self.at_most is not None else ""
+        return f"Cost({float(self)!r}{unknown}{bound})"
+
+    def __str__(self) -> str:
+        return format_usd(float(self), self.unknown, self.at_most)
+
+
+def cost_text(result: PaidResult) -> str:
     """The cost of an answer in USD, for people."""
-    if cached:
+    if result.cached and not result.attempts:
         return "cached"
-    return "cost unknown" if cost is None else format_usd(cost)
+    return format_cost(result.cost, result.cost_bounds)
 
 
-READERS["usage"] = lambda counts: Usage(**counts)
+READERS["usage"] = lambda counts: Usage(**check_fields(counts, counts=True))
+READERS["cost_bounds"] = read_bounds

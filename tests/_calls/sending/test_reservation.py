@@ -168,6 +168,8 @@ def test_the_environment_sets_a_budget(
         assert spender.budget.spent == billed(simulator) > 0
     for wrong, text in (
         ("five", "not 'five'"), ("-1", "not -1"), ("nan", "not NaN"), ("", "_FILE needs an amount"),
+        ("1e-400", "from 1E-9"), ("1e400", "not 1E"), ("sNaN", "not sNaN"), ("inf", "not Inf"), ("$5", "not"),
+        ("1,5", "not '1,5'"), ("1e13", "to 1E.12"), ("1e-10", "from 1E-9"), ("1e999999999", "not 1E"),
     ):  # fmt: skip
         monkeypatch.setenv("LLM_PROVIDER_BUDGET", wrong)
         with pytest.raises(RequestError, match=f"LLM_PROVIDER_BUDGET.*{text}"):

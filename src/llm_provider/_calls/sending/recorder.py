@@ -6,7 +6,6 @@ ledger file.
 """
 
 import contextlib
-import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +22,7 @@ from ..._providers.protocol import AnyAnswer
 from ..._providers.shared.served_by import find_tier, read_fields
 from ..._runtime import clock
 from ..._runtime.exact_decimal import total
+from ..._runtime.warning import warn_user
 from ..._types.usage import CostSource, Usage
 from ..call import Call, Sample
 from ..observation import observe_payment
@@ -96,7 +96,9 @@ class CostRecorder:
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = litellm_cost(call.target.model, answer.model, answer.usage, variant)
                 source, cost = "litellm", cost if known is None else known
-        cost, reason = self._charge(call, cost, answer.usage, source)
+        # If the usage is known, only the price can be missing, and without it there is no bound.
+        at_most = bound(self.prices()) if isinstance(cost, str) and answer.usage is None else None
+        charge = _add_charge(call, cost, answer.usage, source, at_most)
         strict = self._is_strict(call)
         who = _describe_origin(call, answer)
         if answer.model is not None:
@@ -104,23 +106,14 @@ class CostRecorder:
             sample.change = self._served.compare(answered, keep=not strict)
         refused = strict and sample.change is not None
         if batch is not None and batch.again:
-            return cost
+            return charge.usd
         self._post(
             call,
             names,
-            Posting(
-                clock.time(),
-                "answered",
-                names.key,
-                cost,
-                answer.usage,
-                # If the usage is known, only the price can be missing, and without it there is no bound.
-                bound(self.prices()) if answer.usage is None and cost is None else None,
-                who,
-            ),
+            Posting(clock.time(), "answered", names.key, charge.usd, answer.usage, charge.at_most, who),
             id=answer.id,
             account=account,
-            cost_unknown=reason,
+            cost_unknown=charge.unknown,
             served_before=None if sample.change is None else sample.change.before,
             refused="strict_model" if refused else None,
             batch=None if batch is None else batch.batch,
@@ -128,7 +121,7 @@ class CostRecorder:
             # By these the answers of a tag are found in the cache.
             keys=None if self._file is None or call.cache == "off" else list(map(call.key, parts)),
         )
-        return cost
+        return charge.usd
 
     def record_failure(
         self,
@@ -156,15 +149,15 @@ class CostRecorder:
             if usage is not None:
                 variant = call.operation.variant(call) if batch is None else "batch"
                 known = self._explain_cost(names, variant, usage)
-        cost, reason = self._charge(call, known, usage, source)
-        has_bound = cost is None and not (usage is not None and usage.unpriced_tools)
+        has_bound = isinstance(known, str) and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
-        posting = Posting(clock.time(), "failed", names.key, cost, usage, at_most)
+        charge = _add_charge(call, known, usage, source, at_most)
+        posting = Posting(clock.time(), "failed", names.key, charge.usd, usage, at_most)
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
-            details = {"error": type(error).__name__, "account": account, "cost_unknown": reason}
+            details = {"error": type(error).__name__, "account": account, "cost_unknown": charge.unknown}
             self._post(call, names, posting, **details, **where)
-        return cost
+        return charge.usd
 
     def rows_of(self, batch: str) -> set[str]:
         """The rows of a batch that the ledger's file has already."""
@@ -234,7 +227,7 @@ class CostRecorder:
         if self._served.is_news(names.alias, change.before, change.now):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
-                warnings.warn(ModelDriftWarning(message), stacklevel=2)
+                warn_user(ModelDriftWarning(message), stacklevel=2)
 
     def sum_saved(self) -> float:
         """USD that the client's hits would have cost."""
@@ -248,21 +241,6 @@ class CostRecorder:
         if usage is None:
             return f"{'/'.join(names.priced)}: an answer tells no usage"
         return self.prices().explain_cost(*names.priced, usage, variant=variant)
-
-    def _charge(
-        self, call: Call[Any], cost: Decimal | str, usage: Usage | None, source: CostSource
-    ) -> tuple[Decimal | None, str | None]:
-        """Count a request. Returns its cost, or else the reason, and warns of that once."""
-        if not isinstance(cost, str):
-            call.sent.add_charge(Charge(cost, usage, source))
-            return cost, None
-        call.sent.add_charge(Charge(None, usage, source, cost))
-        # A server of the user's own has no price, and nobody expects a bill.
-        if usage is not None and call.target.provider != "local":
-            # If the user turns warnings into errors, the answer must not be lost: it is paid for.
-            with contextlib.suppress(PriceWarning):
-                warn_of_unknown_cost(cost)
-        return None, cost
 
     def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
         if call.watch is not None:
@@ -293,6 +271,20 @@ class CostRecorder:
                 {},
             )
         return names
+
+
+def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more: Any) -> Charge:
+    """Count a request with its USD, or with the reason why they are not known, and warn of that once."""
+    usd, unknown = (None, cost) if isinstance(cost, str) else (cost, None)
+    source, at_most = more
+    charge = Charge(usd, usage, source, unknown, at_most)
+    call.sent.add_charge(charge)
+    # A server of the user's own has no price, and nobody expects a bill.
+    if unknown is not None and usage is not None and call.target.provider != "local":
+        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+        with contextlib.suppress(PriceWarning):
+            warn_of_unknown_cost(unknown)
+    return charge
 
 
 def plain_metadata(call: Call[Any]) -> Any:

@@ -35,8 +35,9 @@ class BudgetedRequest:
         if amount is None and not all(budget.allow_unknown for budget in budgets):
             raise UnknownPriceError(
                 f"the most that this request to {call.request.model} can cost is not known, so no budget "
-                "can be kept: give a price (prices=), set max_tokens, leave out features with which the "
-                "provider adds input by itself, or allow it with Budget(..., allow_unknown=True)",
+                "can be kept: give a price (prices=, or --prices on the command line), set max_tokens, leave "
+                "out features with which the provider adds input by itself, or allow it with Budget(..., "
+                "allow_unknown=True)",
                 provider=call.target.provider,
                 model=call.request.model,
             )
@@ -50,9 +51,10 @@ class BudgetedRequest:
     ) -> tuple[Ticket, Hold]:
         """Wait for a slot, and reserve the worst case of the request.
 
-        A call that waits for a budget holds no slot. A call that waits for a slot holds no reservation,
-        unless it has waited for a budget before. With `first`, the call goes before others that wait for a
-        slot. With a `BudgetExceededError` no slot is held: there will never be room for the request.
+        A call that waits for a budget holds no slot. A call that waits for a slot or for a token holds no
+        reservation, unless it has waited for a budget before. With `first`, the call goes before others that
+        wait for a slot. With a `BudgetExceededError` no slot is held: there will never be room for the
+        request.
         """
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.
@@ -61,6 +63,9 @@ class BudgetedRequest:
         acquire = functools.partial(selection.acquire, limit, tokens=tokens, patience=patience)
         ticket = await acquire(first=first)
         try:
+            if not selection.key.is_static:
+                # A process that is killed while it waits for a token has reserved nothing.
+                await selection.key.prepare()
             held = reserve_now(self._budgets, self._amount)
         except BaseException:
             selection.withdrawn(ticket)
