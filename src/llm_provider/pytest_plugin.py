@@ -6,11 +6,13 @@
 The first run sends the requests and writes the answers to `cassettes/<module>.<test>.jsonl` beside the test.
 The file belongs under version control. Later runs answer from it, and a request that it lacks raises
 `CacheMissError`. `--llm-cassettes=record` records all answers again. `--llm-cassettes=replay` sends no
-request, as does a run with `CI` in its environment.
+request, as does a run with `CI` in its environment. While a cassette is replayed, no client and no function
+sends anything, whatever the mode of the cache. While it is recorded, `cache="off"` keeps answers too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -70,15 +72,23 @@ def llm_cassette(
     # Imported here because every run of pytest loads this module as a plugin.
     from ._client import functions
     from ._client.client import Client
+    from ._runtime import cassette
 
-    path = request.path.parent / "cassettes" / f"{request.path.stem}.{_file_name(request.node.name)}.jsonl"
-    recording = _records(request.config.getoption(_OPTION), path)
+    option: str = request.config.getoption(_OPTION)
+    classes = [node.name for node in request.node.listchain() if isinstance(node, pytest.Class)]
+    folder = request.path.parent / "cassettes"
+    path = folder / _file_name(request.path.name, [*classes, request.node.name])
+    if option != "record" and not path.exists():
+        path = _find_old(folder, request) or path
+    recording = _records(option, path)
     directory = tmp_path_factory.mktemp("cassette")
     directory.chmod(0o700)
     # Clients that the test makes itself read these variables.
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(directory))
     monkeypatch.setenv("LLM_PROVIDER_CACHE", "use" if recording else "only")
-    with Client(cache_dir=directory, cache="use" if recording else "only") as client:
+    named = f"{'record' if recording else 'replay'}:{path}"
+    monkeypatch.setenv(cassette.VARIABLE, named)
+    with Client(cache_dir=directory, cache="use" if recording else "only") as client, cassette.using(named):
         if not recording:
             client.cache.load(path)
         monkeypatch.setitem(functions._default, os.getpid(), client)  # noqa: SLF001 -- the functions' own client
@@ -100,10 +110,37 @@ def _records(option: str, path: Path) -> bool:
     return True
 
 
-def _file_name(name: str) -> str:
-    """A test's name in a form that is a valid part of a file name on every system.
+_PLAIN = re.compile(r"[a-z0-9_]{1,80}")
+"""What differs in file names of every system, however they treat case and accents."""
 
-    >>> _file_name("test_it[a/b c]")
-    'test_it-a-b-c'
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+"""What no file name of Windows may have before its first dot."""
+
+
+def _file_name(module: str, names: list[str]) -> str:
+    """The name of the cassette of a test: another one for every test, and valid on every system.
+
+    `names` are those of its classes and its own.
+
+    >>> _file_name("test_sums.py", ["test_it"])
+    'test_sums.test_it.jsonl'
+    >>> _file_name("test_sums.py", ["TestA", "test_it[2+2]"])
+    'test_sums.TestA-test_it-2-2-71dbb5fed9.jsonl'
     """
-    return re.sub(r"[^\w.]+", "-", name).strip("-")
+    stem = module.removesuffix(".py")
+    is_plain = len(names) == 1 and all(map(_PLAIN.fullmatch, (stem, *names)))
+    if is_plain and stem != module and not _RESERVED.fullmatch(stem):
+        return f"{stem}.{names[0]}.jsonl"
+    digest = hashlib.sha256("\0".join([module, *names]).encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    readable = [re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")[:80] for text in (stem, "-".join(names))]
+    # The underscore makes a name that is reserved another one.
+    stem = f"{readable[0]}_" if _RESERVED.fullmatch(readable[0].lower()) else readable[0]
+    return f"{stem}.{readable[1]}-{digest}.jsonl"
+
+
+def _find_old(folder: Path, request: pytest.FixtureRequest) -> Path | None:
+    """The cassette of a test under the name that it had when several tests could share one."""
+    name = re.sub(r"[^\w.]+", "-", request.node.name).strip("-")
+    path = folder / f"{request.path.stem}.{name}.jsonl"
+    # `Path.exists` raises an error for a name that is too long.
+    return path if os.path.exists(path) else None  # noqa: PTH110

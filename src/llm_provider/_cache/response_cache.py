@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .._errors import RequestError
 from .._runtime import clock
+from .._runtime.warning import warn_user
 from .storage.entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .storage.worker import BatchQueue, Worker, start_timer
 
@@ -221,6 +221,10 @@ class ResponseCache:
         The future cannot be cancelled: a task that waits for it is cancelled once the entry is stored.
         """
         return self._writes.submit_from(inbox, (key, entry))
+
+    def flush(self) -> None:
+        """Wait until all entries put before are written."""
+        self._writes.flush()
 
     def _write_all(self, entries: list[tuple[str, Entry]]) -> list[bool]:
         failures = self._try_to_write(dict(entries), self._patience)
@@ -476,7 +480,7 @@ def warn(message: str) -> None:
     """Show a warning about the cache."""
     # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
-        warnings.warn(message, CacheWarning, stacklevel=2)
+        warn_user(message, CacheWarning, stacklevel=2)
 
 
 __all__ = ["CacheWarning", "Entry", "Question", "ResponseCache", "default_directory"]

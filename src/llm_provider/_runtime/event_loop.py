@@ -27,7 +27,7 @@ from concurrent import futures
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
-from . import threads
+from . import clock, threads
 from .forks import run_around_forks
 from .notebooks import in_jupyter
 
@@ -55,6 +55,7 @@ class Inbox:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._posted: deque[Post] = deque()
+        self._results: deque[Post] = deque()
         self._woken = False
 
     def post(self, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
@@ -65,9 +66,12 @@ class Inbox:
             self._woken = True
             self.loop.call_soon_threadsafe(self._empty)
 
-    def post_all(self, posts: Iterable[Post]) -> None:
-        """`post` for several functions, which wake the loop together."""
-        self._posted.extend(posts)
+    def post_results(self, posts: Iterable[Post]) -> None:
+        """`post` for several functions that end waits.
+
+        They come first: else the answers of a batch would wait until all its calls have begun.
+        """
+        self._results.extend(posts)
         if not self._woken:
             self._woken = True
             self.loop.call_soon_threadsafe(self._empty)
@@ -91,13 +95,13 @@ class Inbox:
 
     def _empty(self) -> None:
         self._woken = False
-        posted = self._posted
+        posted, results = self._posted, self._results
         for _ in range(_AT_ONCE):
-            if not posted:
+            if not (results or posted):
                 return
-            function, arguments = posted.popleft()
+            function, arguments = (results or posted).popleft()
             function(*arguments)
-        if posted and not self._woken:
+        if (results or posted) and not self._woken:
             self._woken = True
             self.loop.call_soon(self._empty)
 
@@ -107,6 +111,9 @@ class BackgroundLoop:
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
+        if type(self.loop).time is asyncio.BaseEventLoop.time:
+            # Its timers must fire also while a test has frozen the time.
+            self.loop.time = clock.monotonic  # type: ignore[method-assign]
         self.inbox = _inboxes[self.loop] = Inbox(self.loop)
         self._stopped, self._of_parents = False, _of_parents
         self.thread = threads.start_thread(self._run, name)
@@ -295,7 +302,11 @@ class UncancellableFuture(asyncio.Future[T]):
 
 async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None) -> T:
     """`submit` for the caller's own event loop. Cancelling the caller cancels the coroutine."""
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    try:
+        future: asyncio.Future[T] = running_loop().create_future()
+    except RuntimeError:
+        coroutine.close()
+        raise
     hand_over = functools.partial(inbox_here().post_with_others, _settle, future)
     task = BackgroundTask(coroutine, hand_over, cancel, inbox).start()
     try:
@@ -309,9 +320,20 @@ _inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.
 """One inbox for each event loop: the background loop, and those of the user that await a task."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The event loop that runs; a `RuntimeError` says what to write where there is none of asyncio's."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "asynchronous calls need a running event loop of asyncio: under trio, write "
+            "await trio.to_thread.run_sync(call, model, prompt); elsewhere, call() without await"
+        ) from None
+
+
 def inbox_here() -> Inbox:
     """The inbox of the event loop that is running."""
-    here = asyncio.get_running_loop()
+    here = running_loop()
     inbox = _inboxes.get(here)
     if inbox is None:
         inbox = _inboxes[here] = Inbox(here)

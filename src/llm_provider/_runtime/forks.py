@@ -9,7 +9,6 @@ import contextlib
 import functools
 import os
 import sys
-from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
@@ -89,9 +88,10 @@ def _locks() -> list[Lock]:
 
 
 def _is_needed() -> bool:
-    frames = sys._current_frames()  # noqa: SLF001  # there is no other view of the other threads
+    # The frame of this thread is found by itself, as gevent replaces the numbers of threads.
+    here, frames = sys._getframe(), sys._current_frames().values()  # noqa: SLF001  # there is no other view of them
     # If this thread imports as well, the other import may wait for this one.
-    return not _imports(frames.pop(get_ident())) and any(map(_imports, frames.values()))
+    return not _imports(here) and any(_imports(frame) for frame in frames if frame is not here)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -267,6 +267,7 @@ def _files_in(directory: Path) -> _Files:
     identity = check_own_directory(directory)
     opened = _open_files.get(identity)
     if opened is None:
+        files.require_locks(directory)
         opened = _open_files[identity] = _Files(directory)
     return opened
 

@@ -132,3 +132,54 @@ def test_a_process_without_descriptors_gets_a_typed_error(
     elif ask != "call":
         assert error == (["APIConnectionError", True])
     assert later == 2
+
+
+MANY = """
+    import os, resource, threading
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    from llm_provider import Client
+
+    most, opened, ended = 0, 0, threading.Event()
+
+    def work_with_files():
+        global most, opened
+        while not ended.wait(0.01):
+            files = [open(os.devnull) for _ in range(10)]
+            most, opened = max(most, len(os.listdir("/dev/fd"))), opened + 10
+            for file in files:
+                file.close()
+
+    thread = threading.Thread(target=work_with_files, daemon=True)
+    thread.start()
+    prompts = [f"Question {{number}}?" for number in range(300)]
+    with Client({settings}) as client:
+        for models in {models}:
+            several = client.call_many(models, prompts, {parameters})
+            for results in several.values() if isinstance(several, dict) else [several]:
+                results.raise_for_errors()
+                assert not any(result.failures for result in results)
+    ended.set()
+    thread.join()
+    print(opened > 0, most < 256)
+"""
+
+
+@pytest.mark.parametrize(
+    ("models", "settings", "parameters"),
+    [
+        (["gpt-6.1-sol"], "", ""),
+        (["gpt-6.1-sol"], "", "max_concurrent=1000"),
+        (["gpt-6.1-sol"], "max_concurrent=1000, transport='http1'", ""),
+        ([["gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash"]], "max_concurrent=500", ""),
+        # The connections of one server are idle while those of the next are made.
+        (["gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash"], "max_concurrent=500", ""),
+    ],
+)
+def test_a_batch_leaves_files_to_the_rest_of_the_program(
+    simulator: Simulator, run_warm_script: RunScript, models: object, settings: str, parameters: str
+) -> None:
+    simulator.configure(latency=0.2)
+    ended = run_warm_script(MANY.format(models=repr(models), settings=settings, parameters=parameters))
+    assert ended.stdout.strip() == "True True", ended.stderr
+    assert "down" not in ended.stderr

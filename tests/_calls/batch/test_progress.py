@@ -26,7 +26,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
         for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
             progress.update(result)
         text = progress._describe()
-    assert progress.sums.unknown == 1
+    assert progress.sums.unknown.unknown == 1
     assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", text)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from llm_provider import Client, RateLimitError, Response
 from llm_provider._calls.batch.driver import Observers, iterate
+from llm_provider._calls.batch.interrupt import StoredAnswers
 from llm_provider._calls.batch.worker_pool import LiveWork
 from llm_provider._runtime import event_loop
 from llm_provider._types.messages import Prompt
@@ -28,7 +29,9 @@ def test_a_call_that_arrives_while_all_workers_end_is_served() -> None:
         time.sleep(0.01)  # noqa: ASYNC251 -- the loop is to be busy
         raise RateLimitError(str(prompt))
 
-    work = LiveWork(iter, send, event_loop.cancel_task, 2, lambda *_: None)
+    with Client() as client:
+        stored = StoredAnswers(client._engine, "off")
+    work = LiveWork(iter, send, event_loop.cancel_task, 2, lambda *_: None, stored)
     with ThreadPoolExecutor(1) as reader:
         inputs = (str(number) for number in range(work.width + 5))
         results = reader.submit(list, iterate([(work, inputs)], Observers())).result(30)

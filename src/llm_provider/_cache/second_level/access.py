@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple, cast
 
-from ..._runtime import randomness
+from ..._runtime import cassette, randomness
 from ..._runtime.threads import Timer
 from ..storage.worker import BatchQueue, Worker, start_timer
 from .settings import LeasingStore, SecondLevel, SecondLevelStore
@@ -100,7 +100,7 @@ class SecondLevelAccess:
 
     def read(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values of those keys that have one, for a thread that may wait."""
-        if self._read_fails or not keys:
+        if self._read_fails or not keys or cassette.replayed is not None:
             return {}
         try:
             return self._reads.submit(keys).result(_LONGEST_READ)

@@ -15,7 +15,8 @@ import orjson
 
 from ..._errors import RequestError
 from ..._json_values import JSONObject
-from ..._runtime.files import replace_file
+from ..._runtime.files import read_lines, replace_file
+from ..._runtime.json_pieces import loads
 from .entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
 from .shard import Row
 from .store import Store
@@ -40,7 +41,7 @@ class Imported:
 def write_archive(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
     """Write the intact answers of some keys, or all, to a file once it is complete. Returns their number."""
     count = 0
-    with replace_file(Path(path), new_mode=0o666) as file:
+    with replace_file(Path(path).expanduser(), new_mode=0o666) as file:
         file.write(_line({_FORMAT: SCHEMA_VERSION}))
         for key, value in store.items() if keys is None else ((key, store.read(key)) for key in keys):
             fields = None if value is None else _fields(key, value)
@@ -84,14 +85,14 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        _check_first(path, file.readline())
-        for number, line in enumerate(file, 2):
-            try:
-                yield _row(orjson.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                message = f"{path}, line {number}: this is not an answer, or it was changed"
-                raise RequestError(message) from None
+    lines = read_lines(path)
+    _check_first(path, next(lines, b""))
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _row(loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            message = f"{path}, line {number}: this is not an answer, or it was changed"
+            raise RequestError(message) from None
 
 
 def _check_first(path: Path, line: bytes) -> None:

@@ -27,6 +27,7 @@ from typing import TypeAlias, TypeVar
 
 from ..._runtime import clock, files
 from ..._runtime.databases import is_busy, open_database
+from ..._runtime.files import require_locks
 from ..._runtime.forks import run_for_each_around_forks
 from . import sharing
 from .entry import SCHEMA_VERSION
@@ -88,11 +89,17 @@ class Store:
         self._readers: list[Reader] = []
         self._writers: list[Writer] = []
         self._stuck: set[int] = set()
+        self._doubts_locks = True
+        """Whether the next use asks the file system for a lock: before the first, and after one in vain."""
+        self._no_locks: tuple[float, OSError] | None = None
+        """When the file system had no locks, and its error."""
         self._held: list[Lock] = []
         _stores.add(self)
 
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
+        if self._doubts_locks:
+            self._require_locks()
         readers = self._readers or self._open_for_reading()
         if not readers:
             return None
@@ -123,6 +130,7 @@ class Store:
 
     def _repair(self, reader: Reader, error: sqlite3.DatabaseError) -> None:
         """Replace a database that is damaged; raise any other error."""
+        self._doubts_locks = self._doubts_locks or is_busy(error)
         if not is_corrupt(error):
             raise error
         with self._reading:
@@ -206,6 +214,8 @@ class Store:
     ) -> dict[str, Exception]:
         failures: dict[str, Exception] = {}
         with self._writing:
+            if self._doubts_locks:
+                self._require_locks()
             writers = self._writers or self._open_for_writing()
             deadline = clock.monotonic() + patience
             shards: dict[int, list[str]] = {}
@@ -224,6 +234,7 @@ class Store:
                     failures.update(dict.fromkeys(keys, error))
                     if is_busy(error):
                         self._stuck.add(index)
+                        self._doubts_locks = True
         return failures
 
     def _change_shard(
@@ -241,6 +252,19 @@ class Store:
             self._replace_damaged(writer.folder, writer.identity)
         return change(writer, items, left)
 
+    def _require_locks(self) -> None:
+        """Raise an `OSError` if the file system has no locks. It is asked again after some seconds."""
+        if self._no_locks is not None and clock.monotonic() < self._no_locks[0] + PATIENCE:
+            raise self._no_locks[1].with_traceback(None)
+        try:
+            require_locks(self._directory)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._no_locks = clock.monotonic(), error
+            raise
+        self._doubts_locks, self._no_locks = False, None
+
     def _open_for_writing(self) -> list[Writer]:
         root = _find_root(self._directory, shared=self._shared)
         try:
@@ -250,6 +274,8 @@ class Store:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise CacheRefusedError(str(error)) from None
+        if self._doubts_locks:
+            self._require_locks()
         if root is None:
             root = self._create()
         _sweep(self._directory)
@@ -383,6 +409,7 @@ def _create_database(folder: Path, journal: str) -> None:
             statistics=0,
             tag_index=0,
             sqlite_journal_mode=journal,
+            timeout=PATIENCE,
         )
     with contextlib.closing(open_database(folder / DATABASE, timeout=PATIENCE)) as database:
         for unused in _UNUSED:

@@ -175,4 +175,4 @@ class BatchQueue(Generic[ItemT, ResultT]):
                 posts.setdefault(inbox, []).append((future.set_result, (result,)))
         for inbox, each in posts.items():
             with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-                inbox.post_all(each)
+                inbox.post_results(each)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import itertools
 import math
 from collections.abc import (
     AsyncGenerator,
@@ -21,22 +22,24 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
     Sized,
 )
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 from ..._errors import BudgetExceededError, LLMError
-from ..._runtime import event_loop
+from ..._runtime import clock, event_loop
 from ..._types.messages import Prompt
 from ..._types.response import Response, Result
 from ..._types.results import Results
 from ..._types.scores import Scores
 from ..call import Call
 from ..early_stop import EarlyStop
+from ..lifecycle.engine import READING
+from .feed import Fed, TaskFeed, ThreadFeed
+from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
 
 if TYPE_CHECKING:
@@ -91,6 +94,13 @@ class Work(Protocol):
     @property
     def sends_as_whole(self) -> bool:
         """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
+
+    @property
+    def stored(self) -> StoredAnswers:
+        """Says after an interrupt which inputs are answered."""
+
+    def come_back(self, *works: Any) -> str:
+        """What a user does after an interrupt of these works, this one among them."""
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
@@ -149,6 +159,15 @@ class Lane:
         self.work, self.inputs, self.offset = work, inputs, offset
         self.exhausted = False
         self.outstanding = 0
+        self.answered = 0
+        """Inputs whose answers were handed out."""
+        self.unanswered: dict[int, Call[Response]] = {}
+        """The calls whose results were not handed out yet."""
+        self.feed: ThreadFeed | TaskFeed | None = None
+        """Reads the inputs aside, if any."""
+        self.awaited = 0
+        """Inputs that the feed was asked for and has not read yet."""
+        self._read = 0
         self.error: BaseException | None = None
         """It is raised after the calls that were sent have finished."""
         self._post = post
@@ -166,7 +185,45 @@ class Lane:
     @property
     def reads(self) -> bool:
         """Whether another input may be read now."""
-        return not self.exhausted and self.outstanding < self._width
+        return self._free > 0
+
+    @property
+    def _free(self) -> int:
+        if self.exhausted:
+            return 0
+        free = self._width - self.outstanding
+        # A feed reads no further than needed: stored answers would be handed out one by one.
+        return free if self.feed is None else min(free, 1 + self.outstanding) - self.awaited
+
+    def open_feed(self) -> None:
+        """Have the inputs read aside."""
+        is_asynchronous = isinstance(self.inputs, AsyncIterable)
+        self.feed = (TaskFeed if is_asynchronous else ThreadFeed)(cast("Any", self.inputs), self._deliver)
+
+    def ask_feed(self) -> bool:
+        """Ask for as many inputs as may be read now; False if they are read in this thread."""
+        if self.feed is None:
+            return False
+        count = self._free
+        self.awaited += count
+        self.feed.ask(count)
+        return True
+
+    def take_fed(self, fed: Fed) -> tuple[int, Result] | None:
+        """`take` for an input that the feed has read."""
+        self.awaited -= 1
+        if fed.error is None:
+            try:
+                (outcome,) = self.work.lookup((fed.prompt,))
+            except Exception as error:
+                fed = Fed(error=error)
+            else:
+                return self.take((self.offset + self._read, outcome))
+        self.awaited = 0
+        if not isinstance(fed.error, Exception):
+            raise cast("BaseException", fed.error)
+        self.end(None if isinstance(fed.error, StopIteration) else fed.error)
+        return None
 
     def take(self, read: tuple[int, Result | Call[Response]] | None) -> tuple[int, Result] | None:
         """Note an input that was read, None for their end. Returns its result, or sends its call."""
@@ -174,9 +231,13 @@ class Lane:
             self.end()
             return None
         index, outcome = read
+        self._read += 1
         if not isinstance(outcome, Call):
-            self._early_stop.stored += isinstance(outcome, Answered)
+            if isinstance(outcome, Answered):
+                self.answered += 1
+                self._early_stop.stored += 1
             return index, outcome
+        self.unanswered[index] = outcome
         if self._carrier is None:
             is_list = isinstance(self.inputs, Sized)
             self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
@@ -187,7 +248,7 @@ class Lane:
         self._early_stop.to_send += 1
         return None
 
-    def _deliver(self, finished: Finished) -> None:
+    def _deliver(self, finished: Finished | Fed) -> None:
         self._post((self, finished))
 
     def end(self, error: Exception | None = None) -> None:
@@ -198,7 +259,7 @@ class Lane:
             raise error
 
     def flush(self) -> None:
-        if self._carrier is not None:
+        if self._carrier is not None and not self.awaited:
             self._carrier.flush()
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
@@ -209,6 +270,8 @@ class Lane:
                 self.outstanding, self.error = 0, cast("BaseException | None", result)
                 return
             self.outstanding -= 1
+            del self.unanswered[index]
+            self.answered += isinstance(result, Answered)
             if isinstance(result, BudgetExceededError):
                 self._refused += 1
             elif isinstance(result, Answered) and not result.cached:
@@ -218,7 +281,16 @@ class Lane:
             yield index, result
         self.exhausted = self.exhausted or self._refused >= self._enough
 
+    def list_unread(self) -> Iterator[Prompt]:
+        """The inputs that were not read, if they can be read again."""
+        if not (isinstance(self.inputs, Sequence) or hasattr(self.inputs, "answered_before")):
+            return iter(())
+        return itertools.islice(cast("Iterable[Prompt]", self.inputs), self._read, None)
+
     def cancel(self) -> None:
+        if self.feed is not None:
+            self.feed.close()
+            self.feed = None
         if self._carrier is not None:
             self._carrier.cancel()
             # The carrier refers to its lane. A cycle would wait for the garbage collector.
@@ -231,12 +303,17 @@ class Driver:
     `post` takes finished calls with their lane, on the loop. With `waits`, this thread waits anyway.
     """
 
-    def __init__(self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool) -> None:
+    def __init__(
+        self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool, feeds: bool = False
+    ) -> None:
         self.lanes: list[Lane] = []
         self.arrived: Arrived | None = None
         offset = 0
         for work, inputs in batches:
-            self.lanes.append(Lane(work, inputs, offset, post, waits=waits))
+            lane = Lane(work, inputs, offset, post, waits=waits)
+            if feeds and not (isinstance(inputs, Sized) or work.sends_as_whole):
+                lane.open_feed()
+            self.lanes.append(lane)
             # The indices of each batch follow those of the one before it.
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
 
@@ -250,16 +327,19 @@ class Driver:
             while reading and nothing_arrived():
                 reading = False
                 for lane in self.lanes:
-                    if lane.reads:
+                    if lane.reads and not lane.ask_feed():
                         yield lane
                         reading = reading or not lane.exhausted
-            if not any(lane.outstanding for lane in self.lanes):
+            if not any(lane.outstanding or lane.awaited for lane in self.lanes):
                 break
             for lane in self.lanes:
                 lane.flush()
             yield None
             lane, finished = cast("Arrived", self.arrived)
-            yield from lane.collect(finished)
+            if not isinstance(finished, Fed):
+                yield from lane.collect(finished)
+            elif answered := lane.take_fed(finished):
+                yield answered
         for lane in self.lanes:
             if lane.error is not None:
                 raise lane.error
@@ -269,42 +349,77 @@ class Driver:
         for lane in self.lanes:
             lane.cancel()
 
+    def note_interrupt(self, interrupt: BaseException) -> None:
+        """Add to an interrupt how many calls are answered, and what the next run does."""
+        self.close()
+        lengths = [len(lane.inputs) for lane in self.lanes if isinstance(lane.inputs, Sized)]
+        total = sum(lengths) if len(lengths) == len(self.lanes) else None
+        answered, is_exact = sum(lane.answered for lane in self.lanes), False
+        with contextlib.suppress(KeyboardInterrupt):  # a second one ends the count
+            stored, is_exact = self._count_others()
+            answered += stored
+        for lane in self.lanes:
+            if hasattr(lane.inputs, "answered_calls"):
+                lane.inputs.answered_calls = answered
+        rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
+        interrupt.add_note(describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact))
 
-Arrived: TypeAlias = tuple[Lane, Finished]
+    def _count_others(self) -> tuple[int, bool]:
+        """How many of the inputs without a result have a stored answer, and whether all were looked up."""
+        answers, count, until = self.lanes[0].work.stored, 0, clock.monotonic() + COUNTING_SECONDS
+        if answers.cache not in READING:
+            return 0, True
+        answers.settle()
+        for lane in self.lanes:
+            for each in itertools.chain(lane.unanswered.values(), lane.list_unread()):
+                if lane.work.stored.prepare is None or clock.monotonic() > until:
+                    return count, False
+                count += lane.work.stored.has(each)
+        return count, True
+
+
+Arrived: TypeAlias = tuple[Lane, Finished | Fed]
 BatchPrompts: TypeAlias = Iterable[Prompt] | AsyncIterable[Prompt]
 Batches: TypeAlias = Sequence[tuple[Work, BatchPrompts]]
 """How the inputs of each model are looked up and sent, and its prompts."""
 
 
-def iterate(batches: Batches, observers: Observers) -> Iterator[tuple[int, Result]]:
+def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> Iterator[tuple[int, Result]]:
     """Run batches side by side from a synchronous thread, yielding `(index, result)` as calls finish.
 
-    The indices of each batch follow those of the one before it. The observers see each result first.
+    The indices of each batch follow those of the one before it. The observers see each result first. With
+    `feeds`, results are handed out while an iterator of inputs is waited for.
     """
     queue: SimpleQueue[Arrived] = SimpleQueue()
-    driver = Driver(batches, queue.put, waits=True)
+    driver = Driver(batches, queue.put, waits=True, feeds=feeds)
     sources = {
         lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
         for lane in driver.lanes
     }
-    with observers, contextlib.closing(driver):
-        for step in driver.steps(queue.empty):
-            if step is None:
-                driver.arrived = queue.get()
-            elif isinstance(step, tuple):
-                yield observers.show(*step)
-            else:
-                try:
-                    read = next(sources[step], None)
-                except Exception as error:
-                    step.end(error)
+    try:
+        with observers, contextlib.closing(driver):
+            for step in driver.steps(queue.empty):
+                if step is None:
+                    driver.arrived = queue.get()
+                elif isinstance(step, tuple):
+                    yield observers.show(*step)
                 else:
-                    answered = step.take(read)
-                    if answered is not None:
-                        yield observers.show(*answered)
+                    try:
+                        read = next(sources[step], None)
+                    except Exception as error:
+                        step.end(error)
+                    else:
+                        answered = step.take(read)
+                        if answered is not None:
+                            yield observers.show(*answered)
+    except KeyboardInterrupt as interrupt:
+        driver.note_interrupt(interrupt)
+        raise
 
 
-async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tuple[int, Result], None]:
+async def aiterate(
+    batches: Batches, observers: Observers, *, feeds: bool = False
+) -> AsyncGenerator[tuple[int, Result], None]:
     """`iterate` from the user's event loop."""
     queue: asyncio.Queue[Arrived] = asyncio.Queue()
     inbox = event_loop.inbox_here()
@@ -313,25 +428,33 @@ async def aiterate(batches: Batches, observers: Observers) -> AsyncGenerator[tup
         with contextlib.suppress(RuntimeError):  # the user's loop has ended
             inbox.post(queue.put_nowait, arrived)
 
-    driver = Driver(batches, post, waits=False)
+    driver = Driver(batches, post, waits=False, feeds=feeds)
     sources = {lane: look_up(lane.work.lookup, lane.inputs, lane.offset) for lane in driver.lanes}
-    with observers, contextlib.closing(driver):
-        for step in driver.steps(queue.empty):
-            if step is None:
-                driver.arrived = await queue.get()
-            elif isinstance(step, tuple):
-                yield observers.show(*step)
-            else:
-                try:
-                    read = await anext(sources[step], None)
-                except Exception as error:
-                    step.end(error)
+    try:
+        with observers, contextlib.closing(driver):
+            for step in driver.steps(queue.empty):
+                if step is None:
+                    driver.arrived = await queue.get()
+                    if isinstance(driver.arrived[1], Fed):
+                        # As below: a queue that is not empty does not let other tasks run.
+                        await asyncio.sleep(0)
+                elif isinstance(step, tuple):
+                    yield observers.show(*step)
                 else:
-                    answered = step.take(read)
-                    # While inputs are read, the user's other tasks run, and results arrive.
-                    await asyncio.sleep(0)
-                    if answered is not None:
-                        yield observers.show(*answered)
+                    try:
+                        read = await anext(sources[step], None)
+                    except Exception as error:
+                        step.end(error)
+                    else:
+                        answered = step.take(read)
+                        # While inputs are read, the user's other tasks run, and results arrive.
+                        await asyncio.sleep(0)
+                        if answered is not None:
+                            yield observers.show(*answered)
+    except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
+        with contextlib.suppress(RuntimeError):  # the loop's threads have ended
+            await asyncio.to_thread(driver.note_interrupt, interrupt)
+        raise
 
 
 async def look_up(
@@ -346,31 +469,6 @@ async def look_up(
     else:
         for each in enumerate(lookup(inputs), index):
             yield each
-
-
-def describe_interrupt(answered: int, total: int | None, where: str, again: str) -> str:
-    """What an interrupted batch leaves, for scripts and for the command line.
-
-    >>> describe_interrupt(11, 12, "rows are answered in out.jsonl", "command asks the rest")
-    '11 of 12 rows are answered in out.jsonl; the same command asks the rest'
-    """
-    return f"{answered:,}{'' if total is None else f' of {total:,}'} {where}; the same {again}"
-
-
-@contextlib.contextmanager
-def noting_interrupt(results: Mapping[int, Result], total: int | None, cache: object) -> Iterator[None]:
-    """Adds a note to an interrupt of the block: how many calls are answered, and what the next run does."""
-    try:
-        yield
-    except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
-        # It has a note already where a provider's batch goes on.
-        if not getattr(interrupt, "__notes__", None):
-            answered = sum(isinstance(result, Answered) for result in results.values())
-            again = "call asks the rest and takes the answers from the cache"
-            if cache in ("off", False):
-                again = "call asks all of them, as cache='off' stores nothing"
-            interrupt.add_note(describe_interrupt(answered, total, "calls are answered", again))
-        raise
 
 
 def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:

@@ -15,7 +15,8 @@ from ..._limits.scopes import ScopeStatistics
 from ..._runtime import clock, threads
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._telemetry.waits import Waits, print_line
-from ..._words import format_clock_time, format_usd
+from ..._types.usage import Cost
+from ..._words import format_clock_time
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -29,8 +30,9 @@ class Sums:
     """The results of some calls: how many were cached or failed, and their cost in USD."""
 
     def __init__(self) -> None:
-        self.cached = self.failed = self.unknown = 0
+        self.cached = self.failed = 0
         self.cost = 0.0
+        self.unknown = Cost()
 
     def add(self, result: Any) -> None:
         """Count one result: a `Response`, or the error of a call that failed."""
@@ -38,17 +40,16 @@ class Sums:
             self.cached += result.cached
         else:
             self.failed += 1
-        cost = getattr(result, "cost", 0.0)
-        if cost is None:
-            self.unknown += 1
+        if result.cost is None:
+            self.unknown += Cost.of_result(result)
         else:
-            self.cost += cost
+            self.cost += result.cost
 
     def describe(self) -> list[str]:
         """What is not 0, in a few words."""
         counts = {"cached": self.cached, "failed": self.failed}
         return [
-            f"cost={format_usd(self.cost, self.unknown)}",
+            f"cost={self.unknown + self.cost}",
             *(f"{name}={count}" for name, count in counts.items() if count),
         ]
 
@@ -75,8 +76,10 @@ class Progress:
         self._limits = limits
         self._waits = waits
         self._shows_waits = contextlib.ExitStack()
-        has_bar = in_notebook() or bool(sys.stderr and sys.stderr.isatty()) if show is None else show
-        self._bar: Any = _bar(total) if has_bar else None
+        has_bar = in_notebook() or StandardError().isatty() if show is None else show
+        self._bar: Any = None
+        with contextlib.suppress(OSError, ValueError):  # tqdm flushes standard error itself
+            self._bar = _bar(total) if has_bar else None
         self._lines: list[tuple[Sums, Any]] = []
         # marimo shows one bar at a time.
         if self._bar is not None and self._share and not in_marimo():
@@ -179,14 +182,44 @@ def _bar(total: int | None, desc: str | None = None) -> Any:
 
         # On a terminal of unknown size, the bar would be empty.
         size = {} if _columns() else {"ncols": 100, "nrows": 24}
-        bar = tqdm(dynamic_ncols=not size, file=sys.stderr, **size, **options)
+        bar = tqdm(dynamic_ncols=not size, file=StandardError(), **size, **options)
     return bar
+
+
+class StandardError:
+    """Standard error for a bar, which fails no batch: it may be absent, closed, or on a full disk."""
+
+    def __init__(self) -> None:
+        self._stream: Any = sys.stderr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    # tqdm looks whether a line goes where its bar is.
+    def __eq__(self, other: object) -> bool:
+        return other is self._stream or other is self
+
+    def __hash__(self) -> int:
+        return hash(self._stream)
+
+    def isatty(self) -> bool:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            return bool(self._stream.isatty())
+        return False
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            self._stream.flush()
 
 
 def _columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         return 0
 
 
@@ -244,7 +277,7 @@ def marimo_bar(**options: Any) -> Any:
             if not self.disable:
                 super().close()
                 frame.__exit__(None, None, None)
-                sys.stderr.write(f"{_last_line(self)}\n")
+                StandardError().write(f"{_last_line(self)}\n")
 
     # tqdm prints nothing for a bar that has a display of its own.
     return MarimoBar(gui=True, **options)

@@ -26,6 +26,7 @@ from .lookup import Lookup
 
 if TYPE_CHECKING:
     from .driver import Finished
+    from .interrupt import StoredAnswers
     from .prefix import PrefixGate
 
 _LINGER_SECONDS = 0.01
@@ -44,6 +45,7 @@ class LiveWork:
     max_in_flight: int
     load: Callable[[Call[Response], bool], object]
     """Loads what `run` needs for the first call; its SDK too, if the thread waits for the batch anyway."""
+    stored: StoredAnswers
     early_stop: EarlyStop = field(default_factory=EarlyStop)
     caches_prompts: bool = False
     """Whether common prefixes are written to the provider's prompt cache before they are read there."""
@@ -59,6 +61,9 @@ class LiveWork:
     def width(self) -> int:
         """Inputs that may be read ahead of the results taken."""
         return 2 * self.max_in_flight + 16
+
+    def come_back(self, *_: Any) -> str:
+        return self.stored.describe_rest()
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
