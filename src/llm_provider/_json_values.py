@@ -1,7 +1,8 @@
 """Python values as JSON-ready ones: dicts with text as keys, lists, text, numbers, booleans and None."""
 
 import base64
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
@@ -101,3 +102,60 @@ def cite(value: object) -> str:
         # The class of the value is the user's, and its `repr` may raise any exception.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and abs(value) < _MOST
+
+
+def _is_number(value: object) -> bool:
+    # NaN is not less.
+    return _is_count(value) or (type(value) is float and abs(value) < _MOST)
+
+
+def _is_list(value: object, *, of: Callable[[object], bool] = lambda _: True) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(of, value))
+
+
+def _has_texts(value: object) -> bool:
+    return value is None or (isinstance(value, Mapping) and all(map(_is_text, value.values())))
+
+
+def _may_be_text(value: object) -> bool:
+    return value is None or _is_text(value)
+
+
+_MOST = 10**15
+_KINDS: tuple[tuple[str, str, Callable[[object], bool]], ...] = (
+    ("cost price retry_after queue first_token total overhead waited seconds", "a number", _is_number),
+    ("text reasoning finish_reason provider code request_id model id name arguments", "text", _is_text),
+    ("status attempts!", "a whole number", _is_count),
+    ("cached! retryable! maybe_billed!", "true or false", lambda value: isinstance(value, bool)),
+    ("response_format row_label", "an object", _is_object),
+    ("dropped", "a list of texts", functools.partial(_is_list, of=_is_text)),
+    ("cache_keys", "a list of texts", functools.partial(_is_list, of=_may_be_text)),
+    ("origins", "a list of objects of texts", functools.partial(_is_list, of=_has_texts)),
+    ("choices tool_calls failures!", "a list", _is_list),
+)
+"""The fields of a result, what each is unless it is null, and how to tell. One with "!" is never null."""
+_FIELDS = {
+    name.rstrip("!"): (kind, fits, "!" in name) for names, kind, fits in _KINDS for name in names.split()
+}
+_ANYTHING: tuple[str, Callable[[object], bool], bool] = "anything", lambda _: True, False
+
+
+def check_fields(fields: JSONMapping, *, counts: bool = False) -> JSONMapping:
+    """The fields of a result that was written; `ValueError` for a wrong type. `counts`: all are counts."""
+    for name, value in fields.items():
+        kind, fits, is_needed = ("a count", _is_count, True) if counts else _FIELDS.get(name, _ANYTHING)
+        if (value is not None or is_needed) and not fits(value):
+            raise ValueError(f"{name} is {value!r:.60}, not {kind}")
+    return fields

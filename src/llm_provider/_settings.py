@@ -117,7 +117,7 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
 
 def _check_dollars(name: str, amount: float | None) -> float | None:
     plain = plain_number(amount)
-    if amount is not None and (plain is None or not 0 <= plain < float("inf")):
+    if amount is not None and (plain is None or not 0 <= plain <= 1e12):
         raise RequestError(f"{name} must be a number of USD, 0 or more, not {cite(amount)}")
     return None if plain is None else float(plain)
 
@@ -144,6 +144,11 @@ def _budget_of_environment() -> Budget | None:
     except InvalidOperation:
         raise RequestError(f"LLM_PROVIDER_BUDGET must be a number of USD, not {text!r}") from None
     return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
+
+
+def read_prices() -> str | None:
+    """The file of prices that the environment names."""
+    return os.environ.get("LLM_PROVIDER_PRICES") or None
 
 
 def _keep(_: str, value: object) -> object:
@@ -183,7 +188,7 @@ class Settings:
     """The rows of the user's own hosts, by name."""
     deployments: Mapping[str, str] = _rule(_check_deployments, read_deployments)
     env_file: EnvFile | None = _rule(_check_env_file)
-    prices: Path | None = _rule(_keep)
+    prices: Path | None = _rule(_keep, read_prices)
     budget: Budget | None = _rule(check, _budget_of_environment)
     timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
     max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)

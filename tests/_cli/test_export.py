@@ -150,8 +150,8 @@ def test_scores_are_in_the_rows_and_in_records_of_every_eval_ever(
             assert name in refuse({**parts, name: parts[name] + b"{}\n"}, tmp_path / "c.zip"), "another line"
             del changed[name]
             assert refuse(changed, tmp_path / "c.zip"), "a part that is missing"
-    for scores in ([float("nan")], {9: 1.0}, ["good"]):
-        with pytest.raises(RequestError, match="scores"):
+    for scores in ([float("nan")], {9: 1.0}, ["good"], [1.0] * 12_000):
+        with pytest.raises(RequestError, match=r"scores|12,000 scores came for \d results"):
             results.export(out, client=client, scores=scores)  # type: ignore[arg-type]  # some are no numbers
 
 

@@ -2,15 +2,20 @@
 
 import csv
 import gzip
+import io
 import json
 import os
+import re
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from llm_provider import Cost
+from llm_provider._cli.main import main
 from llm_provider.simulator import Fault, Simulator
 from support import Program, RunCommand, errors_of, wait_until
 
@@ -96,6 +101,55 @@ def test_an_output_of_another_request_is_refused(
     assert f"{target} line 1 answers another request" in ended.err
     assert "--overwrite" in ended.err
     assert (target.read_bytes(), simulator.ledger().requests) == (before, sent)
+
+
+class Endless(io.RawIOBase):
+    """Rows for ever, as of `yes`. It counts what was read."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        line = b'{"a": %d, "name": "n%d"}\n' % (self.lines, self.lines)
+        self.lines += 1
+        buffer[: len(line)] = line
+        return len(line)
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_an_endless_input_with_a_limit_ends(
+    run: RunCommand, simulator: Simulator, target: Path, by_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A larger limit asks more rows, and a smaller one loses none that the output has."""
+    for limit, rows in ((3, 3), (5, 5), (2, 5)):
+        endless = Endless()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(endless)))
+        words = ["map", MODEL, "-", str(target), "--format", "jsonl", *TEMPLATE, "--limit", str(limit)]
+        assert main([*words, *(["--id", "name"] if by_id else [])]) == 0
+        assert len(records(target)) == rows
+        assert endless.lines < 1000
+    assert simulator.ledger().requests == 5
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("value", [r'"a\ud83d"', "NaN"])
+def test_a_row_that_no_request_can_hold_is_found_before_anything_is_sent(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, target: Path, skip: bool, value: str
+) -> None:
+    source = tmp_path / "in.jsonl"
+    content = value if value.startswith('"') else f'[{{"type": "text", "text": "a", "x": {value}}}]'
+    bad = f'{{"messages": [{{"role": "user", "content": {content}}}]}}\n'
+    source.write_text('{"prompt": "1+1?"}\n' + bad + '{"prompt": "2+2?"}\n')
+    ended = run("map", MODEL, str(source), str(target), *(["--skip-invalid"] if skip else []))
+    assert ended.code == (0 if skip else 2)
+    assert "in.jsonl row 2 (line 2): " in ended.err
+    assert simulator.ledger().requests == (2 if skip else 0)
+    if skip:
+        assert "2 of 2 rows answered" in ended.out
+        assert [line["index"] for line in lines(target)] == [0, 2]
 
 
 def test_failed_rows_are_reported_and_asked_again(
@@ -235,3 +289,28 @@ def test_a_full_disk_names_rows_and_remedy(run: RunCommand, simulator: Simulator
         "llm-provider: error: the disk of /dev/full is full (No space left on device): 0 of 12 rows "
         "are answered in /dev/full; the same command asks the rest; free space on this disk\n"
     )
+
+
+def test_batches_have_a_size(run: RunCommand, simulator: Simulator, source: Path, target: Path) -> None:
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    simulator.inject(Fault(status=403), match="batches.create", times=None)
+    refused = run(*words, "--delivery", "batch")
+    assert (refused.code, "12 PermissionDeniedError" in refused.err) == (1, True)
+    simulator.clear()
+    assert run(*words, "--delivery", "batch", "--batch-size", "5").code == 0
+    with openai.OpenAI() as sdk:
+        counts = [batch.request_counts for batch in sdk.batches.list()]
+    assert [count.total for count in counts if count] == [2, 5, 5]
+    assert run(*words, "--overwrite", "--batch-size", "5").code == 2
+
+
+def test_the_sum_says_what_failed_requests_may_have_cost(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(status=500), times=2)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE, "--max-tokens", "20")
+    first, second = run(*words), run(*words)
+    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)\n", first.out)
+    assert re.search(r"\$0\.00 in this run, \$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\) for all", second.out)
+    sums = run("usage", str(target)).out
+    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)", sums)

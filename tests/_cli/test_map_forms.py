@@ -33,8 +33,11 @@ def test_every_cut_leaves_the_whole_lines(form: JsonLines | Table) -> None:
     whole = form.head + form.encode(LINE)
     last = form.encode(LINE | {"index": 1})
     for end in range(len(last)):
-        indexes = [line["index"] for _, line in form.read(io.BytesIO(whole + last[:end])) if line]
-        assert indexes == [0]
+        # A power cut may leave NULs in the place of what was not written.
+        for nulls in (b"", b"\0" * 50) if isinstance(form, JsonLines) and end < len(last) else (b"",):
+            read = form.read(io.BytesIO(whole + last[:end] + nulls))
+            indexes = [line["index"] for _, line in read if line]
+            assert indexes == [0]
     row = [line for _, line in form.read(io.BytesIO(whole + last)) if line][1]
     assert [row[name] for name in ("index", "cost", "price", "cached", "error", "request")] == [
         1, 0.25, 0.5, True, None, "r",

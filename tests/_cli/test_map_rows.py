@@ -1,13 +1,15 @@
 """The rows that `map` reads from files of each format, and their prompts."""
 
+import contextlib
 import gzip
 import io
+import itertools
 import os
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -94,6 +96,39 @@ def test_what_can_be_read_once_is_read_twice(tmp_path: Path, monkeypatch: pytest
     file = RowFile(str(pipe))
     assert [[row.where for row in file.rows()] for _ in range(2)] == [[f"{pipe} row 1 (line 1)"]] * 2
     file.close()
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv"])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_pipe_is_read_no_further_than_its_rows(
+    tmp_path: Path, form: Literal["txt", "jsonl", "csv"], is_packed: bool
+) -> None:
+    if is_packed and form != "csv":
+        pytest.skip("one form shows it")
+    pipe = tmp_path / f"pipe.{form}{'.gz' if is_packed else ''}"
+    os.mkfifo(pipe)
+    ends = threading.Event()
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), pipe.open("wb") as file:
+            while not ends.is_set():
+                text = b'"a"\n' * 20_000
+                file.write(gzip.compress(text) if is_packed else text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    file = RowFile(str(pipe))
+    for _ in range(2):
+        assert len(list(itertools.islice(file.rows(), 3))) == 3
+    ends.set()
+    file.close()
+    writer.join()
+
+
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(RequestError, match="standard input is closed"):
+        RowFile("-", "txt")
 
 
 def test_a_prompt_is_a_column_or_a_filled_template() -> None:

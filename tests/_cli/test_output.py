@@ -118,3 +118,31 @@ def test_a_full_disk_is_an_error(program: Program) -> None:
         err = errors_of(process)
     assert err.startswith("llm-provider: error: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("prices",), ("--help",), ("ask", "gpt-5.5", "1+1?"), ("map",)])
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_a_stream_that_the_shell_has_closed_is_one_line_or_none(
+    arguments: tuple[str, ...], closed: str, run: RunCommand, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], simulator: Simulator, tmp_path: Path,
+) -> None:  # fmt: skip
+    (tmp_path / "in.txt").write_text("1+1?\n")
+    if arguments == ("map",):
+        arguments = ("map", "gpt-5.5", str(tmp_path / "in.txt"), "-")
+    monkeypatch.setattr(sys, closed, None)
+    ended = run(*arguments)
+    out, err = ended.out, ended.err
+    if closed == "stdout":
+        assert (ended.code, out) == (1, "")
+        assert "standard output is closed" in err
+        assert err.count("\n") == 1
+    else:
+        assert (ended.code, err) == (0, "")
+        assert "llm-provider: " not in out
+
+
+def test_an_error_without_standard_error_is_not_an_answer(
+    run: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run("prices", "no-such-model") == (2, "", "")

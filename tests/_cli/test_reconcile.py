@@ -213,9 +213,9 @@ def analytics(measure: str, kind: str, **counts: Any) -> str:
             0,
             "0 (0.0",
         ),
-        (bucket(("m, input", 0.05), ("m, output", 0.1 + 0.2 - 0.25)), "", 0, "0.000000 (0.0"),
-        (bucket(("m, input", 0.05), ("m, output", 0.06)), "", 1, "0.010000 (9.0909%) unexplained"),
-        (analytics("cost", "tokens", amount="10.0", currency="USD"), "", 0, "cost: 0.100000 USD"),
+        (bucket(("m, input", 0.05), ("m, output", 0.1 + 0.2 - 0.25)), "", 0, "$0.00 (0.0"),
+        (bucket(("m, input", 0.05), ("m, output", 0.06)), "", 1, "$0.01 (9.0909%) unexplained"),
+        (analytics("cost", "tokens", amount="10.0", currency="USD"), "", 0, "cost: $0.10 in"),
         (analytics("cost", "session_usage", amount="1"), "", 1, "session_usage"),
         (analytics("usage", "tokens", output_tokens=1.0), "--project default", 0, "tokens 0 and 1"),
         ("[" * 100_000, "", 2, "is no JSON"),
@@ -254,6 +254,6 @@ def test_newer_reports_alone_and_reports_without_an_end(
         monkeypatch.setattr(cloud, "answer", answer)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://{cloud.address}")
         ended = run("reconcile", f"{tmp_path}/calls")
-    message = "names no further page" if endless else "cost: 0.100000 USD"
+    message = "names no further page" if endless else "cost: $0.10 in"
     assert (ended.code, message in ended.out + ended.err) == (endless, True), ended
     assert len(paths) == 5 or (endless and len(paths) < 20)

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,40 @@ class TestPrompts:
             batch_inputs(inputs)
         with pytest.raises(TypeError, match="inputs is a set, which has no order"):
             batch_inputs({"a", "b"})
+
+
+class Unsized:
+    """A loader of a stream: it has the method, which raises."""
+
+    def __init__(self, values: list[Any], error: type[Exception]) -> None:
+        self.values, self.error = values, error
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        raise self.error("object of type 'IterableDataset' has no len()")
+
+
+@pytest.mark.parametrize("error", [TypeError, NotImplementedError, RuntimeError])
+def test_a_loader_without_a_length_is_an_iterator(error: type[Exception], simulator: Simulator) -> None:
+    texts, metadata = Unsized(["a", "b"], error), Unsized([1, 2], error)
+    assert prompts(texts) == ["a", "b"]
+    assert prompts("{x}", Unsized([{"x": "a"}, {"x": "b"}], error)) == ["a", "b"]
+    with Client() as client:
+        for results in (
+            client.call_many("gpt-5.5", texts, metadata=metadata),
+            [result for _, result in client.iter_many("gpt-5.5", texts, metadata=metadata)],
+            client.call_many(
+                "gpt-5.5", "{x}", rows=Unsized([{"x": "a"}, {"x": "b"}], error), metadata=[1, 2]
+            ),
+        ):
+            assert sorted((result.text, result.metadata) for result in results) == [
+                ("echo: a", 1),
+                ("echo: b", 2),
+            ]  # type: ignore[union-attr]  # all are responses
+        assert len(client.embed("text-embedding-3-small", texts).vectors) == 2
+        assert client.estimate("gpt-5.5", texts).inputs == 2
 
 
 class TestRows:

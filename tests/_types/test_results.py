@@ -108,7 +108,7 @@ class TestResults:
 
 def test_prices_and_savings_count_what_is_unknown() -> None:
     stored = [response(cost=0.0, price=price, cached=True) for price in (0.5, None)]
-    bought = [response(cost=None, price=None), response(cost=0.25, price=1.0)]
+    bought = [response(cost=None, price=None), response(cost=0.25, price=1.0, stored_price=0.75)]
     results = Results([response(price=0.25), *stored, *bought, RateLimitError("slow")])
     assert repr(results.price) == "Cost(1.75, unknown=2)"
     assert repr(results.saved) == "Cost(1.25, unknown=1)"

@@ -4,6 +4,8 @@ import csv
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,40 @@ def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
     assert (cells["id"], cells["none"], cells["deep"]) == (str(2**60 + 1), "nan", {"far": ["inf"]})
 
 
+class NoTruth:
+    """As the missing value of pandas, an array or a column: comparing it has no truth value."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth value is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]  # as that of an array
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
+@pytest.mark.parametrize("write", ["to_html", "to_jsonl", "_repr_html_", "to_pandas", "beside"])
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: {"a": value}, lambda value: [value]])
+def test_a_value_of_a_user_needs_no_truth_value(write: str, wrap: Any, tmp_path: Path) -> None:
+    import numpy
+    import pandas
+
+    for value in (NoTruth(), pandas.NA, pandas.NaT, numpy.array([1, 2]), pandas.Series([1, 2])):
+        results = Results([response("a", metadata=wrap(value)), failure(metadata=wrap(value))])
+        if write == "beside":
+            results.to_html(tmp_path / "out", beside=results)
+        elif write in ("to_html", "to_jsonl"):
+            getattr(results, write)(tmp_path / "out")
+        else:
+            getattr(results, write)()
+
+
 def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> None:
     def weather(city: str) -> str:
         """The weather of a city."""
@@ -173,3 +209,24 @@ def test_each_component_is_the_file_that_its_line_names() -> None:
         assert b"</script" not in code.lower()
         assert b"<!--" not in code
         assert "Copyright" in (VENDOR / f"{line['name']}.LICENSE.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    "name", ["constructor", "toString", "valueOf", "__proto__", "hasOwnProperty", "isPrototypeOf", "watch"]
+)
+def test_a_column_may_be_named_like_a_method_of_objects(name: str, beside: bool, tmp_path: Path) -> None:
+    results: list[Any] = [response(metadata={name: "value of it"}), response(metadata={"other": 1})]
+    page = tmp_path / "page.html"
+    Results(results).to_html(page, beside=Results([response(metadata={"other": 2})] * 2) if beside else None)
+    script = Path(__file__).parents[1] / "data" / "page_in_node.js"
+    ended = subprocess.run(
+        ["node", str(script)], input=page.read_text(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    shown = json.loads(ended.stdout)
+    columns = [values for header, values in shown["cells"] if header == name]
+    assert {text for values in columns for text in values} == {"", "value of it"}
+    assert "[native code]" not in ended.stdout
+    assert f"{name} value of it" in " ".join(shown["row"].split())

@@ -67,10 +67,23 @@ class TestJSONLines:
         assert link.is_symlink()
         assert len(Results.from_jsonl(path)) == 3
 
-    def test_that_are_none_are_named_by_their_line(self, tmp_path: Path) -> None:
+    def test_may_begin_with_a_mark(self, results: Results[Response | LLMError], tmp_path: Path) -> None:
         path = tmp_path / "results.jsonl"
-        for line in ("{", "[]", '{"text": "a"}', '{"error": "NoSuchError", "message": ""}'):
-            path.write_text(f"\n{line}\n")
+        results.to_jsonl(path)
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+        assert Results.from_jsonl(path).ok == results.ok
+
+    def test_that_are_none_are_named_by_their_line(
+        self, results: Results[Response | LLMError], tmp_path: Path
+    ) -> None:
+        path = tmp_path / "results.jsonl"
+        results.to_jsonl(path)
+        whole = path.read_text()
+        wrong = ("{", "[]", "null", "5", '"a"', "[" * 100_000, "1" * 5000, '{"text": "a"}', '{"scores": 5}')
+        amounts = ("NaN", "1e400", "-1", '"x"', "[]", "1" + "0" * 400)
+        costs = (whole.splitlines()[0].replace('"cost": 0.25', f'"cost": {amount}') for amount in amounts)
+        for line in (*wrong, *costs, '{"error": "NoSuchError", "message": ""}', "\udcff\udcfe"):
+            path.write_bytes(f"\n{line}\n".encode("utf-8", "surrogateescape"))
             with pytest.raises(RequestError, match=r"results\.jsonl, line 2: "):
                 Results.from_jsonl(path)
 

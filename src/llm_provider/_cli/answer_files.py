@@ -9,6 +9,8 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from .._errors import LLMError, RequestError
 from .._json_values import JSONObject
+from .._runtime.files import lines_of, open_data
+from .._runtime.json_pieces import check_size
 from .._types.response import Response, Result, result_from_dict
 from .._types.scores import Scores
 from .map_forms import Table, choose_form
@@ -17,7 +19,8 @@ from .output import PROGRAM
 _DETAILS = re.compile(r" \[[^\[\]]*\]$")
 """The end of the text of an error: its provider, model and status."""
 _OF_ERRORS = (
-    "metadata", "model", "usage", "cost", "provider", "status", "code", "request_id", "retry_after", "prompt"
+    "metadata", "model", "usage", "cost", "cost_bounds", "provider", "status", "code", "request_id",
+    "retry_after", "prompt",
 )  # fmt: skip
 
 
@@ -28,12 +31,13 @@ def read_answers(path: Path) -> Iterator[Result | Scores]:
             # The header of a table.
             continue
         try:
+            check_size(text)
             fields = json.loads(text) if line is None else line
             # A line of evidence has more than the result.
             fields = fields["result"] if "requests" in fields else fields
             yield _read_map_line(fields) if "request" in fields else result_from_dict(fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            if not text.endswith(b"\n"):
+            if not text.endswith(b"\n") and (number > 1 or text.startswith(b"{")):
                 # It is still being written, or was when the machine failed.
                 return
             reason = f" ({error})" if isinstance(error, LLMError) else ""
@@ -44,20 +48,23 @@ def read_answers(path: Path) -> Iterator[Result | Scores]:
 
 def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
     """The lines of a file, and their content where the file is a table."""
-    if is_zipfile(path):
-        from .._evidence.verification import ROWS
+    with open_data(path) as file:
+        if file.seekable() and is_zipfile(file):
+            from .._evidence.verification import ROWS
 
-        try:
-            with ZipFile(path) as archive, archive.open(ROWS) as file:
-                yield from ((text, None) for text in file)
-        except (KeyError, BadZipFile, NotImplementedError):
-            raise RequestError(
-                f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
-            ) from None
-        return
-    form = choose_form(path)
-    with path.open("rb") as file:
-        yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in file)
+            try:
+                with ZipFile(file) as archive, archive.open(ROWS) as rows:
+                    yield from ((text, None) for text in lines_of(rows, path))
+            except (KeyError, BadZipFile, NotImplementedError):
+                raise RequestError(
+                    f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
+                ) from None
+            return
+        if file.seekable():
+            file.seek(0)
+        form = choose_form(path)
+        lines = lines_of(file, path)
+        yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in lines)
 
 
 def _read_map_line(line: JSONObject) -> Result:

@@ -13,7 +13,7 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONObject, json_value
-from .._words import format_usd
+from .._words import format_cost
 from . import output
 from .call_options import call_options, parameters_of
 from .output import EXIT_CODES, PROGRAM
@@ -46,6 +46,7 @@ INCOMPLETE = {
     "length": "the answer was cut at its token limit",
     "refusal": "the model refused",
     "content_filter": "a content filter stopped the answer",
+    "unknown": "the answer ended for a reason that is not known",
 }
 """The finish reasons of an answer that is not whole."""
 
@@ -221,7 +222,7 @@ def _summary(response: Response) -> str:
     details = ", ".join(f"{count} {part}" for part, count in parts.items() if count)
     first = "" if timing.first_token is None else f", first token after {timing.first_token:.2f} s"
     requests = f"{timing.attempts} request{'' if timing.attempts == 1 else 's'}"
-    cost = "$0 (from the cache)" if response.cached else format_usd(response.cost)
+    cost = "$0.00 (from the cache)" if response.cached else format_cost(response.cost, response.cost_bounds)
     counts = f"{usage.input_tokens} input, {usage.output_tokens} output tokens"
     return (
         f"model   {response.model} ({response.provider})\n"

@@ -9,7 +9,8 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
-from .parsing import parse_json_object
+from .._runtime.files import read_text
+from .parsing import parse_json_object, prices_option
 
 _NOT_HERE = {
     "api_key": "an API key does not belong on a command line; put it into the environment",
@@ -76,7 +77,7 @@ _OPTIONS: dict[str, JSONObject] = {
 def call_options(function: FunctionT) -> FunctionT:
     for name, settings in reversed(_OPTIONS.items()):
         function = click.option(name, **settings)(function)
-    return function
+    return prices_option(function)
 
 
 def parameters_of(options: JSONMapping) -> JSONObject:
@@ -103,7 +104,7 @@ def read_schema(text: str) -> JSONObject:
     if not text.lstrip().startswith("{"):
         where = f"--schema {text}"
         try:
-            text = Path(text).expanduser().read_text(encoding="utf-8-sig")
+            text = read_text(Path(text).expanduser())
         except UnicodeDecodeError:
             raise RequestError(f"{where}: the file is not UTF-8 text") from None
         except (OSError, ValueError) as error:

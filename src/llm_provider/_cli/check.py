@@ -8,8 +8,9 @@ import click
 
 from .._errors import RequestError
 from .._json_values import JSONObject
+from .._words import format_usd
 from .output import FAILED, OK, PROGRAM, logs_in_one_line
-from .parsing import Command, complete_model
+from .parsing import Command, complete_model, prices_option
 
 _EPILOG = f"""\
 Without a PROVIDER all are checked that the environment has a key for, each in about two minutes. Prompts are
@@ -30,6 +31,7 @@ _PATH = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--model", "models", metavar="P/NAME", multiple=True, shell_complete=complete_model, help="ask this one"
 )
+@prices_option
 @click.option("--budget", metavar="USD", type=float, default=1.0, help="the most that it may cost (1)")
 @click.option("--report", metavar="PATH", type=_PATH, help="write the rows as JSON, or Markdown (.md)")
 @click.option("--record", metavar="PATH", type=_PATH, help="write the traffic, for tests/recorded/")
@@ -60,7 +62,7 @@ def run_check(
     finally:
         described = check.report()
         counts = ", ".join(f"{number} {verdict}" for verdict, number in described["counts"].items())
-        print(f"{counts or 'no rows'}; ${described['cost']:.6f} spent")
+        print(f"{counts or 'no rows'}; {format_usd(described['cost'])} spent")
         try:
             if report:
                 _write(report, write_markdown(described) if report.suffix == ".md" else described)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from .._errors import RequestError
-from .._words import format_usd
+from .._words import format_cost
 from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
 from .output import PROGRAM, printable
 from .parsing import Command
@@ -54,7 +54,7 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
 
 
 def _format(ask: LoggedAsk) -> str:
-    cost = "from the cache" if ask.cached else "cost unknown" if ask.cost is None else format_usd(ask.cost)
+    cost = "from the cache" if ask.cached else format_cost(ask.cost)
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(ask.time))
     host = f"  by {printable(ask.served_by['host'])}" if "host" in ask.served_by else ""
     head = f"{moment}  {ask.model}{host}  {cost}  conversation {ask.conversation}"

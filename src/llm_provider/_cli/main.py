@@ -47,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             OutputError: output.INCOMPLETE_ANSWER,
             RequestError: output.WRONG_USAGE,
             FileNotFoundError: output.WRONG_USAGE,
+            IsADirectoryError: output.WRONG_USAGE,
         }
         return next((code for kind, code in codes.items() if isinstance(error, kind)), output.FAILED)
 

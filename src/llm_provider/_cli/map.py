@@ -23,7 +23,7 @@ from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, Command, complete_model
 
 if TYPE_CHECKING:
-    from .._types.results import Cost
+    from .._types.usage import Cost
     from .map_output import OutputFile, StandardOutput, Tally
     from .map_rows import Format, PromptMaker, Row, RowFile
 
@@ -52,7 +52,7 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {KEYS}
 {EXIT_CODES}"""
 
-_DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "deadline", "cache", "progress")
+_DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "batch_size", "deadline", "cache", "progress")
 _NO_CHANGE = {
     *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
 }  # fmt: skip
@@ -75,6 +75,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @call_options
 @click.option("--cache", metavar="MODE", help="use, refresh, only or off")
 @click.option("--delivery", metavar="WAY", help="live, batch (half the price, within a day) or auto")
+@click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
@@ -163,6 +164,8 @@ class _Work:
     rows: int = 0
     answered_before: int = 0
     """Rows that are not asked again. If few others fail, the provider is not the suspect."""
+    answered_calls: int = 0
+    """Of the others, how many have an answer in the cache or in the output; an interrupt sets it."""
     problems: list[str] = field(default_factory=list)
     """What is wrong with the first rows that are not valid."""
     invalid: set[int] = field(default_factory=set)
@@ -181,6 +184,15 @@ class _Work:
                 with contextlib.suppress(RequestError):
                     yield self._ask(row)
 
+    def _list_known(self) -> Iterator[_Question]:
+        """The rows up to the limit, and those behind it until all are read that the output answers."""
+        left = set(self._answered)
+        for number, question in enumerate(self._valid(), start=1):
+            left.discard(question.token)
+            yield question
+            if number >= self.rows and not left:
+                return
+
     def _ask(self, row: Row) -> _Question:
         from .map_output import line_token, request_name
 
@@ -198,8 +210,6 @@ class _Work:
             self._answered = self.output.read_answered(by_id=self.id_column is not None)
         ids: set[int] = set()
         for row in self.file.rows():
-            if self.rows == limit:
-                break
             try:
                 question = self._check(row, ids)
             except RequestError as error:
@@ -213,6 +223,8 @@ class _Work:
                 self._columns |= dict.fromkeys(row.fields)
             self.rows += 1
             self.answered_before += question.token in self._answered
+            if self.rows == limit:
+                break
         if self.output is not None and self.answered_before < len(self._answered):
             self._refuse_other(self.output)
         if not self.rows:
@@ -220,10 +232,12 @@ class _Work:
 
     def _check(self, row: Row, ids: set[int]) -> _Question:
         from .._requests.request import Request
+        from .._runtime.canonical_json import canonical
 
         question = self._ask(row)
         try:
             Request.build(self.model, question.prompt, {})
+            canonical(question.prompt)
         except RequestError as error:
             raise RequestError(f"{row.where}: {error.message}") from None
         if self.id_column is not None:
@@ -237,7 +251,7 @@ class _Work:
 
     def _refuse_other(self, output: OutputFile) -> None:
         """Refuse an output with answers to other requests. It may answer rows behind the limit."""
-        known = {question.token for question in self._valid()}
+        known = {question.token for question in self._list_known()}
         number = output.first_other(known, by_id=self.id_column is not None)
         if number is not None:
             raise RequestError(
@@ -250,7 +264,7 @@ class _Work:
         """The index of each row by its token; None where rows are named by their positions."""
         if self.id_column is None:
             return None
-        return {question.token: question.row.index for question in self._valid()}
+        return {question.token: question.row.index for question in self._list_known()}
 
     def name_columns(self, output: OutputFile) -> None:
         """Tell the columns to an output that is a table."""
@@ -327,7 +341,9 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             rows = max(work.positions, output.positions) if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_describe_rest(work, output, sent, parameters))
+        # What the library says of calls is said of rows here.
+        goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
+        interrupt.__notes__ = [*goes_on, _describe_rest(work, output, sent, parameters)]
         raise
     except OSError as error:
         if error.strerror is None:
@@ -350,7 +366,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
 def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
     """Ask the rows, write and count their lines, and return the cost."""
     from .._client.functions import iter_many
-    from .._types.results import Cost
+    from .._types.usage import Cost
     from .map_output import OutputFile, line_of
 
     # It checks the parameters, before the file is touched.
@@ -364,7 +380,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
             line = line_of(question.row, question.request, result, work.model, work.id_column)
             output.write(line)
             sent.add(line)
-            cost += result.cost
+            cost += Cost.of_result(result)
     return cost
 
 
@@ -372,13 +388,16 @@ def _describe_rest(
     work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: JSONObject
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""
-    from .._calls.batch.driver import describe_interrupt
+    from .._calls.batch.interrupt import describe_interrupt
 
-    again = "command asks the rest"
+    rest = "the same command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":
-        again = "command prints them again from the cache and asks the rest"
-    answered = work.answered_before + sent.rows - sent.errors.total()
-    return describe_interrupt(answered, work.rows, f"rows are answered in {output.name}", again)
+        rest = "the same command prints them again from the cache and asks the rest"
+    written = sent.rows - sent.errors.total()
+    where = f"rows are answered in {output.name}"
+    if work.answered_calls > written:
+        where += f", and {work.answered_calls - written:,} more in the cache"
+    return describe_interrupt(work.answered_before + written, work.rows, where, rest)
 
 
 def _report_failures(work: _Work, tally: Tally) -> int:

@@ -11,6 +11,7 @@ import orjson
 
 from .._errors import RequestError
 from .._json_values import JSONObject
+from .._runtime.files import lines_of
 
 _BEGINNING = b'{"index":'
 """The beginning of every line of JSON."""
@@ -18,7 +19,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _LAST_COLUMNS = (
-    "finish_reason", "model", *_TOKENS, "cost", "price", "prompt", "served_by",
+    "finish_reason", "model", *_TOKENS, "cost", "cost_bounds", "price", "prompt", "served_by",
     "cached", "cache_keys", "error", "error_message", "request",
 )  # fmt: skip
 
@@ -52,8 +53,10 @@ class JsonLines:
 
     def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, JSONObject | None]]:
         """Each whole line and its content, which is None if this command wrote no such line."""
-        for text in file:
-            if not text.endswith(b"\n") and text[: len(_BEGINNING)] == _BEGINNING[: len(text)]:
+        for text in lines_of(file, getattr(file, "name", "the file")):
+            # A power cut may leave NULs in the place of a line.
+            begin = text.rstrip(b"\0")[: len(_BEGINNING)]
+            if not text.endswith(b"\n") and begin == _BEGINNING[: len(begin)]:
                 # The disk or the machine failed while this line was written.
                 return
             yield text, _decode_json(text)
@@ -155,9 +158,9 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     line: JSONObject = dict(zip(columns, map(_decode_cell, cells), strict=True))
     try:
         line["index"] = int(line["index"])
-        for name in ("cost", "price", "served_by", *_TOKENS):
+        for name in ("cost", "cost_bounds", "price", "served_by", *_TOKENS):
             line[name] = json.loads(line[name]) if line.get(name) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     line["cached"] = line.get("cached") == "true"
     line["error"] = (

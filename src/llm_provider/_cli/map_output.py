@@ -21,7 +21,7 @@ from .._errors import OutputError, RequestError
 from .._json_values import JSONObject, json_value
 from .._runtime import files
 from .._types.response import Response, Result
-from .._types.results import Cost
+from .._types.usage import Cost
 from .map_forms import Table, choose_form
 from .map_rows import COMPRESSED, Row
 
@@ -65,6 +65,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         "model": result.model if isinstance(result, Response) else model,
         "usage": None if usage is None else asdict(usage),
         "cost": result.cost,
+        "cost_bounds": result.cost_bounds,
         "price": result.price if isinstance(result, Response) else None,
         "prompt": json_value(result.prompt),
         "served_by": None if served_by is None else served_by.to_dict(),
@@ -132,7 +133,7 @@ class OutputFile:
     def _lines(self) -> Iterator[tuple[int, int, JSONObject]]:
         """The number, the offset and the content of each whole line."""
         offset = 0
-        with self.path.open("rb") as file:
+        with files.open_data(self.path) as file:
             for number, (text, line) in enumerate(self.form.read(file), start=1):
                 if line is None:
                     raise RequestError(
@@ -258,7 +259,7 @@ class Tally:
 
     @property
     def price(self) -> Cost:
-        """USD that the answers cost when they were bought, and that the failed rows cost."""
+        """USD that the answers cost when they were bought, and at most that of requests that failed."""
         # Rows that ask the same have one answer, which was bought once.
         stored = (price for request, price in self._stored.items() if request not in self._requests)
         return self._bought + Cost.of(stored)
@@ -271,8 +272,9 @@ class Tally:
             self.cached += 1
             self._stored[request] = price
         else:
-            # Lines of older versions have no price.
-            self._bought += line.get("cost") if price is None else price
+            cost = Cost.between(line.get("cost"), line.get("cost_bounds"))
+            # A failed row has no price, nor have lines of older versions.
+            self._bought += cost if price is None else Cost(price, unknown=cost.unknown, at_most=cost.at_most)
             if error is None:
                 self._requests.add(request)
         if error is not None:
@@ -280,5 +282,5 @@ class Tally:
             if not self.first_error:
                 name = f"id {line['id']!r}" if "id" in line else f"row {line['index'] + 1}"
                 self.first_error = f"{name}: {error['message']}"
-        elif reason in ("length", "refusal", "content_filter"):
+        elif reason in ("length", "refusal", "content_filter", "unknown"):
             self.incomplete[reason] += 1

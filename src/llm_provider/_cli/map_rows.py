@@ -9,8 +9,8 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
-import shutil
 import sys
 import tempfile
 import zlib
@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, TypeAlias, cast
 from .._errors import RequestError
 from .._json_values import JSONMapping
 from .._requests.inputs import BRACES, parse_template
+from .._runtime.files import LONGEST_LINE, limit_data, lines_of, open_data
 from .._runtime.imports import import_optional, install_command
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]
@@ -103,12 +104,54 @@ class RowFile:
 def _open_source(path: str) -> IO[bytes]:
     """A file that can be read from its beginning again."""
     with ExitStack() as stack:
-        if path != "-" and Path(path).is_file():
-            return Path(path).open("rb")
-        source = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
-        copy = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
-        shutil.copyfileobj(source, copy)
-        return copy
+        if path == "-" and sys.stdin is None:
+            raise RequestError("standard input is closed")
+        if path == "-":
+            source = limit_data(sys.stdin.buffer, "standard input")
+        else:
+            source = stack.enter_context(open_data(path))
+            if source.seekable():
+                stack.pop_all()
+                return source
+        return io.BufferedReader(_Copied(source, stack.pop_all()))
+
+
+class _Copied(io.RawIOBase):
+    """A pipe that is read no further than needed, and again: what was read of it is in a temporary file."""
+
+    def __init__(self, source: Any, opened: ExitStack) -> None:
+        self._source, self._opened = source, opened
+        self._copy = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # `close` does
+        self._position = self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:
+            while self.read(io.DEFAULT_BUFFER_SIZE):
+                pass
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        self._copy.seek(self._position)
+        if self._position < self._size:
+            data = self._copy.read(len(buffer))
+        else:
+            data = self._source.read1(len(buffer))
+            self._copy.write(data)
+            self._size += len(data)
+        self._position += len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._opened.close()
+        super().close()
 
 
 def _decompress(source: IO[bytes], suffix: str) -> tuple[IO[bytes], tuple[type[Exception], ...]]:
@@ -128,7 +171,7 @@ Lines: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def _read_text(source: IO[bytes], name: str) -> Lines:
-    for number, line in enumerate(source, start=1):
+    for number, line in enumerate(lines_of(source, name), start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
@@ -155,7 +198,7 @@ def _read_json(source: IO[bytes], name: str) -> Lines:
 
 
 def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(LONGEST_LINE)
     # What is not UTF-8 spoils its own row only.
     text = io.TextIOWrapper(source, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:

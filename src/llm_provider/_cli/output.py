@@ -36,7 +36,9 @@ def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
     line = f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}"
     progress = sys.modules.get("tqdm")
-    if progress is None or sys.stderr is None:
+    if sys.stderr is None:
+        return
+    if progress is None:
         print(line, file=sys.stderr)
     else:
         # A progress bar makes room for the line, and is drawn again below it.
@@ -112,15 +114,22 @@ def flush_output() -> Iterator[None]:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     output, errors = sys.stdout, sys.stderr
-    if output is not None and output.isatty():
-        sys.stdout = cast("TextIO", _EscapingStream(output))
-    if errors is not None:
-        sys.stderr = cast("TextIO", _EscapingStream(errors))
+    if output is None or output.isatty():
+        sys.stdout = cast("TextIO", _ClosedStream() if output is None else _EscapingStream(output))
+    # Without a standard error, `print` would write its lines to standard output.
+    sys.stderr = cast("TextIO", _EscapingStream(io.StringIO() if errors is None else errors))
     try:
         yield
     finally:
         sys.stdout, sys.stderr = output, errors
         print(end="", flush=True)
+
+
+class _ClosedStream(io.TextIOBase):
+    """Standard output that the shell has closed, as by `>&-`."""
+
+    def write(self, text: str) -> int:
+        raise OSError("standard output is closed")
 
 
 class _EscapingStream:

@@ -6,6 +6,7 @@ an API key, because other users of the machine can read command lines, and shell
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -152,6 +153,20 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 
     near = difflib.get_close_matches(name, [each for each in known if each != "--api-key"], n=1)
     return f"did you mean {near[0]}?" if near else None
+
+
+def _use_prices(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Let the clients of a command read a file of prices, as its environment does."""
+    if path is not None and not context.resilient_parsing:
+        before = os.environ.get("LLM_PROVIDER_PRICES", "")
+        os.environ["LLM_PROVIDER_PRICES"] = path
+        context.call_on_close(lambda: os.environ.update(LLM_PROVIDER_PRICES=before))
+
+
+prices_option = click.option(
+    "--prices", metavar="FILE", expose_value=False, callback=_use_prices,
+    help="prices that the table lacks, in a file with its columns (docs/prices.md)",
+)  # fmt: skip
 
 
 def parse_json_object(text: str) -> JSONObject:

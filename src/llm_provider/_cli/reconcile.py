@@ -21,6 +21,8 @@ from .._money.usage_reports import read_report
 from .._requests.credential import APIKey
 from .._requests.routing import Target, resolve
 from .._runtime import clock
+from .._runtime.files import read_text
+from .._words import format_usd
 from .output import FAILED, OK, PROGRAM, print_table, printable, say
 from .parsing import Command, parse_age, parse_since
 from .usage import list_files
@@ -181,9 +183,11 @@ def _parse_keys(keys: tuple[str, ...]) -> dict[str, str]:
 
 def _load(path: Path) -> Any:
     try:
-        return json.loads(path.expanduser().read_bytes())
+        return json.loads(read_text(path.expanduser()))
     except FileNotFoundError:
         problem = f"there is no {path}"
+    except RequestError:
+        raise
     except (ValueError, RecursionError):
         problem = f"{path} is no JSON"
     raise RequestError(f"{problem}: save what the administration API answers (docs/costs.md)")
@@ -278,13 +282,15 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
     rows = sorted((row for row in rows if row.usd[0] != row.usd[1]), key=lambda row: -abs(row.unexplained))
     names = ["measure", "provider", "day", "model", "key", "delivery"]
     lines = [
-        [*(printable(name) or "-" for name in row.name), *map("{:,.6f}".format, (*row.usd, row.unexplained))]
+        [*(printable(name) or "-" for name in row.name), *map(format_usd, (*row.usd, row.unexplained))]
         for row in rows[:_MOST_ROWS]
     ]
     if lines:
-        print_table([*names, "ledger $", "report $", "unexplained $"], lines, left_aligned=names)
+        print_table([*names, "ledger", "report", "unexplained"], lines, left_aligned=names)
     for row in rows[:_MOST_ROWS]:
-        about = [f"{amount:+.6f} by {word}" for word, amount in row.explained.items()]
+        about = [
+            f"{'+' * (amount > 0)}{format_usd(amount)} by {word}" for word, amount in row.explained.items()
+        ]
         about += [row.reason] if row.reason else []
         for name, (mine, theirs) in row.tokens.items() if row.name.measure == "usage" else ():
             about += [f"{name} {mine:,} and {theirs:,}"] if mine != theirs else []
@@ -295,9 +301,9 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
     if len(rows) > _MOST_ROWS:
         print(f"{len(rows) - _MOST_ROWS} smaller differences: --json has them")
     for measure, part in sums.items():
-        text = f"{part['ledger']:,.6f} USD in the ledger, {part['report']:,.6f} in the report"
-        text += "".join(f", {amount:,.6f} by {word}" for word, amount in part["explained"].items())
+        text = f"{format_usd(part['ledger'])} in the ledger, {format_usd(part['report'])} in the report"
+        text += "".join(f", {format_usd(amount)} by {word}" for word, amount in part["explained"].items())
         if part["compared"]:
-            print(f"{measure}: {text}, {part['unexplained']:,.6f} ({part['share']:.4%}) unexplained")
+            print(f"{measure}: {text}, {format_usd(part['unexplained'])} ({part['share']:.4%}) unexplained")
         if without := ", ".join(name for name in billed if name not in part["compared"]):
             print(f"{measure}: not compared for {without}, as no report has it")

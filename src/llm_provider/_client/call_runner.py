@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +20,15 @@ from .._providers.shared.batches import DAY, module_of
 from .._requests.checks import DeliveryMode
 from .._requests.request import check
 from .._requests.routing import price_names
+from .._runtime.warning import warn_user
 
 if TYPE_CHECKING:
     from .._calls.lifecycle.stream import Arrived, MakeSource
     from .._money.pricing import PriceTable
+    from .._requests.checks import DeliveryOptions
     from .._types.messages import Prompt
     from .._types.response import Response
     from .._types.token_count import TokenCount
-    from .batch_arguments import DeliveryOptions
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class CallRunner:
         run: Run[T] | None = None,
     ) -> T:
         """The result of an operation, for the thread that waits for it. `run` sends a call."""
-        engine = self.engine
+        engine, call = self.engine, None
         try:
             # As in `prepare`, which would be one more call for each stored answer.
             if self.defaults:
@@ -95,6 +95,12 @@ class CallRunner:
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
+        except KeyboardInterrupt as interrupt:
+            if call is not None and len(call.parts) > 1:
+                from .._calls.batch.interrupt import note_parts
+
+                note_parts(engine, call, interrupt)
+            raise
         if self.tell is not None:
             self.tell(result)
         return result
@@ -225,7 +231,7 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
             else:
                 on_result(result)
         except Exception as error:  # an error of the user's function must not lose an answer
-            warnings.warn(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
+            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 
     return tell
 

@@ -17,6 +17,7 @@ from .._errors import RequestError, cite
 from .._json_values import JSONMapping
 from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
+from .._requests.checks import DeliveryOptions
 from .._requests.request import seal
 from .._requests.routing import find_route, price_names
 from .._requests.signatures import document, take_types_of, with_parameters
@@ -24,7 +25,6 @@ from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
 from .._types.usage import Usage
-from .batch_arguments import DeliveryOptions
 from .batch_methods import BatchMethods
 from .call_runner import CallRunner, Run, observer_of
 from .lifetime import Lifetime, cache_of, ledger_of, prices_of
@@ -206,7 +206,7 @@ class Client(BatchMethods):
             return None
         from .._batches.work import run_in_batch
 
-        return functools.partial(run_in_batch, self._engine, delivery.resend)
+        return functools.partial(run_in_batch, self._engine, delivery)
 
     @with_parameters
     def count_tokens(

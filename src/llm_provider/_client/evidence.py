@@ -3,7 +3,7 @@
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
     if scores is None:
         return {}
     pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
+    if isinstance(scores, Sized) and len(scores) > len(results):
+        raise RequestError(
+            f"{len(scores):,} scores came for {len(results):,} results: give one for each result, such as "
+            "the mean of its samples"
+        )
     checked = {}
     for index, score in pairs:
         number = float(score) if isinstance(score, bool) else plain_number(score)

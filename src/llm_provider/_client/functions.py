@@ -413,6 +413,7 @@ def iter_many(
     """Ask a model many prompts, and yield `(index, result)` pairs as calls finish.
 
     The inputs are read only as fast as results are taken, so memory stays bounded however many there are.
+    An iterator is read in a thread of its own: it may wait for its next input, or for an earlier result.
     A failed call's result is its `LLMError`. Leaving the loop early cancels the calls under way.
     """
     seal(parameters)

@@ -86,8 +86,8 @@ def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison]:
     yield "usage", lambda: (result["usage"], json_value(sum_usage(flat())))
     yield "served_by", lambda: _compare_origins(pieces, read())
     yield "parsed", lambda: (result["parsed"], _parse(result))
-    # The price of an answer has the requests of its model that failed, and not those of other models.
-    find = find_cost if result["failures"] else find_price
+    # The price of an answer has the requests whose answers did not match, and none that failed.
+    find = find_cost if result["cost"] in (None, result["price"]) else find_price
     yield "price", lambda: (result["price"], _float(find(flat(), row, prices)))
     yield "cost", lambda: (result["cost"], _compute_cost(row, flat, prices))
 

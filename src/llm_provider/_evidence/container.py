@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from .._errors import EvidenceError
 from .._runtime.files import full_disk, replace_file
@@ -73,9 +73,11 @@ def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], writte
                 file.write(_make_header(written[-1]))
                 file.seek(end)
             file.write(_make_directory(written))
+            file.seek(0)
+            whole: Any = file
+            return hashlib.file_digest(whole, "sha256").hexdigest()
     except OSError as error:
         raise full_disk(error, path, "the results are in memory") or error from None
-    return hash_file(path)
 
 
 def hash_file(path: Path) -> str:

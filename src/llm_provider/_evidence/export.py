@@ -12,7 +12,7 @@ from .._errors import LLMError, RequestError
 from .._json_values import JSONObject
 from .._money.price_rows import PriceRow, PriceWarning
 from .._money.pricing import PriceTable
-from .._runtime.files import check_path, replace_file
+from .._runtime.files import check_path, is_replaceable, replace_file
 from .._settings import Settings
 from .._types.evidence import Evidence
 from .._types.response import Response
@@ -74,9 +74,13 @@ def write_evidence(
         warnings.simplefilter("ignore", PriceWarning)
         parts = ((name, (line + b"\n" for line in lines)) for name, lines in make_parts())
         digest = write_parts(goal, parts, written)
-    with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
-        file.write(write_json(make_statement(goal.name, digest, manifest)) + b"\n")
-    return Evidence(path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=True)
+    # Nothing belongs beside a pipe or a device.
+    if has_statement := is_replaceable(goal):
+        with replace_file(goal.with_name(goal.name + STATEMENT), 0o666) as file:
+            file.write(write_json(make_statement(goal.name, digest, manifest)) + b"\n")
+    return Evidence(
+        path=goal, sha256=digest, rows=len(results), manifest=manifest, has_statement=has_statement
+    )
 
 
 def _describe(row: PriceRow) -> JSONObject:

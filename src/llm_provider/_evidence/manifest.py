@@ -10,6 +10,7 @@ from typing import Any
 
 from .._json_values import JSONObject
 from .._runtime.exact_decimal import exact, total
+from .._types.usage import Cost
 from .container import Part
 
 FORMAT, VERSION = "llm_provider evidence", 1
@@ -41,17 +42,22 @@ class Figures:
         if "score" in row:
             sums["scored"] += 1
             self._usd[model, "score_sum"] += Decimal(repr(float(row["score"])))
-        for name in ("cost", "price"):
-            usd = result.get(name)
-            if usd is not None:
-                self._usd[model, name] = exact().add(self._usd[model, name], Decimal(repr(float(usd))))
-            elif name == "cost" or not result.get("error"):
-                sums[f"{name}_unknown"] += 1
+        for name, bounds in (("cost", result.get("cost_bounds")), ("price", None)):
+            if name == "cost" or not result.get("error"):
+                usd = Cost.between(result.get(name), bounds)
+                sums[f"{name}_unknown"] += usd.unknown
+                sums["cost_bounded"] += usd.unknown > 0 and usd.at_most is not None
+                if usd or not usd.unknown:
+                    self._add_usd(model, name, usd)
+                self._add_usd(model, "cost_at_most", usd.at_most or 0)
         for name, reason in row["not_computed"].items():
             self._reasons[str(name)][str(reason)] += 1
         for request in row["requests"]:
             if "why" in request:
                 self._reasons["key of a sample"][str(request["why"])] += 1
+
+    def _add_usd(self, model: str, name: str, usd: float) -> None:
+        self._usd[model, name] = exact().add(self._usd[model, name], Decimal(repr(float(usd))))
 
     def to_dict(self) -> JSONObject:
         """The sums, with USD as exact text."""
@@ -61,7 +67,8 @@ class Figures:
 
     def _describe(self, models: list[str]) -> JSONObject:
         counts: Counter[str] = sum((self._sums[model] for model in models), Counter())
-        names = ("cost", "price", *["score_sum"] * (counts["scored"] > 0))
+        optional = {"score_sum": counts["scored"], "cost_at_most": counts["cost_bounded"]}
+        names = ("cost", "price", *(name for name, count in optional.items() if count))
         usd = {name: total(self._usd[model, name] for model in models) for name in names}
         return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
 

@@ -158,10 +158,10 @@ class RowMaker:
             for variant in (requested, "batch")
         ]
         if not search(bases, result.price, find_price, "priced"):
-            # Its requests that failed have a price too.
+            # The answers that did not match have a price too.
             search(bases, result.price, find_cost, "priced", "others")
-        elif result.passed_over and result.cost != result.price:
-            others = []
+        elif result.cost not in (None, 0.0, result.price):
+            others = bases.copy()
             for model in (each.model for each in result.passed_over):
                 with contextlib.suppress(LLMError):
                     provider, name = price_names(self._settings.find_target(model, None))

@@ -1,5 +1,6 @@
 """Makes results of cache entries, and reads the scores of results."""
 
+import codecs
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ import orjson
 from .._cache.response_cache import ResponseCache
 from .._cache.storage.entry import Entry, QuestionFields
 from .._errors import LLMError, RequestError
+from .._runtime.files import read_lines
 from .._types.response import Response, Result
 from .._types.scores import Score, Scores
 from .._types.usage import Usage
@@ -95,18 +97,18 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
     index_by_name = {str(name): index for index, name in enumerate(ids) if name is not None}
     index_by_name |= {f"index {number}": number for number in range(len(results))}
     scores: dict[int, float] = {}
-    with path.expanduser().open(encoding="utf-8-sig", newline="") as file:
-        lines = (
-            csv.DictReader(file)
-            if path.suffix.lower() == ".csv"
-            else map(json.loads, filter(str.strip, file))
-        )
-        try:
-            for line in lines:
-                name = f"index {line['index']}" if "index" in line else str(line["id"])
-                scores[index_by_name[name]] = float(line["score"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise RequestError(
-                f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r})"
-            ) from None
+    texts = codecs.iterdecode(read_lines(path.expanduser()), "utf-8-sig")
+    lines = (
+        csv.DictReader(texts) if path.suffix.lower() == ".csv" else map(json.loads, filter(str.strip, texts))
+    )
+    try:
+        for line in lines:
+            name = f"index {line['index']}" if "index" in line else str(line["id"])
+            scores[index_by_name[name]] = float(line["score"])
+    except RequestError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
+        raise RequestError(
+            f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r:.200})"
+        ) from None
     return scores

@@ -11,6 +11,7 @@ from .._errors import EvidenceError
 from .._json_values import JSONObject
 from .._money.price_rows import PriceWarning, check, mapping_lines
 from .._money.pricing import PriceTable
+from .._runtime.files import open_data
 from .._types.evidence import Evidence
 from .checks import list_differences
 from .container import Part, hash_file, read_parts
@@ -39,7 +40,7 @@ def verify(path: str | os.PathLike[str]) -> Evidence:
         OSError: the file cannot be read.
     """
     goal = Path(path).expanduser()
-    with goal.open("rb") as file, warnings.catch_warnings():
+    with open_data(goal) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore", PriceWarning)
         comparison = _Comparison(file, read_parts(file))
         try:
@@ -120,7 +121,7 @@ class _Comparison:
 
 def _check_statement(path: Path, name: str, digest: str, manifest: JSONObject) -> None:
     expected = make_statement(name, digest, manifest)
-    with path.open("rb") as file:
+    with open_data(path) as file:
         statement = read_json(file.read(_LONGEST_STATEMENT).strip(), path.name)
     for field in expected:
         claimed = statement.get(field) if isinstance(statement, dict) else None

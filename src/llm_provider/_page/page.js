@@ -39,7 +39,8 @@ for (const [number, row] of rows.entries()) {
   row.number = number;
   row.sides.forEach((side, run) => {
     if (!side) return;
-    side.cells = Object.fromEntries(runs[run].columns.map((name, column) => [name, side.cells[column]]));
+    // Without a prototype: a column may be named like a method of every object.
+    side.cells = Object.setPrototypeOf(Object.fromEntries(runs[run].columns.map((name, column) => [name, side.cells[column]])), null);
     side.cells.prompt ??= runs[run].prompts[side.cells.input_index] ?? null;
   });
 }
@@ -65,16 +66,26 @@ globalThis.requestIdleCallback?.(function prepare(deadline) {
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { input_index: 92, sample: 84, prompt: 270 };
-const STATES = { single: "only one" };
+const WIDTHS = { __proto__: null, input_index: 92, sample: 84, prompt: 270 };
+const STATES = { __proto__: null, single: "only one" };
+const NONE = Object.create(null);
 const TITLES = {
+  __proto__: null,
   input_index: "#", finish_reason: "finish reason", input_tokens: "input tokens",
   output_tokens: "output tokens", cache_read_input_tokens: "tokens from cache", reasoning_output_tokens: "reasoning tokens",
-  cost: "cost $", price: "price $", seconds: "seconds", text: "answer",
+  cost_at_most: "cost at most", seconds: "seconds", text: "answer",
 };
 const title = (name) => TITLES[name] ?? name;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
-const show = (value) => (typeof value === "number" ? number.format(value) : asText(value));
+const USD = new Set(["cost", "cost_at_most", "price"]);
+
+/** USD with four digits, and with at least two decimal places, as Python's `format_usd` has them. */
+function formatUsd(amount) {
+  const digits = amount ? Math.max(2, 3 - Math.floor(Math.log10(Math.abs(amount)))) : 2;
+  return `$${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits })}`;
+}
+
+const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : number.format(value));
 const CELL_CHARACTERS = 400;
 
 /** What a cell of the table has: a failed row has its error in the place of the answer. */
@@ -91,8 +102,8 @@ function column(name, run, header = title(name)) {
   return {
     headerName: visible(header),
     colId: `${name} ${run ?? ""}`,
-    valueGetter: ({ data }) => cellValue(name, cells(data) ?? {}),
-    valueFormatter: ({ value }) => visible(show(value).slice(0, CELL_CHARACTERS)),
+    valueGetter: ({ data }) => cellValue(name, cells(data) ?? NONE),
+    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS)),
     cellClass: long ? "clipped" : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
@@ -302,9 +313,9 @@ function differences(sides) {
 
 function facts(sides) {
   const flat = sides.map((side) => {
-    if (!side) return {};
+    if (!side) return NONE;
     const { prompt, text, error, error_message: message, ...cells } = side.cells;
-    return { ...cells, ...side.extra.facts };
+    return { __proto__: null, ...cells, ...side.extra.facts };
   });
   const names = [...new Set(flat.flatMap(Object.keys))].filter((name) => flat.some((values) => (values[name] ?? null) !== null));
   const line = (name) => {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from .._errors import RequestError, cite
 from .._json_values import JSONObject, plain_number
@@ -105,6 +106,34 @@ def one_of(words: object) -> Check:
 _in_batch, _service_tier = one_of(InBatch), one_of(ServiceTier)
 _bias, _whole_top_k = number(-100, 100), number(1, 2**31 - 1, whole=True)
 _tokens = number(-1, 2**31 - 1, whole=True)
+
+
+_check_delivery, _check_resend = one_of(DeliveryMode), one_of(Resend)
+_check_size = number(1, 1_000_000, whole=True)
+
+
+class DeliveryOptions(NamedTuple):
+    """The way of requests to their answers, and the most rows in one batch of a provider."""
+
+    mode: DeliveryMode
+    resend: Resend
+    batch_size: int = sys.maxsize
+
+    @classmethod
+    def take_from(cls, parameters: Any, usual: DeliveryMode = "live", size: object = None) -> DeliveryOptions:
+        """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
+        mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
+        mode = usual if mode is None else _check_delivery("delivery", mode)
+        if size is not None and mode == "live":
+            raise RequestError(
+                "batch_size is that of delivery='batch'; live requests are divided for you: write "
+                "max_concurrent=... for the number in flight"
+            )
+        return cls(
+            mode,
+            "batch" if resend is None else _check_resend("resend", resend),
+            sys.maxsize if size is None else int(_check_size("batch_size", size)),
+        )
 
 
 def check_key(name: str, value: object) -> APIKey:

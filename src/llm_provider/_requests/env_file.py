@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from .._errors import RequestError
-from .._runtime.files import check_path
+from .._runtime.files import check_path, read_text
 
 _OWN = "LLM_PROVIDER_"
 """The beginning of this library's own variables, which are settings of a client."""
@@ -29,7 +29,7 @@ class EnvFile:
         from dotenv.parser import parse_stream
 
         try:
-            text = self.path.read_text(encoding="utf-8-sig")
+            text = read_text(self.path)
         except FileNotFoundError:
             where = "" if self.path.is_absolute() else f" in {str(Path.cwd())!r}"
             return f"is not there{where}: write the path of the file"

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._errors import RequestError, cite
 from .._json_values import JSONMapping
+from .._runtime.files import read_text
 from .host import Dialect, Host, suggest_near
 from .routing import ROUTES, UNPUBLISHED, Route
 
@@ -65,7 +66,7 @@ def read_hosts(hosts: object = ()) -> dict[str, Route]:
 def _read_file(path: Path) -> Iterator[Route]:
     where = f"{VARIABLE}: {str(path)!r}"
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         tables = tomllib.loads(text)
     except FileNotFoundError:
         raise RequestError(f"{where} is not there: write the path of the file") from None
@@ -73,6 +74,8 @@ def _read_file(path: Path) -> Iterator[Route]:
         raise RequestError(f"{where} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise RequestError(f"{where} is not UTF-8 text: save it as UTF-8") from None
+    except RecursionError:
+        raise RequestError(f"{where} is nested too deep") from None
     except tomllib.TOMLDecodeError as error:
         # The message of the error may quote the text, which may hold a key.
         line = re.search(r"at line (\d+)", str(error))

@@ -93,13 +93,23 @@ def check_inputs(inputs: object) -> Iterable[Prompt]:
         )
     if isinstance(inputs, (set, frozenset)):
         raise TypeError(f"inputs is a {type(inputs).__name__}, which has no order: pass a list")
-    if hasattr(inputs, "dtype") and isinstance(inputs, Sized):
+    if not has_length(inputs):
+        return _check_as_read(inputs)
+    if hasattr(inputs, "dtype"):
         return _column(inputs)
     if isinstance(inputs, (list, tuple)):
         if inputs:
             _check_first(inputs[0])
         return inputs
-    return _check_as_read(inputs) if not isinstance(inputs, Sized) else cast("Iterable[Prompt]", inputs)
+    return cast("Iterable[Prompt]", inputs)
+
+
+def has_length(value: object) -> bool:
+    """Whether a value tells its length: a loader of a stream may have the method and raise in it."""
+    try:
+        return isinstance(value, Sized) and len(value) >= 0
+    except Exception:
+        return False
 
 
 def _check_as_read(inputs: Iterable[Prompt]) -> Iterator[Prompt]:
@@ -214,7 +224,7 @@ def _rows(rows: Any) -> Iterable[object]:
             f"{type(rows).__name__}: write [{{'question': ...}}]"
         )
     iterable: Iterable[object] = rows
-    return list(iterable) if isinstance(rows, Sized) else iter(iterable)
+    return list(iterable) if has_length(rows) else iter(iterable)
 
 
 def _filling(template: object, rows: object) -> Callable[[object, int], Prompt]:
@@ -291,9 +301,10 @@ def _metadata_of(metadata: Any, described: object, prompts: object) -> Callable[
             )
         listed = _rows(metadata) if is_table(metadata) else metadata
         listed = listed.tolist() if hasattr(listed, "dtype") and hasattr(listed, "tolist") else listed
-        if isinstance(listed, Sized) and isinstance(prompts, Sized) and len(listed) != len(prompts):
+        lengths = [len(cast("Sized", each)) for each in (listed, prompts) if has_length(each)]
+        if len(set(lengths)) == 2:
             raise RequestError(
-                f"metadata has {len(listed):,} values for {len(prompts):,} inputs: give one value for each"
+                f"metadata has {lengths[0]:,} values for {lengths[1]:,} inputs: give one value for each"
             )
         values = iter(listed)
 

@@ -1,27 +1,33 @@
-"""Paths that users give, and every change of a file that must survive a crash, but for those of SQLite.
+"""Paths that users give, data that is read, and every change of a file that must survive a crash.
 
-A simulation can replace the functions of `os` here, `create_file`, `write_at` and `remove_file`, to fail them
-or to tear what they write. So they are looked up when they are called, as in `files.write()`.
+SQLite's files are the exception. A simulation can replace the functions of `os` here, `create_file`,
+`write_at` and `remove_file`, to fail them or to tear what they write. So they are looked up when they are
+called, as in `files.write()`.
 """
 
 import contextlib
 import errno
 import functools
+import io
 import os
+import select
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from os import fsync, ftruncate, rename, replace, write
 from os import open as open_descriptor
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from .._errors import RequestError, cite
+from . import clock, randomness
 
 __all__ = [
-    "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate", "full_disk",
-    "open_descriptor", "open_lines", "read_at", "remove_file", "rename", "replace_file", "sync_folder",
-    "write", "write_at",
+    "LONGEST_LINE", "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate",
+    "full_disk", "is_replaceable", "limit_data", "lines_of", "open_data", "open_descriptor", "open_lines",
+    "read_at", "read_lines", "read_text", "remove_file", "rename", "replace_file", "require_locks",
+    "sync_folder", "write", "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -63,9 +69,118 @@ def full_disk(error: Exception, path: str | os.PathLike[str], safe: str) -> OSEr
     return full
 
 
+LONGEST_LINE = 2**28
+"""Bytes. The longest answer that a client reads by default has a quarter of it."""
+_MOST_OF_TEXT = 2**26
+"""Characters of a file that is read as a whole, such as a list of hosts or of prices."""
+_MOST_OF_PIPE = 2**32
+"""Bytes from a pipe, or anything else whose size is not known before."""
+_WRITER_SECONDS = 10.0
+"""For which a named pipe may have no writer."""
+
+
+def open_data(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file, a pipe or a terminal for reading; `RequestError` for what may have no end or no writer."""
+    flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    try:
+        return _open_by_kind(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _open_by_kind(descriptor: int, path: str | os.PathLike[str]) -> IO[bytes]:
+    status, begin = os.fstat(descriptor), b""
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFREG:
+        return open(path, "rb", opener=lambda *_: descriptor)
+    if kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if kind == stat.S_IFIFO:
+        begin = _wait_for_writer(descriptor, path)
+    elif not os.isatty(descriptor) and not os.path.samestat(status, Path(os.devnull).stat()):
+        raise RequestError(f"{path} is a device, which may have no end: name a file or a pipe")
+    os.set_blocking(descriptor, True)
+    return limit_data(io.FileIO(descriptor), path, begin)
+
+
+def _wait_for_writer(descriptor: int, path: str | os.PathLike[str]) -> bytes:
+    """Wait until a named pipe has had a writer. What was read meanwhile is returned."""
+    if sys.platform == "win32" or not Path(path).resolve().exists():
+        # The pipe of a shell, as in <(...), has had one.
+        return b""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    until = clock.monotonic() + _WRITER_SECONDS
+    while not poll.poll(100):
+        try:
+            begin = os.read(descriptor, 1)
+        except BlockingIOError:
+            # It has a writer, who has not written yet.
+            return b""
+        if begin:
+            return begin
+        if clock.monotonic() > until:
+            raise RequestError(f"{path} is a pipe, and nobody has begun to write into it")
+    return b""
+
+
+def limit_data(source: IO[bytes] | io.FileIO, name: object, begin: bytes = b"") -> IO[bytes]:
+    """Data that begins with some bytes and goes on with a source, up to a number of bytes."""
+    return io.BufferedReader(_Limited(source, name, begin))
+
+
+class _Limited(io.RawIOBase):
+    def __init__(self, source: Any, name: object, begin: bytes) -> None:
+        self._read, self._close, self._name = getattr(source, "read1", source.read), source.close, name
+        self._begin, self._left = begin, _MOST_OF_PIPE
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data, self._begin = self._begin or self._read(len(buffer)), b""
+        self._left -= len(data)
+        if self._left < 0:
+            raise RequestError(
+                f"{self._name} has more than {_MOST_OF_PIPE:,} bytes: write them into a file first"
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._close()
+        super().close()
+
+
+def lines_of(file: IO[bytes], name: object) -> Iterator[bytes]:
+    """The lines of a file; `RequestError` if one is longer than any that is written."""
+    for line in iter(functools.partial(file.readline, LONGEST_LINE), b""):
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            raise RequestError(f"{name} has a line of more than {LONGEST_LINE:,} bytes")
+        yield line
+
+
+def read_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The lines of a file of data, which is open meanwhile."""
+    with open_data(path) as file:
+        yield from lines_of(file, path)
+
+
+def read_text(path: str | os.PathLike[str], errors: str = "strict") -> str:
+    """The whole of a file in UTF-8, without its byte order mark; `RequestError` if it is too large."""
+    with io.TextIOWrapper(open_data(path), encoding="utf-8-sig", errors=errors) as file:
+        text = file.read(_MOST_OF_TEXT + 1)
+    if len(text) > _MOST_OF_TEXT:
+        raise RequestError(f"{path} has more than {_MOST_OF_TEXT:,} characters")
+    return text
+
+
 def create_file(path: Path, mode: int = 0o666) -> IO[bytes]:
-    """Open an empty file for writing."""
-    return open(path, "wb", opener=functools.partial(open_descriptor, mode=mode))  # with a mode
+    """Open an empty file for writing, and for reading what was written."""
+    return open(path, "w+b", opener=functools.partial(open_descriptor, mode=mode))  # with a mode
 
 
 def open_lines(path: Path, flags: int = 0) -> tuple[int, bool]:
@@ -106,7 +221,17 @@ def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Open a file that replaces another one, on disk, when the block ends well. Else the other stays.
 
     A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a mode is kept.
+    A link is followed. A pipe or a device gets what was written once the block ends well.
     """
+    if not is_replaceable(path):
+        import tempfile
+
+        with path.open("wb") as goal, tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            shutil.copyfileobj(file, goal)
+        return
+    path = path.resolve()
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         with create_file(beside, new_mode) as file:
@@ -119,6 +244,42 @@ def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
         sync_folder(path.parent)
     finally:
         remove_file(beside)
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether another file may take the place of what is there: nothing, or a file."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def require_locks(directory: Path) -> None:
+    """Raise an `OSError` if no byte of a file can be locked there. SQLite would wait for such a lock.
+
+    Nobody else knows the file, so the system's error is not that of a lock that another process holds. Raises
+    `FileNotFoundError` for a missing directory. One where no file can be made passes.
+    """
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    path = directory / f".locks-{os.getpid()}-{randomness.make_token(4)}"
+    try:
+        descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+    except OSError as error:
+        raise OSError(
+            errno.ENOLCK, f"the file system has no locks ({error.strerror})", str(directory)
+        ) from None
+    finally:
+        os.close(descriptor)
+        remove_file(path)
 
 
 def sync_folder(folder: Path) -> None:

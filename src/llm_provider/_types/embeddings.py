@@ -74,13 +74,13 @@ class Embeddings(PaidResult, Hinting):
     def __repr__(self) -> str:
         return (
             f"Embeddings({self._size()}, model={self.model!r}, tokens={self.usage.input_tokens}, "
-            f"{cost_text(self.cost, cached=self.cached)})"
+            f"{cost_text(self)})"
         )
 
     def _repr_html_(self) -> str:
         from .. import _html
 
-        tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self.cost, cached=self.cached)
+        tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self)
         line = _html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
         return _html.block(_html.safe(self._size()), line)
 

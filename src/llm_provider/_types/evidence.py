@@ -1,9 +1,11 @@
 """`Evidence`: what a file of evidence holds."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from .._json_values import JSONObject
+from .._words import format_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,12 @@ class Evidence:
         counts = ", ".join(
             f"{total[name]:,} {name}" for name in ("responses", "scores", "errors") if name in total
         )
-        lines = [f"{counts or 'no results'}, ${total['cost']} paid, ${total['price']} when bought"]
+        unknown, at_most = total.get("cost_unknown", 0), None
+        if unknown == total.get("cost_bounded", 0):
+            at_most = Decimal(total.get("cost_at_most", 0))
+        paid = format_usd(Decimal(total["cost"]), unknown, at_most)
+        bought = format_usd(Decimal(total["price"]), total.get("price_unknown", 0))
+        lines = [f"{counts or 'no results'}, {paid} paid, {bought} when bought"]
         for name, reasons in self.not_computed.items():
             lines += [f"not computed: {name} of {count:,}: {reason}" for reason, count in reasons.items()]
         return "\n".join([*lines, f"sha256 {self.sha256}"])

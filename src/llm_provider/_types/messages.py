@@ -12,7 +12,7 @@ from .._errors import ToolArgumentsError
 from .._foreign_attributes import NoMapping, missing_attribute
 from .._runtime.frozen import quickly_made
 
-FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]
 """Why a model stopped, in one vocabulary for every provider."""
 
 Message: TypeAlias = Mapping[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
@@ -19,7 +20,7 @@ from .._errors import (
     cite,
 )
 from .._foreign_attributes import NoMapping
-from .._json_values import json_value
+from .._json_values import check_fields, json_value
 from .._runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
@@ -80,9 +81,10 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     `cost` is the cost of this call in USD, the sum over all its requests, those that failed too. It is 0 for
     a cache hit, and None if the cost of one request is unknown. `cost_source` tells where it comes from:
     "reply" if the provider reported it, "prices" for the price table, "litellm" for litellm's price map, None
-    for a cache hit and an unknown cost. `cost_unknown` says why a `cost` is None. `price` is what the answer
-    cost when it was bought: the `cost` of a new answer, and of a stored one the cost of the call that stored
-    it; None if that is unknown. `model` is the model that answered, as the provider names it. `failures` are
+    for a cache hit and an unknown cost. `cost_unknown` says why a `cost` is None, and `cost_bounds` between
+    which amounts it lies: the second is None where nothing bounds it. `price` is what the answer itself cost
+    when it was bought, also where it is stored: the requests that were answered, without those that failed;
+    None if that is unknown. `model` is the model that answered, as the provider names it. `failures` are
     the requests of this call that failed before one succeeded, and those whose answers did not match
     `response_format`. `schema_in_prompt` says that the provider could not enforce the schema, so the prompt
     asked for it. `raw` is the provider's unchanged answer. `dropped` has the parameters that
@@ -261,7 +263,10 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
 
         It is a list of answers if the samples of the call were sent as separate requests.
         """
-        return json.loads(self.body)
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise RequestError(f"the body of the response is not JSON: {error}") from None
 
     @property
     def parsed(self) -> T_co:
@@ -380,14 +385,18 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             )
         known = {name: fields[name] for name in _RESPONSE_FIELDS if name in fields}
         try:
-            known["choices"] = tuple(map(_read_choice, known["choices"]))
+            check_fields(known)
+            first, *others = map(_read_choice, known["choices"])
+            known["choices"] = (first, *others)
             known["usage"] = READERS["usage"](known["usage"])
-            known["timing"] = Timing(**known.get("timing") or {})
+            known["cost_bounds"] = READERS["cost_bounds"](known.get("cost_bounds"))
+            known["timing"] = Timing(**check_fields(known.get("timing") or {}))
             known["failures"] = READERS["failures"](known.get("failures") or ())
             body = known.get("body", "null")
             known["body"] = body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
             known["dropped"] = tuple(known.get("dropped") or ())
-            known["row_label"] = known.get("row_label") and RowLabel.from_dict(known["row_label"])
+            label = known.get("row_label")
+            known["row_label"] = None if label is None else RowLabel.from_dict(label)
             known["origins"] = tuple(known.get("origins") or ())
             known["passed_over"] = READERS["passed_over"](known.get("passed_over") or ())
             known["cache_keys"] = tuple(known.get("cache_keys") or ())
@@ -407,7 +416,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         return (
             f"Response({text!r}, model={self.model!r}, finish_reason={self.finish_reason!r}, "
             f"tokens={self.usage.input_tokens}+{self.usage.output_tokens}, "
-            f"{cost_text(self.cost, cached=self.cached)})"
+            f"{cost_text(self)})"
         )
 
     def _repr_html_(self) -> str:
@@ -420,7 +429,7 @@ _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
 
 
 def _read_choice(fields: Mapping[str, Any]) -> Choice:
-    calls = tuple(ToolCall(**call) for call in fields["tool_calls"])
+    calls = tuple(ToolCall(**check_fields(call)) for call in check_fields(fields)["tool_calls"])
     tokens = fields.get("logprobs")
     logprobs = None if tokens is None else tuple(map(token_from_dict, tokens))
     message = AssistantMessage(fields.get("message") or {})
@@ -451,6 +460,10 @@ Result: TypeAlias = Response[Any] | LLMError
 
 def result_from_dict(fields: Mapping[str, Any]) -> Any:
     """The response, the scores or the error that `to_dict` wrote, else a `RequestError`."""
+    for name in ("cost", "price"):
+        amount = fields.get(name)
+        if amount is not None and not 0 <= amount <= sys.float_info.max:
+            raise RequestError(f"{name} is no number of USD: {cite(amount)}")
     if "scores" in fields:
         return Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
 
 from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
-from .._words import format_usd
 from . import raw_reader
 from .response import Response, Result
 from .scores import Scores
-from .usage import Usage
+from .usage import Cost, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,55 +21,6 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT", bound=Result | Scores)
 T = TypeVar("T")
-
-
-class Cost(float):
-    """A sum of costs in USD: the float is what is known, and `unknown` counts the costs that are not.
-
-    Costs can be added, with `sum()` too. A cost of None counts as unknown.
-
-    >>> Cost(0.0123), Cost(0.0123) + Cost(0.5, unknown=2)
-    (Cost(0.0123), Cost(0.5123, unknown=2))
-    >>> print(Cost(0.0123), Cost(0.0123, unknown=2), Cost(0.0, unknown=3), sep=" | ")
-    $0.0123 | ≥ $0.0123, 2 unknown | 3 unknown
-    """
-
-    __slots__ = ("unknown",)
-    unknown: int
-
-    def __new__(cls, known: float = 0.0, *, unknown: int = 0) -> Self:
-        self = super().__new__(cls, known)
-        self.unknown = unknown
-        return self
-
-    @classmethod
-    def of(cls, costs: Iterable[float | None]) -> Cost:
-        """The sum of some costs, each in USD or None if it is unknown.
-
-        >>> Cost.of([0.5, None, 0.25])
-        Cost(0.75, unknown=1)
-        """
-        known, unknown = [], 0
-        for cost in costs:
-            if cost is not None:
-                known.append(cost)
-            unknown += 1 if cost is None else cost.unknown if isinstance(cost, Cost) else 0
-        return cls(math.fsum(known), unknown=unknown)
-
-    def __add__(self, other: float | None) -> Cost:
-        return Cost.of((self, other)) if other is None or isinstance(other, (int, float)) else NotImplemented
-
-    __radd__ = __add__
-
-    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, int]]:
-        return (float(self),), {"unknown": self.unknown}
-
-    def __repr__(self) -> str:
-        unknown = f", unknown={self.unknown}" if self.unknown else ""
-        return f"Cost({float(self)!r}{unknown})"
-
-    def __str__(self) -> str:
-        return format_usd(float(self), self.unknown)
 
 
 class Results(Hinting, list[ResultT], Generic[ResultT]):
@@ -123,7 +72,9 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             f"{len(errors)} of {len(self)} calls failed{not_sent}; the first: {errors[0]}",
             results=self, attempts=sums.attempts, maybe_billed=sums.maybe_billed,
         )  # fmt: skip
-        error.cost, error.usage = None if sums.cost.unknown else float(sums.cost), sums.usage
+        cost, error.usage = sums.cost, sums.usage
+        most = None if cost.at_most is None else float(cost) + cost.at_most
+        error.cost, error.cost_bounds = (None, (float(cost), most)) if cost.unknown else (float(cost), None)
         raise error from errors[0]
 
     @property
@@ -135,30 +86,28 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     def cost(self) -> Cost:
         """USD that the calls cost, those that failed too, as far as it is known.
 
-        It is a float, and its text says how many costs are unknown: `≥ $0.0123, 2 unknown`.
+        It is a float, and its text says what is unknown: `$0.0123 + at most $0.004 (2 unknown)`, and
+        `≥ $0.0123, 2 unknown` where one of the unknown costs has no bound.
         """
-        return Cost.of(result.cost for result in self)
+        return Cost.of(map(Cost.of_result, self))
 
     @property
     def price(self) -> Cost:
-        """USD that the answers cost when they were bought: of stored answers the cost of the calls before.
+        """USD that the answers cost when they were bought: of stored answers the price of the calls before.
 
-        Errors have no answer, so their cost is no part of it. `unknown` counts the answers without a known
-        price, such as those that an older version stored.
+        Requests that failed, and errors, have no answer, so their cost is no part of it. `unknown` counts the
+        answers without a known price, such as those that an older version stored.
         """
         return Cost.of(result.price for result in self if not isinstance(result, LLMError))
 
     @property
     def saved(self) -> Cost:
-        """USD that stored answers, and those of equal calls, would have cost: their price, without `cost`.
+        """USD that stored answers, and those of equal calls, would have cost: their price.
 
         `unknown` counts the stored answers whose price is not known.
         """
-        return Cost.of(
-            None if result.price is None or result.cost is None else result.price - result.cost
-            for result in self
-            if not isinstance(result, LLMError) and (result.cached or result.price is not None)
-        )
+        answers = (result for result in self if not isinstance(result, LLMError))
+        return Cost.of(result.price if result.cached else result.stored_price for result in answers)
 
     @property
     def attempts(self) -> int:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -29,7 +28,7 @@ from .scores import Scores
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
 """The states of rows in the order of the page. The last is that of a single run, the three before of two."""
-_CUT_OFF = ("length", "refusal", "content_filter")
+_CUT_OFF = ("length", "refusal", "content_filter", "unknown")
 
 _FOLDER = Path(__file__).parents[1] / "_page"
 _COMPONENTS = ("ag-grid-community", "diff")
@@ -130,12 +129,19 @@ def _page_value(value: object) -> Any:
         return {str(name): _page_value(part) for name, part in plain.items()}
     if isinstance(plain, list):
         return [_page_value(part) for part in plain]
-    exact = not isinstance(plain, (int, float)) or (math.isfinite(plain) and abs(plain) <= _EXACT)
+    exact = not isinstance(plain, (int, float)) or abs(plain) <= _EXACT
     return plain if exact else str(plain)
 
 
 _Row: TypeAlias = tuple[State, *tuple[int | None, ...]]
 """The state of a row of the page, and the row of each table in it; None if it has none."""
+
+
+def _says_something(name: str, cell: object) -> bool:
+    """Whether a cell is neither empty nor a zero. A user's value may have no truth value."""
+    if isinstance(cell, (str, int, float)):
+        return cell != "" and (name not in _ZEROS or cell != 0)
+    return cell is not None
 
 
 class _Table:
@@ -145,11 +151,7 @@ class _Table:
         self.run = run
         table = columns_with_index(run.results)
         prompts = table.pop("prompt")
-        names = [
-            name
-            for name, cells in table.items()
-            if any(cell is not None and cell != "" and (name not in _ZEROS or cell != 0) for cell in cells)
-        ]
+        names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
         # As a row is read: its number first, and the question before the answer.
         names.sort(key=lambda name: name not in ("input_index", "sample"))
         names.insert(names.index("text") if "text" in names else len(names), "prompt")

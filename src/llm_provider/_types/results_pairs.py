@@ -50,7 +50,8 @@ class _Input:
         self.prompt = None if prompt is None else _write(prompt)
         label = None if result.row_label is None else result.row_label.value
         known = (result.metadata, label)
-        self.identity = None if known == (None, None) else _write(known)
+        # A user's value may have no truth value.
+        self.identity = None if all(each is None for each in known) else _write(known)
 
 
 def _write(value: object) -> str:

@@ -29,7 +29,8 @@ _OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
 """Columns that the rows of one call have in common."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _SUMS: dict[str, object] = {
-    "cost": 0.0, "price": 0.0, **dict.fromkeys(_TOKENS, 0), "attempts": 0, "seconds": None,
+    **dict.fromkeys(("cost", "cost_at_most", "price"), 0.0), **dict.fromkeys(_TOKENS, 0),
+    "attempts": 0, "seconds": None,
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
@@ -38,7 +39,7 @@ _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
 _LAST = ("passed_over", *_IDS)
 _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
-_TYPES |= {"cached": bool, "cost": float, "price": float, "seconds": float}
+_TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
 _OF_SCORE = ("logprob", "is_greedy", "bytes", "same_boundary")
@@ -92,6 +93,7 @@ def _columns_of_call(result: Result | Scores) -> dict[str, object]:
     is_text = prompt is None or isinstance(prompt, str)
     own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
+    own["cost_at_most"] = (result.cost_bounds or (None, result.cost))[1]
     if passed := getattr(result, "passed_over", ()):
         own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
     usage = result.usage or Usage()

@@ -11,8 +11,9 @@ from typing import Any
 from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
-from .._runtime.files import full_disk, replace_file
-from .._runtime.json_pieces import LARGE
+from .._runtime.files import full_disk, read_lines, replace_file
+from .._runtime.json_pieces import LARGE, check_size
+from .._words import format_usd
 from .response import Response, Result, result_from_dict
 from .response_html import call_text
 from .results_table import metadata_columns, row_count, table_rows
@@ -27,12 +28,8 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
     """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
-    # A link is kept, and the file behind it is replaced.
-    goal = Path(path).expanduser().resolve()
-    # A pipe or a device cannot be replaced.
-    replaces = goal.is_file() or not goal.exists()
     try:
-        with replace_file(goal, 0o666) if replaces else goal.open("wb") as file:
+        with replace_file(Path(path).expanduser(), 0o666) as file:
             file.writelines(lines)
     except OSError as error:
         safe = "the results are in memory, and an earlier file is as it was"
@@ -46,24 +43,27 @@ def _parts_of_line(result: Result | Scores) -> Iterable[str]:
     return (json.dumps(result.to_dict(), ensure_ascii=False), "\n")
 
 
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
 def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
     """The results in the lines of a file."""
-    with Path(path).expanduser().open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    yield result_from_dict(json.loads(line))
-                except (ValueError, AttributeError) as error:
-                    raise RequestError(f"{path}, line {number}: {error}") from None
+    for number, line in enumerate(read_lines(Path(path).expanduser()), start=1):
+        if line.strip():
+            try:
+                check_size(line)
+                yield result_from_dict(json.loads(line))
+            except _UNREADABLE as error:
+                raise RequestError(f"{path}, line {number}: {error}") from None
 
 
 _FIGURES: dict[str, Callable[[Any], str]] = {
     "input_tokens": lambda tokens: f"{tokens:,}",
     "output_tokens": lambda tokens: f"{tokens:,}",
-    "cost": lambda cost: f"{cost:.6f}",
+    "cost": format_usd,
     "seconds": lambda seconds: f"{seconds:.2f}",
 }
-_TITLES = {"input_tokens": "in", "output_tokens": "out", "cost": "cost $", "seconds": "s"}
+_TITLES = {"input_tokens": "in", "output_tokens": "out", "seconds": "s"}
 
 
 def as_html(results: Sequence[Result | Scores], summary: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import READERS
 from .._foreign_attributes import Hinting
-from .._json_values import JSONMapping, JSONObject, json_value
+from .._json_values import JSONMapping, JSONObject, check_fields, json_value
 from .._runtime.frozen import quickly_made, with_late_field
 from .row_label import RowLabel
 from .served_by import ServedBy
@@ -104,7 +104,7 @@ class Scores(PaidResult, Hinting):
         }
         return cls(**{
             name: value if value is None or name not in readers else readers[name](value)
-            for name, value in fields.items()
+            for name, value in check_fields(fields).items()
         })  # fmt: skip
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class Scores(PaidResult, Hinting):
     def __repr__(self) -> str:
         size = f"{len(self)} continuation{'' if len(self) == 1 else 's'}"
         best = f", best={self.best.text!r} at {self.best.logprob:.3f}" if self.scores else ""
-        return f"Scores({size}{best}, model={self.model!r}, {cost_text(self.cost, cached=self.cached)})"
+        return f"Scores({size}{best}, model={self.model!r}, {cost_text(self)})"
 
 
 with_late_field(Scores, "served_by")
