@@ -1,25 +1,26 @@
 """Reads the JSON of servers: refuses what takes too much memory, and reads large JSON in pieces.
 
-A body of a few MB can hold millions of values, each of some 60 bytes, or be nested as deep. So its brackets
-and commas are counted before anything is built. orjson holds Python's lock from the first byte to the last,
-200 ms and more for 8 MB of log probabilities or embeddings, and needs 16 bytes for each value beside the
-value. So a large body is read in pieces, between which other threads run. Texts are read in one piece, at
-about 2 ms for each MB. The garbage collector pauses meanwhile: 8 MB of log probabilities cost five
-collections, which find no garbage and stop every thread for 50 to 130 ms each.
+A body of a few MB can hold millions of values, each of some 60 bytes, or be nested as deep. So a scan of its
+bytes counts them before anything is built. orjson holds Python's lock from the first byte to the last, 200 ms
+and more for 8 MB of log probabilities or embeddings, and needs 16 bytes for each value beside the value. So
+the scan also finds where a large body can be cut, and other threads run between its pieces. The garbage
+collector pauses meanwhile: 8 MB of log probabilities cost five collections, which find no garbage and stop
+every thread for 50 to 130 ms each.
 """
 
+import contextlib
 import gc
 import json
 import re
 import threading
 from collections.abc import Callable
-from itertools import accumulate
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from .forks import run_around_forks
+from .randomness import make_token
 
 T = TypeVar("T")
 
@@ -27,31 +28,24 @@ LARGE = 1_000_000
 """Bytes from which JSON is read in pieces, which takes some times as long."""
 DEEPEST = 200
 """Lists and objects inside each other."""
-MOST_VALUES = 8_000_000
-"""Values of one body: one for eight bytes of the default of `max_response_bytes`."""
-
+MOST_VALUES = 10_000_000
+"""Values of one body, without names. Embeddings of 2,048 texts with 4,096 numbers each are 8.4 million."""
 _PIECE = 100_000
 """Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
-_WINDOW = 500_000
-"""Bytes of one search, which holds Python's lock too."""
 SHORT = 2 * DEEPEST
 """Bytes that are not nested too deep."""
 _LONG_INTEGER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_FEW_VALUES = DEEPEST
 _MANY_BRACKETS = 20_000
 """Brackets that take the event loop some milliseconds."""
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_TOKEN = re.compile(_TEXT.pattern + rb'|[\[\]{}"]', re.DOTALL)
-"""A text, a bracket, or the beginning of a text that does not end in the window."""
-_INSIDE_TEXT = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_BLANK = re.compile(rb"[ \t\r\n]*+")
-_COMMA = re.compile(rb"[ \t\r\n]*+,[ \t\r\n]*+")
-_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
-_STEPS = [(each in b"[{") - (each in b"]}") for each in range(256)]
-_STAND_IN_TEXT = "\0a part that is read by itself"
-_STAND_IN = orjson.dumps(_STAND_IN_TEXT)
-"""Takes the place of such a part, the last entry of a piece."""
+_LONG_STRING = 20 * _PIECE
+"""Bytes of a string that is read in pieces of its own."""
+_CALM = re.compile(rb"[^\\]{12}(?=[^\\\x80-\xbf])|[^\\](?=\\(?:[^u]|u[^dD]|u.[^c-fC-F]))")
+"""What ends where a string can be cut: in no character, no escape, and no pair of escapes."""
+_MARK = make_token(16)
+"""What stands in a piece for a part that is elsewhere. No server knows it."""
+_NO_BRACKETS = bytes(set(range(256)).difference(b"[]{}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 
 
 class JSONLimitError(ValueError):
@@ -61,7 +55,7 @@ class JSONLimitError(ValueError):
 def takes_long(body: bytes) -> bool:
     """Whether a reply is read in a thread, because the event loop would stand still."""
     if len(body) < LARGE:
-        return len(body) > 2 * _MANY_BRACKETS and _count(body, b"[{") > _MANY_BRACKETS
+        return len(body) > 2 * _MANY_BRACKETS and body.count(b"[") + body.count(b"{") > _MANY_BRACKETS
     return True
 
 
@@ -76,23 +70,18 @@ def loads(body: bytes) -> Any:
         ValueError: it is not JSON.
     """
     if len(body) >= LARGE:
-        return _read_large(body)
+        with collector_paused:
+            return _build(body, _Scan(body))
     # Only a longer one can be nested too deep.
     if len(body) > SHORT and body.count(b"[") + body.count(b"{") > DEEPEST:
-        steps = map(_STEPS.__getitem__, _TEXT.sub(b"", body).translate(None, _NO_BRACKET))
-        if max(accumulate(steps)) > DEEPEST:
-            raise _too_deep()
+        _Scan(body)
     return _read(body)
 
 
-def _read_large(body: bytes) -> Any:
-    brackets = _count(body, b"[{")
-    values = brackets + _count(body, b",")
-    if values > MOST_VALUES and b'"' not in body:
-        raise _too_many()
-    # A body of few values is mostly text.
-    root = _divide(body, counts=values > MOST_VALUES) if values > _FEW_VALUES else None
-    return _read(body) if root is None else _build(body, root)
+def check_size(body: bytes) -> None:
+    """Raise a `JSONLimitError` for a body that would be too much for any reader of JSON."""
+    with contextlib.suppress(orjson.JSONDecodeError):
+        _Scan(body)
 
 
 def _read(text: bytes) -> Any:
@@ -124,20 +113,6 @@ def _read_float(digits: str) -> float:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON that can be kept")
-
-
-def _count(body: bytes, characters: bytes) -> int:
-    """How often some ASCII characters occur."""
-    starts = range(0, len(body), _WINDOW)
-    return sum(body.count(each, start, start + _WINDOW) for start in starts for each in characters)
-
-
-def _too_deep() -> JSONLimitError:
-    return JSONLimitError(f"it is nested more than {DEEPEST} levels deep")
-
-
-def _too_many() -> JSONLimitError:
-    return JSONLimitError(f"it has more than {MOST_VALUES:,} values")
 
 
 class _CollectorPause:
@@ -182,122 +157,159 @@ def read_large(read: Callable[[], T]) -> T:
         return read()
 
 
-class _Part(NamedTuple):
-    """A list or an object that is longer than a piece, or the whole value."""
+class _Piece(NamedTuple):
+    """A part of a body, up to a comma between two entries, or to the body's end."""
 
-    start: int
     end: int
-    cuts: list[int]
-    """Commas between its entries, each a piece or more after the one before."""
-    parts: list["_Part"]
-    """Its entries that are longer than a piece."""
+    closes: int
+    """How many lists and objects end in it that were open at its beginning."""
+    opens: bytes
+    """The brackets of those that begin in it and are open at its end."""
 
 
-def _divide(body: bytes, *, counts: bool) -> _Part | None:
-    """The list or object in a body with its parts; None for another value. `counts`: count its values."""
-    starts: list[int] = []
-    last_cuts: list[int] = []
-    divided: list[tuple[list[int], list[_Part]]] = []
-    root, position, after, values = None, 0, 0, 0
-    while position < len(body):
-        stop = min(position + _WINDOW, len(body))
-        for token in _TOKEN.finditer(body, position, stop):
-            start, end = token.span()
-            if counts:
-                values += body.count(b",", after, start)
-                if values > MOST_VALUES:
-                    raise _too_many()
-            if starts:
-                if start - last_cuts[-1] >= _PIECE:
-                    last_cuts[-1] = _cut(body, after, start, last_cuts[-1], divided[-1][0])
-            elif root is not None or not _BLANK.fullmatch(body, after, start):
-                raise ValueError("there is more than one value")
-            first = body[start]
-            if first == 0x22:
-                if not starts:
-                    return None
-                if end - start == 1:
-                    # It does not end in the window, which so begins again behind it.
-                    stop = after = _end_of_text(body, end)
-                    break
-            elif first in b"[{":
-                if len(starts) == DEEPEST:
-                    raise _too_deep()
-                values += 1
-                starts.append(start)
-                last_cuts.append(start)
-                divided.append(([], []))
+class _Scan:
+    """The pieces of a body and the places of its long strings. It may be malformed inside the pieces."""
+
+    def __init__(self, body: bytes) -> None:
+        self.pieces: list[_Piece] = []
+        self.strings: list[tuple[int, int]] = []
+        self._open = bytearray()
+        self._before = self._lowest = 0
+        """How many were open at the end of the last piece, and the fewest since then."""
+        self._values, self._string, quoted, is_escaped = 1, 0, False, False
+        for start in range(0, len(body), _PIECE):
+            part = body[start : start + _PIECE]
+            if is_escaped:
+                part = b"_" + part[1:]
+            is_escaped = (len(part) - len(part.rstrip(b"\\"))) % 2 == 1
+            if b"\\" in part:
+                part = part.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+            texts = part.split(b'"')
+            self._take(start, start + len(part), texts, quoted=quoted)
+            quoted ^= len(texts) % 2 == 0
+        if quoted or self._open:
+            raise _not_json(len(body))
+        self.pieces.append(_Piece(len(body), self._before, b""))
+
+    def _take(self, start: int, end: int, texts: list[bytes], *, quoted: bool) -> None:
+        """Take a part of the body, split at its quotation marks; whether it begins in a string."""
+        if len(texts) > 1:
+            if quoted and start - self._string > _LONG_STRING:
+                self.strings.append((self._string, start + len(texts[0])))
+            self._string = end - len(texts[-1])
+        outside = texts[quoted::2]
+        structure = b'"'.join(outside)
+        brackets = structure.translate(None, _NO_BRACKETS)
+        self._values += sum(map(structure.count, (b",", b"[", b"{")))
+        self._values -= structure.translate(_ONE_KIND, b" \t\r\n").count(b"[]")
+        if self._values > MOST_VALUES:
+            raise JSONLimitError(f"it has more than {MOST_VALUES:,} values")
+        _, comma, last = structure.rpartition(b",")
+        last_brackets = last.translate(None, _NO_BRACKETS)
+        if comma:
+            self._follow(brackets[: len(brackets) - len(last_brackets)])
+            index = quoted + 2 * (len(outside) - 1 - last.count(b'"'))
+            end += 1 - sum(len(text) + 1 for text in texts[index:]) + texts[index].rfind(b",")
+            if not self._open:
+                raise _not_json(end)
+            opens = bytes(self._open[self._lowest :])
+            self.pieces.append(_Piece(end, self._before - self._lowest, opens))
+            self._before = self._lowest = len(self._open)
+        self._follow(last_brackets)
+
+    def _follow(self, brackets: bytes) -> None:
+        for bracket in brackets:
+            if bracket in b"[{":
+                self._open.append(bracket)
+                if len(self._open) > DEEPEST:
+                    raise JSONLimitError(f"it is nested more than {DEEPEST} levels deep")
             else:
-                if not starts or body[starts[-1]] != first - 2:
-                    raise ValueError("its brackets do not match")
-                begin, (cuts, parts) = starts.pop(), divided.pop()
-                last_cuts.pop()
-                if not starts:
-                    root = _Part(begin, end, cuts, parts)
-                elif end - begin > _PIECE:
-                    divided[-1][1].append(_Part(begin, end, cuts, parts))
-            after = end
-        position = stop
-    if starts or (root is not None and not _BLANK.fullmatch(body, root.end)):
-        raise ValueError("it ends too early, or too late")
+                if not self._open or self._open.pop() != bracket - 2:
+                    raise _not_json(0)
+                self._lowest = min(self._lowest, len(self._open))
+
+
+def _not_json(position: int) -> orjson.JSONDecodeError:
+    return orjson.JSONDecodeError("brackets or quotation marks without their partners", "", position)
+
+
+def _build(body: bytes, scan: _Scan) -> Any:
+    """The value of a body. Each piece is read by itself, and added to the parts that it goes on with."""
+    root, start, open_parts = None, 0, list[Any]()
+    for piece in scan.pieces:
+        continued = open_parts[-piece.closes - 1 :]
+        open_parts = open_parts[: len(open_parts) - piece.closes]
+        # Each part that goes on begins with the one inside it, the innermost with 0.
+        text = [b"[" if isinstance(part, list) else b'{"%s":' % _MARK.encode() for part in continued]
+        text.append(b"0" if continued else b"")
+        strings: list[str] = []
+        while scan.strings and scan.strings[0][1] < piece.end:
+            begin, end = scan.strings.pop(0)
+            text += body[start:begin], b"%s%d" % (_MARK.encode(), len(strings))
+            strings.append(_read_string(body, begin, end))
+            start = end
+        text.append(body[start : piece.end])
+        if piece.opens:
+            text.append(b',"%s"' % _MARK.encode() + b":0" * piece.opens.endswith(b"{"))
+        text += [bytes([bracket + 2]) for bracket in reversed(piece.opens)]
+        text += [b"]" if isinstance(part, list) else b"}" for part in open_parts[-1:]]
+        value = _read(b"".join(text))
+        value = outermost = _put_back(value, strings) if strings else value
+        added = []
+        for part in continued:
+            added.append((part, value))
+            value = value.pop(0 if isinstance(part, list) else _MARK)
+        open_parts += _find_open(outermost)[len(open_parts[-1:]) :] if piece.opens else ()
+        for part, more in added:
+            part.extend(more) if isinstance(part, list) else part.update(more)
+        root, start = root if continued else outermost, piece.end
     return root
 
 
-def _cut(body: bytes, after: int, start: int, last: int, cuts: list[int]) -> int:
-    """Add the commas between two tokens where a list or an object is divided. Returns the last of all."""
-    while (comma := body.find(b",", max(after, last + _PIECE), start)) >= 0:
-        cuts.append(comma)
-        last = comma
-    return last
+def _read_string(body: bytes, start: int, end: int) -> str:
+    """The text of a string, which begins and ends at these places."""
+    texts = []
+    while start < end:
+        cut = _find_cut(body, start, end)
+        texts.append(_read(b'"%s"' % body[start:cut]))
+        start = cut
+    return "".join(texts)
 
 
-def _end_of_text(body: bytes, position: int) -> int:
-    """The end of a long text, which goes on at a position."""
-    while True:
-        inside = _INSIDE_TEXT.match(body, position, position + _WINDOW)
-        assert inside is not None
-        position = inside.end()
-        if position >= len(body):
-            raise ValueError("a text does not end")
-        if body[position] == 0x22:
-            return position + 1
-        # The backslash is the last byte of the window, or of the body.
-        position += 2 if body[position] == 0x5C else 0
+def _find_cut(body: bytes, start: int, end: int) -> int:
+    """Where the next part of a string may end."""
+    for cut in range(start + _LONG_STRING, end, _PIECE):
+        calm = _CALM.search(body, cut, min(cut + _PIECE, end))
+        if calm is not None:
+            return calm.end()
+        backslashes = cut - start - len(body[start:cut].rstrip(b"\\"))
+        if backslashes > 1:
+            return cut - backslashes % 2
+    return end
 
 
-def _build(body: bytes, part: _Part) -> Any:
-    """The value of a list or an object, whose pieces are read one after the other."""
-    view, first, last = memoryview(body), body[part.start : part.start + 1], body[part.end - 1 : part.end]
-    value: Any = [] if first == b"[" else {}
-    stops: list[tuple[int, _Part | None]] = [(inner.start, inner) for inner in part.parts]
-    stops += [*((cut, None) for cut in part.cuts), (part.end - 1, None)]
-    position, follows_part = part.start + 1, False
-    for stop, inner in sorted(stops, key=lambda each: each[0]):
-        if follows_part:
-            comma = _COMMA.match(body, position, stop)
-            position = position if comma is None else comma.end()
-        is_blank = _BLANK.fullmatch(body, position, stop) is not None
-        if inner is None and is_blank and (comma is None if follows_part else len(stops) == 1):
-            pass  # the comma or the end comes directly behind a part, or it is empty
-        elif (follows_part and comma is None) or (inner is None and is_blank):
-            raise ValueError("a comma or a value is missing")
-        else:
-            stand_in = b"" if inner is None else _STAND_IN
-            piece = _read(b"".join((first, view[position:stop], stand_in, last)))
-            _add(value, piece, None if inner is None else _build(body, inner))
-        position, follows_part = (stop + 1, False) if inner is None else (inner.end, True)
-    return value
-
-
-def _add(value: Any, piece: Any, built: Any) -> None:
-    """Add the entries of a piece. `built` is the value of a part at its end, or None."""
-    if isinstance(piece, list):
-        if built is not None:
-            piece[-1] = built
-        value.extend(piece)
+def _find_open(value: Any) -> list[Any]:
+    """The lists and objects around the mark in a value, which it removes; empty without a mark."""
+    if isinstance(value, dict):
+        if value.pop(_MARK, None) is not None:
+            return [value]
+    elif isinstance(value, list):
+        if value[-1:] == [_MARK]:
+            del value[-1]
+            return [value]
     else:
-        if built is not None:
-            # A name that is repeated in the piece keeps its first place.
-            name = next(name for name in reversed(piece) if piece[name] == _STAND_IN_TEXT)
-            piece[name] = built
-        value.update(piece)
+        return []
+    # The last one has it, unless its name stood there before.
+    for part in reversed(value.values() if isinstance(value, dict) else value):
+        if inside := _find_open(part):
+            return [value, *inside]
+    return []
+
+
+def _put_back(value: Any, strings: list[str]) -> Any:
+    if isinstance(value, dict):
+        return {_put_back(name, strings): _put_back(entry, strings) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_put_back(entry, strings) for entry in value]
+    is_mark = isinstance(value, str) and value.startswith(_MARK) and value != _MARK
+    return strings[int(value[len(_MARK) :])] if is_mark else value

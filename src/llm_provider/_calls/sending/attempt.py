@@ -16,8 +16,9 @@ from ..._providers.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Ou
 from ..._providers.shared.errors import failure_headers
 from ..._providers.shared.replies import reply_body
 from ..._providers.shared.tool_charges import cost_in
-from ..._providers.transport.sse import BYTE_ORDER_MARK, WholeReply
-from ..._runtime import clock, randomness
+from ..._providers.transport import departure
+from ..._providers.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
+from ..._runtime import cassette, clock, randomness
 from ..._runtime.imports import is_unfinished
 from ..._runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
 from ..._runtime.threads import result_in_thread
@@ -54,6 +55,10 @@ class Attempt:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
         timeouts, streamed = self._outgoing.timeouts, None
         self._sent = clock.perf_counter()
+        self.departure = departure.Departure(self._call.sent.withdraw, self._call.sent.begin)
+        token = departure.current.set(self.departure)
+        if self._call.target.route.adapter != "litellm":  # its clients do not tell when they send
+            self.departure.hold()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
             async with timer:
@@ -65,6 +70,7 @@ class Attempt:
                     self._body = await self._collect(connection.send_in_chunks, self._watch)
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
+            self.departure.leave()
             if self._emit is not None:
                 self._body = reply_body(streamed)
                 if b"\\ud" in self._body:
@@ -77,6 +83,7 @@ class Attempt:
                 self._answer = self._decode(streamed)
         except LLMError as error:
             self.error = error
+            self._note_failure()
         except Exception as error:
             if timer.expired():
                 self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
@@ -86,19 +93,41 @@ class Attempt:
                 headers = failure_headers(error)
                 if headers:
                     self._on_headers(headers)
+            self._note_failure()
         finally:
+            departure.current.reset(token)
             self._seconds = clock.perf_counter() - self._sent
+
+    def _note_failure(self) -> None:
+        if self.departure.is_held and self.error is not None:
+            self.error.maybe_billed = False
+            self.departure.leave()
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
         self._reply = streamed
         try:
             if self._emit is None:
-                self._reply = parse_reply(self._body)
+                self._reply = self._read_unasked_stream() or parse_reply(self._body)
             return self._call.exchange.decode(self._call, self._reply, self._count)
         except APIResponseValidationError as error:
             error.raw = self._reply
             raise
+
+    def _read_unasked_stream(self) -> Any:
+        """The reply of a server that streams though nobody asked it to; None for any other body."""
+        begun, ended = self._body.startswith((b"data:", b"event:")), self._body[-20:].rstrip().endswith(DONE)
+        if not (begun or ended):
+            return None
+        if not begun:
+            # One has the whole answer before the end of a stream.
+            return parse_reply(self._body[: self._body.rindex(b"data:")])
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        feed, splitter = assembler.feed if self._count == 1 else assembler.feed_samples, EventSplitter()
+        for data in (*splitter.feed(self._body), *splitter.end()):
+            feed(END if data.strip() == DONE else parse_reply(data))
+        self._body = reply_body(assembler.reply())
+        return assembler.reply()
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
         """A whole answer, with its timeouts checked while it arrives."""
@@ -295,6 +324,7 @@ T = TypeVar("T")
 
 async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
     """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
+    cassette.refuse_sending("a list, a count or a file")
     attempts, budget = 0, retry.RetryBudget()
     while True:
         attempts += 1

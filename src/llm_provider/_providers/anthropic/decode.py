@@ -1,16 +1,17 @@
 """Anthropic's Messages format: reply or stream → `Answer`. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..._runtime.canonical_json import write_exactly
-from ..._types.messages import AssistantMessage, FinishReason, ToolCall
+from ..._types.messages import AssistantMessage, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.errors import raise_error_in
+from ..shared.finish_words import read_finish_word
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import anthropic_tools, list_iterations, with_tools
 from .request_facts import tier_variant
@@ -20,20 +21,9 @@ PROVIDER = "anthropic"
 
 Block: TypeAlias = JSONObject
 
+
 # A paused turn reached a limit of Anthropic's own tool loop, and "compaction" ends one after its summary. The
 # model continues if its message is sent back.
-FINISH_REASONS: Mapping[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "pause_turn": "length",
-    "compaction": "length",
-    "tool_use": "tool_calls",
-    "refusal": "refusal",
-}
-
-
 def decode(reply: Any) -> Answer:
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "content")
@@ -42,7 +32,7 @@ def decode(reply: Any) -> Answer:
         raise APIResponseValidationError("the answer holds no content")
     text, reasoning, calls = read_blocks(blocks)
     # A whole answer may have an unknown word for its end, or none.
-    reason = FINISH_REASONS.get(text_of(reply.get("stop_reason")) or "", "stop")
+    reason = read_finish_word(text_of(reply.get("stop_reason")))
     if calls and reason == "stop":
         reason = "tool_calls"
     message: JSONObject = {"role": "assistant", "content": text or None}

@@ -8,8 +8,9 @@ from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import raise_error_in
+from ..shared.finish_words import FINISH_WORDS
 from ..shared.replies import expect_dict, join_counts, join_steps, part, same, text_of
-from .decode import FINISH_REASONS, Block, arguments_of, explain_refusal, kind_of, require_text
+from .decode import Block, arguments_of, explain_refusal, kind_of, require_text
 
 
 class Assembler:
@@ -189,7 +190,7 @@ class Assembler:
         self._message = self._message or {}
         if part(self._message, "usage").get("output_tokens") is None:
             self._message["usage"] = None
-        cut = FINISH_REASONS.get(str(self._message.get("stop_reason"))) == "length"
+        cut = FINISH_WORDS.get(str(self._message.get("stop_reason"))) == "length"
         blocks = [dict(block) for block in self._blocks]
         for (position, field), pieces in self._pieces.items():
             block, written = blocks[position], "".join(pieces)

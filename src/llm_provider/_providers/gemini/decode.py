@@ -16,27 +16,13 @@ from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.error_bodies import body_in_text, error_fields
 from ..shared.errors import from_answer, from_exception, headers_of, reports_error
+from ..shared.finish_words import FINISH_WORDS, read_finish_word
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, split_reply, text_of
 from ..shared.request_facts import variant_of
 from ..shared.tool_charges import gemini_tools, with_tools
 
 PROVIDER = "gemini"
-
-_FILTERED = (
-    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION",
-    "PUP_LIMITED_DISABLED", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
-    "IMAGE_OTHER",
-)  # fmt: skip
-
-_FINISH: Mapping[str, FinishReason] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    # Limits of Google's own on one request. The model continues if its message is sent back.
-    "CONTINUATION": "length",
-    "TOO_MANY_TOOL_CALLS": "length",
-    **dict.fromkeys(_FILTERED, "content_filter"),
-}
 
 # The model wrote a function call that Google could not read, or did not expect. Text before it is no finished
 # answer.
@@ -145,13 +131,12 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
     A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
     word = candidate.get("finishReason")
-    known = _FINISH.get(word) if isinstance(word, str) else "stop"
-    if called and known in (None, "stop"):
+    known = FINISH_WORDS.get(word.lower(), "unknown") if isinstance(word, str) and word else "stop"
+    if called and known == "stop":
         return "tool_calls"
-    if known is not None:
-        return known
-    if not word or any(map(_has_content, parts)):
-        return "length" if word in _FAILED_CALLS else "stop"
+    is_failed = known == "unknown" or word in _FAILED_CALLS
+    if not is_failed or called or any(map(_has_content, parts)):
+        return read_finish_word(word) if known == "unknown" else known
     detail = candidate.get("finishMessage")
     said = f": {detail}" if isinstance(detail, str) and detail else ""
     raise APIResponseValidationError(
@@ -262,11 +247,12 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
         return from_answer(status, message=error_fields(error)[1], headers=headers)
     details = error.get("details")
     entries = [entry for entry in details if isinstance(entry, dict)] if isinstance(details, list) else []
-    _, message = error_fields(error)
+    codes, message = error_fields(error)
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)
     return from_answer(
         status,
-        codes=(*_daily_quotas(entries), *_reasons(entries, message), text_of(error.get("status"))),
+        # A gateway's error has OpenAI's form, whatever the form of its path.
+        codes=(*_daily_quotas(entries), *_reasons(entries), text_of(error.get("status")), *codes),
         message=message,
         headers=headers,
         wait=next((wait for wait in waits if wait is not None), None),
@@ -289,12 +275,8 @@ def _daily_quotas(details: list[JSONObject]) -> Iterator[str]:
                 yield quota
 
 
-def _reasons(details: list[JSONObject], message: str) -> Iterator[str]:
-    reasons = {entry["reason"] for entry in details if isinstance(entry.get("reason"), str)}
-    if "API_KEY_INVALID" in reasons or message.startswith(("API key not valid", "API key expired")):
-        # Google answers 400 INVALID_ARGUMENT to a wrong key. `errors` knows it by this code.
-        yield "invalid_api_key"
-    yield from sorted(reasons)
+def _reasons(details: list[JSONObject]) -> list[str]:
+    return sorted({entry["reason"] for entry in details if isinstance(entry.get("reason"), str)})
 
 
 def map_error(error: BaseException) -> LLMError:

@@ -9,6 +9,7 @@ import orjson
 
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONObject
+from ..._runtime.json_pieces import loads
 from ..._types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..openai_chat.stream import Assembler
@@ -28,11 +29,11 @@ async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeRepl
     if hasattr(source, "response"):
         body = await source.response.aread()
     elif hasattr(source, "streaming_response"):
-        body = "\n".join([line async for line in source.streaming_response])
+        body = "\n".join([line async for line in source.streaming_response]).encode()
     else:
         return None
     try:
-        reply = orjson.loads(body)
+        reply = loads(body)
     except ValueError:
         reply = None
     if isinstance(reply, dict):

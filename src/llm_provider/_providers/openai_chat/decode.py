@@ -1,36 +1,25 @@
 """Chat completions of OpenAI and compatible hosts → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
-from ..._types.messages import AssistantMessage, FinishReason, ToolCall
+from ..._types.messages import AssistantMessage, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
+from ..shared.finish_words import read_finish_word
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import expect_dict, find_counts, part, reply_body, split_reply, text_of
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
 from .request_facts import tier_variant
 from .usage import read_usage
 
-_FINISH: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "length": "length",
-    "model_length": "length",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "refusal": "refusal",
-}
-
-# The finish reasons with which vLLM, SGLang, OpenRouter, Mistral and DeepSeek mark an answer that they
+# The finish reasons with which vLLM, SGLang, OpenRouter, Mistral, DeepSeek and Z.ai mark an answer that they
 # aborted.
-_ABORTED = ("abort", "error", "insufficient_system_resource")
+_ABORTED = ("abort", "error", "error_finish", "insufficient_system_resource", "network_error")
 
 # The fields in which hosts return the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -76,8 +65,7 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
         raise APIResponseValidationError("the finish_reason of the answer is not text")
     if word in _ABORTED:
         raise APIResponseValidationError(f"the host aborted the answer: its finish_reason is {word!r}")
-    # Without a finish reason, the answer is whole too: it is a whole JSON object, or its stream has ended.
-    reason = _FINISH.get(word or "stop", "stop")
+    reason = read_finish_word(word)
     if message is None and reason == "content_filter":
         message = {}
     elif type(message) is not dict:
@@ -89,6 +77,8 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
         reason = "refusal"
     elif calls and reason == "stop":
         reason = "tool_calls"
+    elif reason == "tool_calls" and not calls:
+        reason = "stop" if text else "unknown"
     reasoning = thoughts
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}

@@ -45,7 +45,7 @@ class Assembler:
         self._content: list[Any] | None = None
         """The content of the first sample."""
         self._read_text = TextChunks().read
-        self._done = False
+        self._done = self._failed = False
 
     def feed(self, event: Any) -> Step:
         content = self._content
@@ -77,9 +77,8 @@ class Assembler:
         event = expect_dict(event, "stream event")
         failure = error_in(event, "choices")
         if failure is not None:
-            if self._is_answered():
-                # A failure after the end of the answer changes nothing.
-                return []
+            # Finish words before it are those of a part: a whole body with a failure is no answer either.
+            self._failed = True
             raise failure
         for name in _HEAD:
             value = event.get(name)
@@ -118,7 +117,7 @@ class Assembler:
 
     def is_whole(self) -> bool:
         """Whether each sample has ended and the usage has come: only `[DONE]` is missing."""
-        return self._is_answered() and bool(self._usage)
+        return self._is_answered() and bool(self._usage) and not self._failed
 
     def reply(self) -> Any:
         if not self._samples:

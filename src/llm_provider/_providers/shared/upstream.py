@@ -5,12 +5,12 @@ OpenRouter `order` alone is no pin, because `allow_fallbacks` is true unless it 
 """
 
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import RequestError
 from ..._requests.routing import Target
+from ..._runtime.warning import warn_user
 from .payload import Draft
 
 _QUANTIZATIONS = frozenset({"int4", "int8", "fp4", "fp6", "fp8", "fp16", "bf16", "fp32", "unknown"})
@@ -76,7 +76,7 @@ def warn_if_unpinned(target: Target, payload: Mapping[str, Any]) -> None:
         f"router may choose another one for each call: upstream='HOST'{where} keeps to one, and "
         "Response.served_by.host says which one answered"
     )
-    warnings.warn(text, UnpinnedRouterWarning, stacklevel=2)
+    warn_user(text, UnpinnedRouterWarning, stacklevel=2)
 
 
 def is_pinned(routing: object) -> bool:
