@@ -80,8 +80,6 @@ DIRECT_USES = {
     ("_cache.storage.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_calls.batch.preload", "os.open"): "opens the null device",
     ("_cli.output", "os.open"): "opens the null device",
-    ("_money.ledger_views", ".write_bytes()"): "exports to a file of the user",
-    ("_types.results_views", ".open()"): "writes to a pipe or a device",
     ("_types.rich_content", ".open()"): "writes to memory",
     ("_types.rich_content", "open()"): "exports to a file of the user",
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",

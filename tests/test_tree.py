@@ -18,6 +18,7 @@ WITHOUT_TESTS = {
     "_batches/rows.py": "test_handle.py makes calls of the rows that another process wrote",
     "_calls/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
     "_calls/observation.py": "tests/_telemetry reads what it gives to logs, spans and metrics",
+    "_runtime/cassette.py": "tests/test_pytest_plugin.py replays cassettes in every way of calling",
     "_client/lifetime.py": "tests/_runtime/test_event_loop.py drops a client that has connections",
     "_check/account.py": "test_check.py checks accounts of four providers, tests/recorded plays cases again",
     "_check/probes.py": "test_check.py meets every row",
@@ -34,7 +35,6 @@ WITHOUT_TESTS = {
     "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
     "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
-    "_cli/answer_files.py": "test_view.py and test_export.py read every form",
     "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",
     "_cache/selection.py": "tests/_cli/test_export.py selects by results, model and tag",
     "_types/evidence.py": "tests/_evidence/test_verification.py reads what it holds",
@@ -102,6 +102,7 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",
     "test_prose.py": "the sentences of all modules and pages",

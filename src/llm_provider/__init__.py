@@ -128,12 +128,12 @@ if TYPE_CHECKING:
     )
     from ._types.passed_over import PassedOver
     from ._types.response import Choice, Response
-    from ._types.results import Cost, Results
+    from ._types.results import Results
     from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._types.scores import Score, Scores
     from ._types.served_by import ServedBy
     from ._types.token_count import TokenCount
-    from ._types.usage import Timing, Usage
+    from ._types.usage import Cost, Timing, Usage
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,8 @@
 """Paths that users give, and files that survive what a simulated disk does to them."""
 
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,15 @@ import pytest
 
 from llm_provider import RequestError
 from llm_provider._runtime import files
-from llm_provider._runtime.files import check_path, file_remedy, open_lines, replace_file
+from llm_provider._runtime.files import (
+    check_path,
+    file_remedy,
+    open_data,
+    open_lines,
+    read_lines,
+    read_text,
+    replace_file,
+)
 
 
 def test_a_path_stays_as_it_is_and_anything_else_is_refused() -> None:
@@ -51,3 +61,81 @@ def test_a_cut_line_is_seen(content: bytes, cut: bool, tmp_path: Path) -> None:
     assert path.read_bytes() == content + b"more\n"
     with pytest.raises(FileNotFoundError):
         open_lines(tmp_path / "none")
+
+
+# --- data that is read ------------------------------------------------------------------------------------
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+class TestData:
+    @pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom"])
+    def test_a_device_is_refused(self, path: str) -> None:
+        with pytest.raises(RequestError, match=f"{path} is a device"):
+            open_data(path)
+
+    def test_files_pipes_and_nothing_are_read(self, tmp_path: Path) -> None:
+        path, fifo = tmp_path / "file", tmp_path / "fifo"
+        path.write_bytes(b"a\nb")
+        assert list(read_lines(path)) == [b"a\n", b"b"]
+        assert list(read_lines(os.devnull)) == []
+        with pytest.raises(IsADirectoryError):
+            open_data(tmp_path)
+        os.mkfifo(fifo)
+        with ThreadPoolExecutor(1) as other:
+            writing = other.submit(fifo.write_bytes, b"c\nd\n")
+            assert list(read_lines(fifo)) == [b"c\n", b"d\n"]
+            writing.result()
+
+    @pytest.mark.parametrize("content", [b"", b"a\nb\n"])
+    def test_the_pipe_of_a_shell_is_read(self, content: bytes) -> None:
+        reading, writing = os.pipe()
+        os.write(writing, content)
+        os.close(writing)
+        try:
+            assert b"".join(read_lines(f"/dev/fd/{reading}")) == content
+        finally:
+            os.close(reading)
+
+    def test_a_writer_who_is_slow_is_waited_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(files, "_WRITER_SECONDS", 0)
+        fifo = tmp_path / "fifo"
+        os.mkfifo(fifo)
+        # Both ends, so that the pipe has a writer before anything is written.
+        held = os.open(fifo, os.O_RDWR)
+        with open_data(fifo) as file:
+            os.write(held, b"late\n")
+            os.close(held)
+            assert file.read() == b"late\n"
+
+    def test_a_pipe_without_a_writer_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(files, "_WRITER_SECONDS", 0)
+        fifo = tmp_path / "fifo"
+        os.mkfifo(fifo)
+        with pytest.raises(RequestError, match="nobody has begun to write into it"):
+            open_data(fifo)
+
+    def test_a_pipe_gives_so_many_bytes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(files, "_MOST_OF_PIPE", 10)
+        reading, writing = os.pipe()
+        os.write(writing, b"0123456789\n")
+        with pytest.raises(RequestError, match="has more than 10 bytes"):
+            list(read_lines(f"/dev/fd/{reading}"))
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_line_and_a_text_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xef\xbb\xbf01234\r\n6789")
+    assert read_text(path) == "01234\n6789"
+    monkeypatch.setattr(files, "LONGEST_LINE", 10)
+    monkeypatch.setattr(files, "_MOST_OF_TEXT", 10)
+    assert len(list(read_lines(path))) == 2
+    assert len(read_text(path)) == 10
+    path.write_bytes(b"\0" * 11)
+    with pytest.raises(RequestError, match="has a line of more than 10 bytes"):
+        list(read_lines(path))
+    with pytest.raises(RequestError, match="has more than 10 characters"):
+        read_text(path)

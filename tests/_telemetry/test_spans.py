@@ -53,7 +53,7 @@ def traced(simulator: Simulator, own_cache: Path) -> Iterator[Traced]:
 
 def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
     with track("sums"):
-        answer = traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low")
+        answer = traced.client.call(MODEL, "a secret", max_tokens=50, reasoning_effort="low")
     span, attributes = traced.span()
     assert (span.name, span.kind) == (f"chat {MODEL}", SpanKind.CLIENT)
     assert span.status.status_code is StatusCode.UNSET
@@ -63,7 +63,6 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
         "gen_ai.request.model": MODEL,
         "server.address": "127.0.0.1",
         "gen_ai.request.max_tokens": 50,
-        "gen_ai.request.stop_sequences": ("x",),
         "gen_ai.request.reasoning.level": "low",
         "gen_ai.response.model": MODEL,
         "gen_ai.response.id": answer.id,
@@ -81,13 +80,18 @@ def test_the_span_of_a_call_and_of_its_hit(traced: Traced) -> None:
     assert (span.end_time - span.start_time) / 1e9 >= answer.timing.total - 0.001
     assert "secret" not in span.to_json()
 
-    assert traced.client.call(MODEL, "a secret", max_tokens=50, stop=["x"], reasoning_effort="low").cached
+    assert traced.client.call(MODEL, "a secret", max_tokens=50, reasoning_effort="low").cached
     span, attributes = traced.span()
     expected = {"llm_provider.cached": True, "llm_provider.cost": 0.0}
     assert expected.items() <= attributes.items()
     assert span.events == ()
     # The tokens of a stored answer were counted when it was paid for.
     assert not [name for name in attributes if name.startswith("gen_ai.usage")]
+
+
+def test_a_span_has_the_stop_texts(traced: Traced) -> None:
+    traced.client.call("claude-haiku-5-5", "Hi", stop=["x"])
+    assert traced.span()[1]["gen_ai.request.stop_sequences"] == ("x",)
 
 
 def test_failed_attempts_are_events(traced: Traced, simulator: Simulator) -> None:

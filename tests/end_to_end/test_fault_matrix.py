@@ -264,6 +264,7 @@ def check_error(meeting: Meeting, error: Any) -> None:
     assert isinstance(fields.pop("usage", None), Usage | None)
     # The provider's reply, as plain JSON.
     fields.pop("raw", None)
+    fields_of_attempts.append(fields.pop("cost_bounds", None) or ())
     for value in itertools.chain(fields.values(), *fields_of_attempts):
         assert isinstance(value, (str, int, float, bool, type(None)))
     traces = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())

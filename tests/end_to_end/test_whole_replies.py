@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import BadRequestError, Client, Delta, Response
+from llm_provider import APIResponseValidationError, BadRequestError, Client, Delta, Response
 from raw_server import Behaviour, RawServer, answering
 from wire_shapes import JSON, SHAPES, TEXT
 
@@ -107,3 +107,33 @@ def test_a_list_of_the_events_of_gemini(client: Client) -> None:
     events = list(SHAPES["gemini"][0].events)
     response, deltas = streamed(client, "gemini-3.8-flash", answering(json.dumps(events).encode()))
     assert response.text == "".join(delta.text for delta in deltas) == TEXT
+
+
+@pytest.mark.parametrize("model", NATIVE)
+def test_a_stream_that_nobody_asked_for_is_the_answer(model: str) -> None:
+    """Some servers stream always. The second request was billed, too, and was answered in the same way."""
+    shape = SHAPES[NATIVE[model]][0]
+    body = shape.stream()
+    with RawServer(answering(body, headers={"content-type": "text/event-stream"})) as server:
+        base_url = server.root if "claude" in model or "gemini" in model else f"{server.root}/v1"
+        with Client() as client:
+            for cached in (False, True):
+                response = client.call(model, "Hi", base_url=base_url, api_key="k")
+                assert (response.text, response.cached, response.finish_reason) == (TEXT, cached, "stop")
+                assert response.usage.output_tokens
+    assert server.requests == 1
+
+
+def test_an_answer_before_the_end_of_a_stream(client: Client) -> None:
+    body = json.dumps(document("local/m")).encode() + b"\n\ndata: [DONE]\n\n"
+    with RawServer(answering(body)) as server:
+        assert client.call("local/m", "Hi", base_url=f"{server.root}/v1", api_key="k").text == TEXT
+        assert server.requests == 1
+
+
+def test_a_cut_stream_that_nobody_asked_for_is_no_answer(client: Client) -> None:
+    body = SHAPES["openai"][0].stream()[:90]
+    with RawServer(answering(body)) as server:
+        with pytest.raises(APIResponseValidationError):
+            client.call("local/m", "Hi", base_url=f"{server.root}/v1", api_key="k")
+        assert server.requests == 2

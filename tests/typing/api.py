@@ -29,7 +29,7 @@ def one_call() -> None:
     assert_type(moved.passed_over, tuple[llm.PassedOver, ...])
     answer = llm.call("gpt-6.1-sol", "Hi", max_tokens=5, temperature=0, stop=["a", "b"], cache="off")
     assert_type(answer, llm.Response)
-    assert_type(answer.finish_reason, Literal["stop", "length", "tool_calls", "content_filter", "refusal"])
+    assert_type(answer.finish_reason, llm.FinishReason)
     assert_type(answer.parsed, Any)
     assert_type(answer.parsed_from, Literal["text", "fence", "prose"] | None)
     assert_type(answer.all_parsed, list[Any])

@@ -343,8 +343,8 @@ class Sample:
     sending: float = 0.0
     first_token: float | None = None
     price: float | None = None
-    """USD that its requests cost, those that failed before it too; None where that is not known. Of several
-    parts that came in one request, the first has the price of all, or each has a share."""
+    """USD of its requests that were answered; None where that is not known. Of several parts that came in one
+    request, the first has the price of all, or each has a share."""
     change: Change | None = None
     """Who answered before, where another one answers now."""
 
@@ -377,7 +377,9 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "cost": sent.cost,
         "cost_source": sent.cost_source,
         "cost_unknown": sent.cost_unknown,
-        "price": price_of(sent.cost, samples),
+        "cost_bounds": sent.cost_bounds,
+        "price": sum_of_prices([sample.price for sample in samples]),
+        "stored_price": sum_stored_prices(samples),
         "cached": all(sample.cached for sample in samples),
         "timing": Timing(
             queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
@@ -387,7 +389,6 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     }
 
 
-def price_of(cost: float | None, samples: Sequence[Sample]) -> float | None:
-    """The USD of some requests, and the prices of the samples that came from elsewhere; None if unknown."""
-    prices = [sample.price for sample in samples if sample.cached]
-    return sum_of_prices([cost, *prices]) if prices else cost
+def sum_stored_prices(samples: Sequence[Sample]) -> float | None:
+    """The sum of the prices of the samples that came from elsewhere; None if one is not known."""
+    return sum_of_prices([sample.price for sample in samples if sample.cached])

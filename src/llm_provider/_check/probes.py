@@ -11,6 +11,7 @@ from .._batches.handle import Batch
 from .._limits.headers import headroom
 from .._runtime import clock
 from .._types.usage import Usage
+from .._words import format_usd
 from .account import Account, Case
 from .replies import UNKNOWN, WRONG, find_types, inspect, read_json
 from .report import MODEL
@@ -140,7 +141,7 @@ def check_answers(account: Account) -> None:
             if cost is not None
             else is_free and "note"
         )
-        observed = f"${cost} by {case.answer.cost_source}, ${price} by the table"
+        observed = f"{format_usd(cost)} by {case.answer.cost_source}, {format_usd(price)} by the table"
         judged["cost"].append((fits, observed, case.name))
         problems, names = [], [name for name in case.list_headers() if name.endswith("-id")]
         if not _is_snapshot(case.model, served.get("model")):

@@ -4,6 +4,7 @@ from html import escape
 from typing import NamedTuple
 
 from .._json_values import JSONObject
+from .._words import format_usd
 
 BAD = frozenset({"differs", "failed"})
 """The verdicts that make the exit code 1. The others are "ok", "note" and "skipped"."""
@@ -67,7 +68,7 @@ def write_markdown(report: JSONObject) -> str:
     """A report that can be read, and pasted into the form for reports."""
     counts = ", ".join(f"{number} {word}" for word, number in report["counts"].items())
     versions = ", ".join(" ".join(pair) for pair in report["versions"].items())
-    run = f"{report['date']}: {', '.join(report['models'])}: {counts}; ${report['cost']:.6f}"
+    run = f"{report['date']}: {', '.join(report['models'])}: {counts}; {format_usd(report['cost'])}"
     head = ["| verdict | provider | row | expected | found | meaning |", "|---|---|---|---|---|---|"]
     rows = [" | ".join(cell.replace("|", "/") for cell in row.values()) for row in report["rows"]]
     # A server's words may have lines of their own, or look like HTML.

@@ -203,7 +203,7 @@ def _list_candidates(seed: int) -> list[str]:
 def read_history(path: Path, target: str) -> list[JSONObject]:
     """The lines of a target, oldest first; `RequestError` if the file cannot be read."""
     try:
-        texts = path.read_bytes().splitlines() if path.exists() else []
+        texts = [line.strip() for line in files.read_lines(path)] if path.exists() else []
         # The last line may be cut.
         lines: list[Any] = [orjson.loads(text) for text in texts if text[:1] + text[-1:] == b"{}"]
     except (OSError, ValueError) as error:

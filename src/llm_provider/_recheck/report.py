@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from .._json_values import json_value
 from .._types.response import Result
-from .._types.results import Cost, Results
+from .._types.results import Results
+from .._types.usage import Cost
 from .statistics import ALPHA
 
 Served: TypeAlias = Mapping[str, list[str]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_KEY", "APIKey", "Accounts", "Credential", "KeyList", "KeyWarning", "environment_secrets",
-    "find_accounts", "find_key", "find_written_key", "make_key", "seal_keys",
+    "find_accounts", "find_key", "find_written_key", "make_key", "name_source", "seal_keys",
 ]  # fmt: skip
 
 KeyEntry: TypeAlias = "str | Callable[[], str] | Callable[[], Awaitable[str]]"
@@ -127,11 +127,7 @@ def find_accounts(
     """
     if provider in configured:
         return configured[provider]
-    names = [
-        name
-        for variable in variables
-        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
-    ]
+    names = _list_variables(variables)
     for name in names:
         accounts = _read_accounts(name, os.environ)
         if accounts:
@@ -139,6 +135,24 @@ def find_accounts(
     if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
         return None
     return next(filter(None, (_read_accounts(name, env_file) for name in names)), None)
+
+
+def _list_variables(variables: Sequence[str]) -> list[str]:
+    return [
+        name
+        for variable in variables
+        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
+    ]
+
+
+def name_source(key: Credential, variables: Sequence[str], env_file: EnvFile | None) -> str:
+    """Where a key comes from, in words: the variable that has it, if one does."""
+    sources: tuple[Mapping[str, str] | EnvFile, ...] = (os.environ, env_file or {})
+    for source in sources:
+        for name in (*variables, *_list_variables(variables)):
+            if key.is_static and key.reveal() in re.split(r"[,\s]+", source.get(name) or ""):
+                return f"the key of {name}"
+    return "the key that was given"
 
 
 def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:

@@ -6,7 +6,7 @@ Paths and models are those of the SDKs' platform clients and of litellm 1.106, w
 from dataclasses import replace
 
 from .clouds import Cloud
-from .route import BatchService, EmbeddingLimits, Route
+from .route import GROK_LACKS, BatchService, EmbeddingLimits, Route
 
 _BEDROCK_KEYS = ("AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY")
 
@@ -34,6 +34,7 @@ _OPENAI_ON_MANTLE = Route(
     key_variables=_BEDROCK_KEYS,
     default_effort=True,
     like_openai=True,
+    models_lack=GROK_LACKS,
     stores_answers=True,
     cloud=_MANTLE._replace(
         path="/openai/v1", models=r"((?:openai\.gpt-(?!oss)|google\.gemma-4|xai\.)[^/]+)", maker="openai"
@@ -46,6 +47,7 @@ CLOUD_ROWS = (
         None,
         key_variables=("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
         like_openai=True,
+        models_lack=GROK_LACKS,
         stores_answers=True,
         default_effort=True,
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),

@@ -27,6 +27,10 @@ class Credential(abc.ABC):
         """The headers of a request whose credential is not static; an `LLMError` if there is no token."""
         raise NotImplementedError
 
+    async def prepare(self) -> None:
+        """Fetch what the headers need, if it is not here. A failure is raised by `headers`."""
+        raise NotImplementedError
+
     def invalidate(self, headers: dict[str, str]) -> None:
         """Use the token of these headers no longer, because a provider has refused it."""
         raise NotImplementedError

@@ -94,7 +94,6 @@ _REMEDIES = {
     "wait": "write submit_many(model, inputs), which returns a Batch",
     "dry_run": "write estimate(model, inputs), which sends nothing",
     "return_exceptions": "write on_error='return' or on_error='raise' in call_many()",
-    "batch_size": "requests are divided for you; write max_concurrent=... for the number in flight",
     "rpm tpm": "the limit is found for you; write max_concurrent=... for the number of requests in flight",
     "requests_per_minute tokens_per_minute rate_limit": "the limit is found for you; write "
     "max_concurrent=... for the number in flight",
@@ -130,7 +129,7 @@ _INPUTS_OF = {
 _PARAMETERS = {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}
 _OF_EMBED = {name: remedy for names, remedy in _REMEDIES_OF_EMBED.items() for name in names.split()}
 
-_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "rows", "on_error")
+_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows", "on_error")
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",

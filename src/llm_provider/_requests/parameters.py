@@ -326,6 +326,8 @@ class BatchCommon(SharedParameters, total=False):
     resend: Resend | None
     """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
     live requests. `max_retries=0` sends none again."""
+    batch_size: int | None
+    """The most rows in one batch of `delivery="batch"`; default as many as the provider takes."""
     rows: Any
     """A data frame, or an iterable of dicts. The inputs are then a template: text with `{fields}` that name
     columns, or a function of a row."""

@@ -43,6 +43,16 @@ class BatchService(NamedTuple):
     """The endpoints that it serves; empty for all that OpenAI's does."""
 
 
+_PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
+GROK_LACKS = (
+    # docs.x.ai/docs/guides/reasoning; at other hosts too, says huggingface/smolagents#1766.
+    (r"(\w+\.)?grok-(3-mini|code-fast|4(?!.*non-reasoning)).*", _PENALTIES | {"stop"}),
+    # Also without reasoning: miaoxworld/NativeTavern#83.
+    (r"(\w+\.)?grok-4\.20.*", _PENALTIES),
+)
+"""What xAI's models lack, at xAI and at Azure. They refuse the neutral values too."""
+
+
 def name_variable(provider: str, what: str) -> str:
     """The environment variable of a host by its name."""
     return f"{provider.removesuffix('_ai').upper()}_{what}"
@@ -69,6 +79,7 @@ class Route:
         options: The parameters that the API has and few other compatible hosts; see `openai/chat.ACCEPTS`.
         lacks: The parameters that most compatible hosts have and the API lacks. Without `n`, each sample is a
             call.
+        models_lack: Patterns of models, and the parameters that these lack and others of the host have.
         stores_answers: Whether the host has OpenAI's Responses API with stored answers.
         spelling: Parameters that the API names differently, each with its name there.
         transport: The default HTTP client under the SDK, by measurement (`python -m benchmarks transports`).
@@ -104,6 +115,7 @@ class Route:
     like_openai: bool = False
     options: frozenset[str] = frozenset()
     lacks: frozenset[str] = frozenset()
+    models_lack: tuple[tuple[str, frozenset[str]], ...] = ()
     stores_answers: bool = False
     spelling: Mapping[str, str] = field(default_factory=dict)
     transport: Transport = "aiohttp"

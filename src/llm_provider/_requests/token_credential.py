@@ -41,6 +41,9 @@ LONGEST_FETCH = 60.0
 """Seconds after which a source that has not answered is left alone. A chain of sources may ask several
 networks and programs, each for some seconds."""
 
+_KEPT_FAILURE = 0.1
+"""Seconds for which a failure of a call's wait for a token is also that of its request, which follows."""
+
 _PAUSE = 10.0
 """Seconds after a failure until a token is renewed that still serves."""
 
@@ -89,8 +92,8 @@ class TokenCredential(Credential):
     """
 
     __slots__ = (
-        "__weakref__", "_describe", "_lock", "_next", "_open", "_renew_at", "_renewal", "_serves_until",
-        "_skew", "_source", "_spent", "_token",
+        "__weakref__", "_describe", "_failed", "_lock", "_next", "_open", "_renew_at", "_renewal",
+        "_serves_until", "_skew", "_source", "_spent", "_token",
     )  # fmt: skip
 
     is_static = False
@@ -114,16 +117,28 @@ class TokenCredential(Credential):
         """Forget a renewal that runs in another process, and the connections of its source."""
         self._lock = threading.Lock()
         self._renewal: _Renewal | None = None
+        self._failed: tuple[float, LLMError] | None = None
+        """When a call last waited in vain, and its error."""
         self._source: Source | None = None
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
         """The headers that authorise a request; an `LLMError` if the source failed or took too long."""
         now, token = clock.time(), self._token
         if token is None or now >= self._serves_until:
+            if self._failed is not None and clock.monotonic() - self._failed[0] < _KEPT_FAILURE:
+                raise _copy(self._failed[1])
             token = await self._wait(self._begin())
         elif now >= self._renew_at and now >= self._next:
             self._begin()
         return token.headers(method, url, body, self._skew)
+
+    async def prepare(self) -> None:
+        """Wait for a token if there is none."""
+        if self._token is None or clock.time() >= self._serves_until:
+            try:
+                await self._wait(self._begin())
+            except LLMError as error:
+                self._failed = clock.monotonic(), error.with_traceback(None)
 
     def invalidate(self, headers: dict[str, str]) -> None:
         with self._lock:
@@ -205,7 +220,7 @@ class TokenCredential(Credential):
             ) from None
         except LLMError as error:
             # Each call has an error of its own, which gets the names of its provider and model.
-            raise type(error)(error.message, retryable=error.retryable, maybe_billed=False) from None
+            raise _copy(error) from None
 
     def _failure_of(self, error: BaseException) -> LLMError:
         """The error of calls that wait for a token. It does not quote the tokens."""
@@ -218,6 +233,12 @@ class TokenCredential(Credential):
         if isinstance(error, _OWN_MISTAKES):
             return RequestError(f"the source of tokens failed: {message}")
         return APIConnectionError(f"the source of tokens failed: {message}", maybe_billed=False)
+
+
+def _copy(error: LLMError) -> LLMError:
+    if isinstance(error, APITimeoutError):
+        return APITimeoutError(error.message, phase=error.phase, limit=error.limit, maybe_billed=False)
+    return type(error)(error.message, retryable=error.retryable, maybe_billed=False)
 
 
 @dataclass(slots=True, eq=False)

@@ -3,13 +3,14 @@
 import functools
 import os
 import re
-import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from .._money.price_rows import CLOUDS, PriceWarning, is_date
 from .._money.pricing import find_table, list_keys
 from .._requests.routing import Target, maker_names
+from .._runtime.files import read_text
+from .._runtime.warning import warn_user
 
 FILE_NAME = "model_limits.csv"
 
@@ -60,8 +61,7 @@ def limits_of_target(target: Target) -> ModelLimits | None:
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
     """The valid rows of a file; `ValueError` without `COLUMNS`, and a `PriceWarning` for a bad row."""
     name = os.path.basename(path)
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        header, *lines = file.read().split("\n")
+    header, *lines = read_text(path, errors="replace").split("\n")
     if header != ",".join(COLUMNS):
         raise ValueError(f"{name}: the first line must be {','.join(COLUMNS)}")
     rows: dict[tuple[str, str], ModelLimits] = {}
@@ -71,7 +71,7 @@ def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
         try:
             row = _row(line.split(","), rows)
         except ValueError as error:
-            warnings.warn(PriceWarning(f"{name} line {number} is skipped: {error}"), stacklevel=2)
+            warn_user(PriceWarning(f"{name} line {number} is skipped: {error}"), stacklevel=2)
         else:
             rows[row.provider, row.model] = row
     return rows

@@ -18,7 +18,7 @@ from .conversation import NAME, media_part
 
 _FINISH: dict[FinishReason, str] = {
     "stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter",
-    "refusal": "content_filter",
+    "refusal": "content_filter", "unknown": "stop",
 }  # fmt: skip
 _ERRORS: tuple[tuple[type[errors.LLMError], type[lm15.LM15Error]], ...] = (
     (errors.ContextWindowExceededError, lm15.ContextLengthError),

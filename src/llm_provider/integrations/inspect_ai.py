@@ -49,7 +49,7 @@ _NOT_HERE = (
 
 _STOP_REASONS: dict[FinishReason, str] = {
     "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter",
-    "refusal": "content_filter",
+    "refusal": "content_filter", "unknown": "unknown",
 }  # fmt: skip
 
 _REASONS = (

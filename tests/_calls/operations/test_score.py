@@ -275,13 +275,13 @@ class TestOperation:
         assert scores.usage.input_tokens == ledger.input_tokens
         assert scores.usage.output_tokens == PROBE_REQUESTS + 2
         cost = (scores.usage.input_tokens + 2 * scores.usage.output_tokens) / 1e6
-        assert scores.cost == scores.price == pytest.approx(cost)
+        assert scores.cost == pytest.approx(cost)
         assert float(tracked.cost) == pytest.approx(cost)
         stored = lab.score("vllm/toy", "Hello", [" world", " the"])
         assert (stored.cached, stored.cost, stored.attempts) == (True, 0.0, 0)
         assert stored.logprobs == scores.logprobs
         # The probe is no part of what the scores are worth.
-        assert stored.price == pytest.approx(2 * (3 + 2) / 1e6)
+        assert stored.price == scores.price == pytest.approx(2 * (3 + 2) / 1e6)
 
     @pytest.mark.parametrize("cache", ["use", "refresh", "off", "only"])
     def test_cache_modes(self, lab: Client, simulator: Simulator, cache: Any) -> None:
@@ -398,7 +398,9 @@ class TestMany:
         assert list(table["logprob"]) == pytest.approx(wanted)
         assert table["cost"].sum() == pytest.approx(float(results.cost))
         assert table["input_tokens"].sum() == simulator.ledger().input_tokens
-        assert results.price == pytest.approx(float(results.cost))
+        # The probe of the server is paid for, and no part of the price of an answer.
+        assert results.price == pytest.approx(table["price"].sum())
+        assert 0 < results.price < results.cost
         assert "Hello" not in results._repr_html_()
         assert list(table["served_by.engine_version"]) == ["0.21.0"] * 6
         assert list(table["prompt"]) == ["Hello"] * 2 + ["He was"] + ["It is"] * 3

@@ -16,14 +16,14 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._cache.response_cache import Entry, ResponseCache
-from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError
+from ..._errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError, cite
 from ..._limits.concurrency import Concurrency
 from ..._limits.outage import still_waits
 from ..._limits.timeouts import Deadline, Patience
 from ..._money.track import current
 from ..._providers import registry
 from ..._requests.environment_headers import adds_headers, with_headers
-from ..._runtime import clock
+from ..._runtime import cassette, clock
 from ..._runtime.canonical_json import canonical
 from ..._runtime.imports import when_imported
 from ..._runtime.json_pieces import LARGE, loads, read_large
@@ -32,6 +32,7 @@ from ..._telemetry.logs import is_logging
 from ..._telemetry.observer import Observer
 from ..._telemetry.telemetry import SDK
 from ..._telemetry.waits import Waits
+from ..._types.messages import describe_input
 from ..call import MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber
 from ..early_stop import is_of_batch
 from ..observation import observe_call, observe_lookup
@@ -108,6 +109,7 @@ class Engine:
             problem = f"the request has {size}: pass large files as URLs"
             raise RequestError(problem, provider=target.provider, model=request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
+        cache = request.cache or self.settings.cache
         call = Call(
             operation=operation,
             exchange=operation,
@@ -119,7 +121,7 @@ class Engine:
             parts=operation.parts(request),
             started=started,
             concurrency=concurrency,
-            cache=request.cache or self.settings.cache,
+            cache=cassette.modes.get(cache, cache),
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
         )
@@ -174,6 +176,12 @@ class Engine:
             return None
         import asyncio
 
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            from ..._runtime.event_loop import running_loop
+
+            running_loop()  # says what to write
         if self._remote is None:
             self._remote = self.cache.lease_directory is None
         if self._remote:
@@ -228,6 +236,10 @@ class Engine:
         """The error of a call with cache="only" for a part that is not stored."""
         key = call.key(part)
         message = f"no answer is stored under {key}, and cache='only' sends nothing"
+        if cassette.replayed is not None:
+            question = describe_input(call.request) or call.build_question(part).body.decode()
+            answer = f"answer of {call.request.model} to {cite(question)} (key {key})"
+            message = f"{cassette.replayed} has no {answer}, and a replay sends nothing"
         if self.cache.peek(key) is not None:
             message = f"the answer under {key} is not used: it is cut, refused or not of response_format"
         elif self._explained < _EXPLAINED:

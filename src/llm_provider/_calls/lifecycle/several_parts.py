@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..._errors import LLMError, ModelDriftError
 from ..call import Call, Emit, Sample, delta_of_choice
+from ..early_stop import ENOUGH_FAILURES, EarlyStop
 from ..sent_requests import SentRequests
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ async def ask_for_missing(
 ) -> list[Sample]:
     """The parts of a call, after getting those that are not in `answered`, which has the stored ones."""
     call.answered = answered
-    await _ask_for_groups(call, _missing_groups(call, answered), ask, cancel)
+    groups = _missing_groups(call, answered)
+    if len(groups) > ENOUGH_FAILURES and call.early_stop is None:
+        # A wrong key fails every group.
+        call.early_stop = EarlyStop()
+    await _ask_for_groups(call, groups, ask, cancel)
     return [answered[part] for part in call.parts]
 
 

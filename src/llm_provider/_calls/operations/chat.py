@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,10 +20,12 @@ from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._runtime.canonical_json import canonical, write_exactly
 from ..._runtime.json_pieces import loads
+from ..._runtime.warning import warn_user
 from ..._types.messages import describe_prompt
 from ..._types.response import Choice, Response
 from ..._types.usage import Timing, Usage
-from ..call import Call, Operation, Sample, price_of, usage_of
+from ..call import Call, Operation, Sample, sum_stored_prices, usage_of
+from ..sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
     from ..._providers.shared.prompt_cache import PrefixMark
@@ -181,6 +182,7 @@ class Chat(Operation[Request, Response]):
         sent = call.sent.whole()
         (first, *rest), cost = samples, sent.cost
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
+        price, stored = first.price, 0.0 if not cached else first.price
         for sample in rest:
             choices += sample.answer.choices
             cached = cached and sample.cached
@@ -188,6 +190,7 @@ class Chat(Operation[Request, Response]):
             slowest = max(slowest, sample, key=lambda sample: sample.queue + sample.sending)
         if rest:
             body = b"[" + b",".join(sample.body for sample in samples) + b"]"
+            price, stored = sum_of_prices([sample.price for sample in samples]), sum_stored_prices(samples)
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
@@ -198,7 +201,9 @@ class Chat(Operation[Request, Response]):
             cost=cost,
             cost_source=sent.cost_source,
             cost_unknown=sent.cost_unknown,
-            price=price_of(cost, samples),
+            cost_bounds=None if cost is not None else sent.cost_bounds,
+            price=price,
+            stored_price=stored,
             cached=cached,
             timing=Timing(
                 queue=slowest.queue,
@@ -282,7 +287,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
             if not names:
                 raise
             for meant in names:
-                request = _without(request, meant)
+                request = _without(request, meant, vars(error).get("_kept"))
             dropped += names
         else:
             encoded.dropped = tuple(dropped)
@@ -297,7 +302,7 @@ def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
             warned.add(model_and_name)
             model, name = model_and_name
             problem = f"{model} does not accept {name}: unsupported='drop' leaves it out"
-            warnings.warn(problem, UserWarning, stacklevel=4)
+            warn_user(problem, UserWarning, stacklevel=4)
 
 
 def _name_of(error: UnsupportedParameterError) -> str | None:
@@ -313,7 +318,8 @@ def _is_set(request: Any, name: str) -> bool:
     return name in request.options if name in RARE else getattr(request, name) is not None
 
 
-def _without(request: Any, name: str) -> Any:
+def _without(request: Any, name: str, kept: object = None) -> Any:
+    """A request without a parameter, or with the part of its value that the model accepts."""
     if name not in RARE:
-        return replace(request, **{name: None})
+        return replace(request, **{name: kept})
     return replace(request, options={kept: request.options[kept] for kept in request.options if kept != name})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -130,16 +131,17 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         """One sample per text, with its share of the usage and of the price."""
         if len(parts) == 1:
             return [sample]
-        form, shares, price = _format(call), self._shares(call, parts), sample.price
+        form, shares = _format(call), self._shares(call, parts)
+        prices = _split_price(sample.price, shares)
         replies = form.split(loads(sample.body), shares)
         return [
             replace(
                 sample,
                 answer=replace(self.decode(call, reply, 1), origin=sample.answer.origin),
                 body=orjson.dumps(reply),
-                price=None if price is None else price * share / sum(shares),
+                price=price,
             )
-            for share, reply in zip(shares, replies, strict=False)
+            for price, reply in zip(prices, replies, strict=False)
         ]
 
     def result(self, call: Call[Embeddings], samples: Sequence[Sample]) -> Embeddings:
@@ -155,6 +157,14 @@ class Embed(Operation[EmbedRequest, Embeddings]):
 
     def _shares(self, call: Call[Embeddings], parts: Sequence[int]) -> list[int]:
         return [len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 for text in self._texts(call, parts)]
+
+
+def _split_price(price: float | None, shares: Sequence[int]) -> list[float | None]:
+    """The USD of a request by shares, whose decimals add up to it."""
+    if price is None:
+        return [None] * len(shares)
+    first = [price * share / sum(shares) for share in shares[:-1]]
+    return [*first, float(Decimal(repr(price)) - sum(Decimal(repr(each)) for each in first))]
 
 
 def _format(call: Call[Embeddings]) -> EmbeddingFormat:

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._errors import FailedAttempt, LLMError, UnsupportedParameterError
+from ..._errors import (
+    AuthenticationError,
+    FailedAttempt,
+    LLMError,
+    NotFoundError,
+    UnsupportedParameterError,
+    cite,
+)
 from ..._limits import retry
 from ..._limits.aimd import AIMD
 from ..._limits.controller import AdaptiveController
@@ -26,19 +33,23 @@ from ..._limits.shared_controller import SharedController, SharedStateFile
 from ..._providers import registry
 from ..._providers.protocol import Connection, Outgoing
 from ..._providers.shared.served_by import read_origin
+from ..._providers.shared.tool_charges import cost_in_headers
 from ..._providers.transport.certificates import check_certificates
 from ..._providers.transport.proxies import check_proxy
-from ..._requests.api_keys import environment_secrets
-from ..._runtime import clock, randomness
+from ..._requests.api_keys import environment_secrets, name_source
+from ..._requests.routing import explain_not_found
+from ..._runtime import cassette, clock, randomness
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
 from ..._telemetry.observed_call import EndedAttempt
 from ..._telemetry.reasons import reason
 from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
+from ..._types.messages import describe_input
 from ..call import Call, Emit, Sample
 from ..sent_requests import cost_of
 from .attempt import Attempt
+from .doubts import Doubts
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
 
@@ -61,6 +72,7 @@ class Sender:
         self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
     ) -> None:
         self._settings = settings
+        self.env_file = settings.env_file
         self._shared = SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
             quiet=settings.rate_control != "shared",
@@ -70,6 +82,7 @@ class Sender:
         self.recorder = recorder
         self.waits = waits
         self._limiter = Limiter(self._controller, waits)
+        self.doubts = Doubts(self._limiter)
         self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self._directory = lease_directory
         self._uploads: Uploads | None = None
@@ -85,6 +98,9 @@ class Sender:
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
         """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
         request, target = call.request, call.target
+        if cassette.replayed is not None:
+            question, key = cite(describe_input(request)), call.key(parts[0])
+            cassette.refuse_sending(f"{question} to {request.model}", key, provider=target.provider)
         try:
             selection = self._keys.select(target, request)
             connection = self._connection(call)
@@ -165,6 +181,7 @@ class Sender:
 
     async def close(self) -> None:
         self._shared.close()
+        self.doubts.close()
         if self._uploads is not None:
             with contextlib.suppress(Exception):  # as below
                 await self._uploads.close()
@@ -188,8 +205,6 @@ class _Sending:
     holds_max_retries: bool
     """Whether `max_retries` also bounds the requests to a provider that is down."""
     tokens: float
-    costs: tuple[Decimal | None, ...] = ()
-    """USD of the requests that may have been billed."""
     queue: float = 0.0
     failing_since: float = 0.0
     """Time of the first failure, on the clock of the loop."""
@@ -224,7 +239,7 @@ class _Sending:
                         await asyncio.sleep(PAUSE)
                         await attempt.make(connection)
                 except BaseException as cancellation:
-                    self._end_cancelled(cancellation, hold)
+                    self._end_cancelled(attempt, cancellation, hold)
                     raise
                 since = clock.perf_counter()
                 if attempt.error is None:
@@ -236,9 +251,12 @@ class _Sending:
                 # that is refused again and again leaves the gate to others, and keeps its retries.
                 await asyncio.sleep(self.verdict.delay if alone else 0.0)
         except LLMError as error:
-            if self.call.early_stop is not None:
-                self.call.early_stop.failing.discard(id(self.call))
-                self.call.early_stop.note_failure(error)
+            if (stop := self.call.early_stop) is not None:
+                stop.failing.discard(id(self.call))
+                if isinstance(error, AuthenticationError):
+                    key, variables = self.selection.key, self.call.target.route.key_variables
+                    stop.key_source = name_source(key, variables, self.sender.env_file)
+                stop.note_failure(error)
             raise self._explain(error) from None
 
     async def _start(self) -> Hold | None:
@@ -307,7 +325,13 @@ class _Sending:
         self.headers = headers
         self.selection.scope.on_headers(self.ticket, headers)
 
-    def _end_cancelled(self, cancellation: BaseException, hold: Hold | None) -> None:
+    def _end_cancelled(self, attempt: Attempt, cancellation: BaseException, hold: Hold | None) -> None:
+        if attempt.departure.is_held:
+            # It was not sent, and counts as sent no longer.
+            self.selection.withdrawn(self.ticket)
+            if hold is not None:
+                hold.count_nothing()
+            return
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
         # A cancelled request may still be billed.
@@ -318,6 +342,8 @@ class _Sending:
     def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
         sample, sent = attempt.sample(self.queue), self.call.sent
         sample.answer.origin = read_origin(self.call.target, self.headers)
+        if sample.answer.cost is None and self.headers and self.emit is None:
+            sample.answer.cost = cost_in_headers(self.headers)
         usage = sample.answer.usage
         tokens = None if usage is None else count_charged_tokens(self.call.target.provider, usage)
         self.selection.scope.record_end(self.ticket, None, tokens=tokens)
@@ -325,8 +351,7 @@ class _Sending:
         cost = self.sender.recorder.record_answer(
             self.call, sample, self.parts, self._bound, self.selection.key.identity
         )
-        self.costs += (cost,)
-        sample.price = cost_of(self.costs) if self.call.exchange.billed else 0.0
+        sample.price = cost_of([cost]) if self.call.exchange.billed else 0.0
         if hold is not None:
             hold.count_answer(cost)
         self.selection.record_answer()
@@ -346,12 +371,14 @@ class _Sending:
         suspect = self._is_suspect(error)
         alone = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
         alone = alone or not retry.is_congestion(error)
+        if not scope.controller.in_flight and scope.outage.must_doubt(now):
+            # No request is left that may still be answered.
+            self.sender.doubts.ask(scope, self.outgoing.target, key)
         cost = None
         if error.maybe_billed:
             cost = self.sender.recorder.record_failure(
                 call, error, self._bound, key.identity, attempt.usage, attempt.cost
             )
-            self.costs += (cost,)
         if hold is not None:
             hold.count_failure(error, cost)
         failure = attempt.failure(waited)
@@ -421,6 +448,8 @@ class _Sending:
         error.provider = self.call.target.provider
         error.model = self.call.request.model
         error.attempts = len(self.failures)
+        if isinstance(error, NotFoundError) or error.status == 405:
+            error.message += explain_not_found(self.call.target, self.call.request.model)
         attributes = vars(error)
         attributes |= {name: self._scrub(value) for name, value in attributes.items()}
         if self.verdict.reason:

@@ -182,7 +182,11 @@ class Rounds:
             cost=sent.cost,
             cost_source=sent.cost_source,
             cost_unknown=sent.cost_unknown,
+            cost_bounds=sent.cost_bounds,
             price=sum_of_prices([response.price for response in responses]),
+            stored_price=sum_of_prices(
+                [response.price if response.cached else response.stored_price for response in responses]
+            ),
             cached=all(response.cached for response in responses),
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),

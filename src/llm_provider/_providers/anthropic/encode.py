@@ -1,13 +1,13 @@
 """A request → the body of Anthropic's `messages`. Pure."""
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._errors import RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._runtime.warning import warn_user
 from ..protocol import EncodedRequest
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
@@ -235,6 +235,15 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
     payload["thinking"] = {"type": "enabled", "budget_tokens": tokens}
 
 
+def _write_stop(draft: Draft[Family], texts: Sequence[str]) -> None:
+    kept = tuple(text for text in texts if draft.family.blank_stops or not text.isspace())
+    if len(kept) < len(texts):
+        error = draft.refuse("stop with a text of white space alone", "leave that text out")
+        vars(error)["_kept"] = kept or None
+        raise error
+    draft.payload["stop_sequences"] = list(texts)
+
+
 def _write_summary(draft: Draft[Family], summary: str) -> None:
     if summary != "auto":
         raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
@@ -253,7 +262,7 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
 
     structure = structure_of(response_format)
     if structure is None or structure.schema is None:
-        warnings.warn(
+        warn_user(
             "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
             "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
             UserWarning,
@@ -289,7 +298,7 @@ ACCEPTS: Accepts = {
     "max_tokens": "max_tokens",
     "temperature": _write_temperature,
     "top_p": _write_top_p,
-    "stop": "stop_sequences",
+    "stop": _write_stop,
     "tools": _write_tools,
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,

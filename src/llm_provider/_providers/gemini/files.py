@@ -5,6 +5,8 @@ is processed first, and requests may refer to it once its state is ACTIVE. A req
 """
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from ..._errors import APITimeoutError, BadRequestError
@@ -12,6 +14,7 @@ from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
 from ..._requests.routing import Target
 from ..._runtime import clock
+from ..._settings import MAX_RESPONSE_BYTES
 from ..shared import files as shared
 from ..transport.proxies import all_work, check_proxy
 from ..transport.sdk_connection import limit_class
@@ -45,6 +48,7 @@ def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
     http_client = limit_class(httpx2.AsyncClient, httpx2)(
         2**40, verify=trusted, trust_env=all_work("http1"), follow_redirects=False, timeout=None
     )
+    http_client.most_whole = MAX_RESPONSE_BYTES
     server, version = split_version(target.base_url)
     options = types.HttpOptions(
         base_url=server,
@@ -59,6 +63,14 @@ def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
     with without_warning("Both GOOGLE_API_KEY"):
         client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
     return client, http_client
+
+
+async def pages_of(pager: Any) -> AsyncIterator[Sequence[Any]]:
+    """The pages of a list of the SDK."""
+    with contextlib.suppress(IndexError):  # there is no next one
+        while True:
+            yield pager.page
+            await pager.next_page()
 
 
 async def close_client(client: Any, http_client: Any) -> None:

@@ -112,7 +112,10 @@ def usage(reply: Any) -> Usage | None:
 
 
 def _entries(reply: Any, texts: int) -> list[JSONObject]:
-    """The entries of `data`, sorted by index: exactly one for each text."""
+    """The entries of `data`, sorted by index: exactly one for each text.
+
+    Some servers leave the index out, or the index 0 alone. Such entries have the free places in their order.
+    """
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "data")
     data = reply.get("data")
@@ -121,9 +124,11 @@ def _entries(reply: Any, texts: int) -> list[JSONObject]:
     if len(data) != texts:
         raise APIResponseValidationError(f"the answer holds {len(data)} vectors for {texts} texts")
     ordered: dict[Any, JSONObject] = {}
-    for entry in data:
-        # A lone vector needs no index.
-        index = expect_dict(entry, "vector").get("index", 0 if texts == 1 else None)
+    entries = [expect_dict(entry, "vector") for entry in data]
+    given = {index for entry in entries if type(index := entry.get("index")) is int}
+    free = (index for index in range(texts) if index not in given)
+    for entry in entries:
+        index = entry["index"] if "index" in entry else next(free)
         if type(index) is not int or not 0 <= index < texts or index in ordered:
             raise APIResponseValidationError(f"the answer holds a vector with the index {index!r:.40}")
         ordered[index] = entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,9 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
             return encoded
     payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
     draft = Draft(request, target, None, payload)
-    payload = fill_payload(draft, accepts or _accepts_of(route))
+    payload = fill_payload(
+        draft, accepts or _accepts_of(route, target.known_model if route.models_lack else "")
+    )
     if "upstream" in route.options or target.model.startswith("openrouter/"):
         from ..shared.upstream import warn_if_unpinned
 
@@ -101,11 +104,12 @@ OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 """The fields of OpenAI's own models."""
 
 
-@functools.lru_cache(maxsize=256)
-def _accepts_of(route: Route) -> Accepts:
-    """The parameters that a host has, in its spelling."""
+@functools.lru_cache(maxsize=1024)
+def _accepts_of(route: Route, model: str) -> Accepts:
+    """The parameters that a host has, in its spelling, for a model."""
     names = (ACCEPTS.keys() if route.like_openai else COMMON.keys()) | route.options
-    accepts = {name: OF_HOSTS[name] for name in names - route.lacks}
+    lacked = route.lacks.union(*(row[1] for row in route.models_lack if re.fullmatch(row[0], model)))
+    accepts = {name: OF_HOSTS[name] for name in names - lacked}
     if route.spelling.get("top_logprobs") == "logprobs":
         return accepts | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
     return accepts | {name: field for name, field in route.spelling.items() if name in accepts}

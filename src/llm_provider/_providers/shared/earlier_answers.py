@@ -4,12 +4,12 @@ It is left out of the request, and a `UserWarning` names it. The text of a warni
 Python's default filter shows each kind of content once.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._runtime.json_pieces import read_exactly
+from ..._runtime.warning import warn_user
 from ..._types.messages import Message
 
 # The fields of an assistant message that every format sends, or whose content is in another field as well.
@@ -75,7 +75,7 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
         arguments = None
     if isinstance(arguments, dict):
         return arguments
-    warnings.warn(
+    warn_user(
         f"the arguments of an earlier tool call are not a JSON object, which {provider} needs: "
         "they are sent as the text of a field 'arguments'",
         UserWarning,
@@ -86,7 +86,7 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
 
 def _warn(what: str, provider: str) -> None:
     problem = f"{what}, for which {provider} has no form here: it is left out of the request"
-    warnings.warn(problem, UserWarning, stacklevel=3)
+    warn_user(problem, UserWarning, stacklevel=3)
 
 
 def _list_lost_kinds(message: Message, own: str) -> Iterator[str]:

@@ -5,9 +5,9 @@ documented limits alone. So a cache key does not depend on what `_calls/sending/
 """
 
 import abc
-import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
@@ -21,6 +21,7 @@ from ..._requests.environment_headers import read_headers
 from ..._requests.media import MOST_BYTES
 from ..._requests.request import Request
 from ..._requests.routing import Target
+from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import EncodedRequest
 from ..registry import load_beside
 
@@ -29,6 +30,9 @@ SECONDS_OF_A_FILE = 900.0
 
 SECONDS_OF_A_QUESTION = 60.0
 """Seconds for every other request about a file or a batch."""
+
+_MOST_ITEMS = 1_000_000
+"""Items of a list that are read."""
 
 
 class FileLimits(NamedTuple):
@@ -85,6 +89,7 @@ def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credenti
 
     check_proxy(target.base_url, "http1")
     http_client = build_http_client(sdk, "http1", 2**40)
+    http_client.most_whole = MAX_RESPONSE_BYTES
     authorise_all(http_client, target, key)
     client = getattr(sdk, client_class)(
         base_url=target.base_url,
@@ -97,6 +102,18 @@ def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credenti
     return replace_headers(client, read_headers(target))
 
 
+async def items_of(pages: AsyncIterator[Sequence[Any]], name: str = "id") -> AsyncIterator[Any]:
+    """The items of a list in pages. It ends at a page without new ones: its server gives that for ever."""
+    seen: set[object] = set()
+    async for page in pages:
+        new = {getattr(item, name, None) for item in page} - seen
+        if page and (not new or len(seen) > _MOST_ITEMS):
+            return
+        seen |= new
+        for item in page:
+            yield item
+
+
 async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
     """Close SDK clients. Nothing can be done about a failure."""
     for client in clients:
@@ -104,7 +121,7 @@ async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose"
         close: Callable[[], Any] | None = next(filter(None, methods), None)
         with contextlib.suppress(Exception):
             closing = close() if close is not None else None
-            if asyncio.iscoroutine(closing):
+            if inspect.isawaitable(closing):
                 await closing
 
 

@@ -39,7 +39,8 @@ _SGLANG = {"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"}
 """Of sglang's own format, which names no model."""
 _ID = ("request_id", "x-request-id")
 _ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
-_ANY = _Row(_CHAT, (_ID,))
+_ANY = _Row(_CHAT, (("request_id", "x-litellm-call-id"), _ID))
+"""Of any host, which may be litellm's proxy."""
 
 _CLAUDE_ID = ("request_id", "request-id")
 _TIER = ("service_tier", "x-gemini-service-tier")

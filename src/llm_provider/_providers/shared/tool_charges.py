@@ -10,12 +10,13 @@ hosts report the cost of a request in USD, in the usage of their replies:
 | xAI | `cost_in_usd_ticks`: 10,000,000,000 are a dollar |
 | Perplexity | `cost.total_cost` |
 | DeepInfra | `estimated_cost` |
+| litellm's proxy | `cost` in streams, else the header `x-litellm-response-cost` |
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -195,6 +196,15 @@ def cost_in(usage: Any) -> Decimal | None:
     upstream = _amount(part(usage, "cost_details").get("upstream_inference_cost"), free=True)
     # The bill of the account behind the own key is a part of the cost. OpenRouter does not always know it.
     return None if upstream is None else exact().add(charged, upstream)
+
+
+def cost_in_headers(headers: Mapping[str, str]) -> Decimal | None:
+    """The USD that litellm's proxy says a whole answer cost; None if it does not know, and writes 0."""
+    text = headers.get("x-litellm-response-cost") or headers.get("llm_provider-x-litellm-response-cost")
+    try:
+        return None if text is None else _amount(float(text))
+    except ValueError:
+        return None
 
 
 def is_own_cost(usage: JSONMapping) -> bool:
