@@ -252,6 +252,13 @@ def ends_in(kind: type[LLMError], **fields: Any) -> End:
     return End(**{**usual, **fields})
 
 
+TOO_DEEP = {
+    f"{levels} {route}": ends_in(errors.APIResponseValidationError, sent=1)
+    for levels in ("50,000-levels", "50,000-levels-inside")
+    for route in DIRECT
+}
+"""The next answer would be as deep, and be billed too."""
+
 REFUSED_WITHOUT_HINT = {"sent": 1, "retries": 0}
 """litellm loses some Retry-After headers. The gate of the scope would then be closed for a second or two."""
 
@@ -507,13 +514,13 @@ NOT_AN_ANSWER = [
     Row(
         name="A body that is no answer",
         variants={name: body(document) for name, document in NO_ANSWERS.items()},
-        ends={"": ends_in(errors.APIResponseValidationError)},
+        ends={"": ends_in(errors.APIResponseValidationError), **TOO_DEEP},
         advice=REPORT,
     ),
     Row(
         name="A stream that is no event stream",
         variants={name: sse(document + b"\n\n") for name, document in NO_ANSWERS.items()},
-        ends={"": ends_in(errors.APIResponseValidationError)},
+        ends={"": ends_in(errors.APIResponseValidationError), **TOO_DEEP},
         ways=STREAMS,
         advice=REPORT,
     ),
@@ -763,7 +770,8 @@ HOSTILE = [
         ends={
             "": READ_OR_REFUSED,
             **dict.fromkeys(
-                (f"{levels}-levels {route}" for levels in ("500", "1,000") for route in DIRECT), REFUSED_ONCE
+                (f"{levels}-levels {route}" for levels in ("500", "1,000", "20,000") for route in DIRECT),
+                REFUSED_ONCE,
             ),
         },
         happens="It is refused where Python could not read it.",

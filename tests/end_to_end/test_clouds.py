@@ -23,7 +23,7 @@ from llm_provider import (
     MissingAPIKeyError,
     RequestError,
 )
-from llm_provider._providers.shared.errors import GATEWAY_FAILURE
+from llm_provider._limits.failure_table import GATEWAY_FAILURE
 from llm_provider._requests import cloud_identities
 from llm_provider._requests.api_keys import find_key
 from llm_provider._requests.routing import resolve

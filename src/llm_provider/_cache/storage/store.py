@@ -84,7 +84,7 @@ class Store:
         self._shared = shared
         self._warn = warn
         self._mounts = mounts
-        self._reading = threading.Lock()
+        self._reading = threading.RLock()
         self._writing = threading.RLock()
         self._readers: list[Reader] = []
         self._writers: list[Writer] = []
