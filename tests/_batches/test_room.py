@@ -66,7 +66,9 @@ def test_a_full_queue_divides_batches_and_waits(
     assert max(sizes) <= (batch_size or len(PROMPTS))
     # Those of another process do not see the refused ones.
     (batch,) = own.batches()
-    assert sorted(batch.results().texts) == sorted(results.texts)
+    later = batch.results()
+    assert not later.errors, later.errors
+    assert sorted(later.texts) == sorted(results.texts)
 
 
 def test_the_queue_is_that_of_other_programs_too(own: Client) -> None:
