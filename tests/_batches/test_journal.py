@@ -90,6 +90,23 @@ def test_a_collected_batch_has_no_payloads_and_keeps_the_rest(make_record: MakeR
         assert each.read_row("c") is None
 
 
+def test_rows_are_read_while_another_process_shrinks_the_file(
+    journal: Journal, make_record: MakeRecord
+) -> None:
+    record = make_record("a", "b", "c")
+    record.keep("b", None, {"message": "no"})
+    (reader,) = Journal(journal.directory).records()
+    record.append("collected", done=2, failed=1)
+    names = list(reader.rows)
+    assert reader.row("a").payload is not None
+    record.shrink()
+    assert [(reader.row(name).custom_id, reader.row(name).payload) for name in names] == [
+        (name, None) for name in names
+    ]
+    assert reader.read_row("b") == record.read_row("b")
+    assert reader.collected == record.collected is not None
+
+
 def test_a_file_that_is_cut_anywhere_can_be_read_and_continued(make_record: MakeRecord) -> None:
     record = make_record("a", "b")
     record.append("submitting")

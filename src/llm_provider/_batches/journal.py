@@ -273,7 +273,7 @@ class Record:
 
     def row(self, custom_id: str) -> RowLine:
         """A row; a `KeyError` if there is none of this name, or its line is damaged."""
-        return RowLine.decode(self._bytes(*self.rows[custom_id]).rstrip(b"\n"))
+        return RowLine.decode(self._line(custom_id).rstrip(b"\n"))
 
     def has_any(self, keys: Collection[str]) -> bool:
         """Whether a row answers one of some cache keys."""
@@ -288,7 +288,7 @@ class Record:
         if custom_id not in self.kept:
             return None
         with contextlib.suppress(ValueError):
-            fields = orjson.loads(self._bytes(*self.kept[custom_id]))
+            fields = orjson.loads(self._line(custom_id, kept=True))
             if isinstance(fields, dict):
                 return fields
         raise KeyError(f"a line of {self.path} is damaged")
@@ -296,10 +296,15 @@ class Record:
     def has_failed(self, custom_id: str) -> bool:
         return "error" in (self.read_row(custom_id) or {})
 
-    def _bytes(self, offset: int, length: int) -> bytes:
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            return file.read(length)
+    def _line(self, custom_id: str, *, kept: bool = False) -> bytes:
+        while True:
+            with self.path.open("rb") as file:
+                # `shrink`, perhaps of another process, moves the lines.
+                if os.fstat(file.fileno()).st_ino == self._inode:
+                    offset, length = (self.kept if kept else self.rows)[custom_id]
+                    file.seek(offset)
+                    return file.read(length)
+            self.reload()
 
     def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""
@@ -330,7 +335,6 @@ class Record:
             for line in files.lines_of(source, self.path):
                 end = line.find(_PAYLOAD) if line.startswith(b'{"row":"') else -1
                 file.write(line if end < 0 else line[:end] + b"}\n")
-        self.reload()
 
     def remove(self) -> None:
         """Delete the file: nothing was submitted, or nothing more will come."""
