@@ -120,7 +120,7 @@ _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 def _file_name(module: str, names: list[str]) -> str:
     """The name of the cassette of a test: another one for every test, and valid on every system.
 
-    `names` are those of its classes and its own.
+    `names` are the names of its classes, then its own.
 
     >>> _file_name("test_sums.py", ["test_it"])
     'test_sums.test_it.jsonl'

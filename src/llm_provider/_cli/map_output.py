@@ -259,7 +259,7 @@ class Tally:
 
     @property
     def price(self) -> Cost:
-        """USD that the answers cost when they were bought, and at most that of requests that failed."""
+        """USD that the answers cost when they were bought, and failed requests at most."""
         # Rows that ask the same have one answer, which was bought once.
         stored = (price for request, price in self._stored.items() if request not in self._requests)
         return self._bought + Cost.of(stored)

@@ -18,10 +18,10 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin; at the widest, distrust |
 
-If refusals also come at random, only those of a limit (`random_refusals`) have an effect: they alone end the
-trust in headers, unless very much is refused. The requests that distrusted headers held back are not sent at
-once: the window begins anew. Once refusals came at random, a long Retry-After holds only its own call, until
-nothing was accepted since the refusal before.
+If refusals also come at random, only a limit's refusals (`random_refusals`) have an effect: they alone end
+the trust in headers, unless very much is refused. The requests that distrusted headers held back are not
+sent at once: the window begins anew. Once refusals came at random, a long Retry-After holds only its own
+call, until nothing was accepted since the refusal before.
 
 The window is 256 and grows by one per answer while the controller is open. Later it is bounded by a cap that
 refusals have proved, and by a brake on latency that grows with concurrency. Times are seconds of one

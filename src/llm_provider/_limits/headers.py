@@ -1,7 +1,7 @@
 """Reads rate-limit headers, and predicts from them how much of a limit is left later.
 
 `headroom` reads the headers of a success or a failure. `Level` projects the newest of them forward in time.
-`wait_for_reset` reads those of a refusal. `retry` reads Retry-After and Gemini's RetryInfo.
+`wait_for_reset` reads the headers of a refusal. `retry` reads Retry-After and Gemini's RetryInfo.
 """
 
 import math

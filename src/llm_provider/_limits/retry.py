@@ -218,7 +218,7 @@ def seconds_until(
 ) -> float | None:
     """The seconds of a text that has them, or an instant: seconds or milliseconds since 1970, or a date.
 
-    An instant is that of the server's clock, which its header `date` has. None for any other text.
+    An instant is read by the server's clock, which its header `date` has. None for any other text.
     """
     text = text.strip()
     moment: float | None

@@ -126,7 +126,7 @@ class DeliveryOptions(NamedTuple):
         mode = usual if mode is None else _check_delivery("delivery", mode)
         if size is not None and mode == "live":
             raise RequestError(
-                "batch_size is that of delivery='batch'; live requests are divided for you: write "
+                "batch_size is for delivery='batch'; live requests are divided for you: write "
                 "max_concurrent=... for the number in flight"
             )
         return cls(

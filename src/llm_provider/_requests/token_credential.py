@@ -42,7 +42,7 @@ LONGEST_FETCH = 60.0
 networks and programs, each for some seconds."""
 
 _KEPT_FAILURE = 0.1
-"""Seconds for which a failure of a call's wait for a token is also that of its request, which follows."""
+"""Seconds for which a call's failed wait for a token fails its request too, which follows."""
 
 _PAUSE = 10.0
 """Seconds after a failure until a token is renewed that still serves."""

@@ -12,7 +12,7 @@ VARIABLE = "LLM_PROVIDER_CASSETTE"
 _MODES = {"replay": {"use": "only", "refresh": "only", "off": "only"}, "record": {"off": "refresh"}}
 
 modes: Mapping[str, str]
-"""The mode of the cache by that of a call or a client; empty without a cassette."""
+"""The cassette's mode of the cache by the mode of a call or a client; empty without a cassette."""
 replayed: str | None
 """The path of the cassette that is replayed."""
 

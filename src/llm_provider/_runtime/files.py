@@ -257,7 +257,7 @@ def is_replaceable(path: Path) -> bool:
 def require_locks(directory: Path) -> None:
     """Raise an `OSError` if no byte of a file can be locked there. SQLite would wait for such a lock.
 
-    Nobody else knows the file, so the system's error is not that of a lock that another process holds. Raises
+    Nobody else knows the file, so the system's error does not mean that another process holds a lock. Raises
     `FileNotFoundError` for a missing directory. One where no file can be made passes.
     """
     if sys.platform == "win32":

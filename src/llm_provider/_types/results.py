@@ -102,7 +102,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
     @property
     def saved(self) -> Cost:
-        """USD that stored answers, and those of equal calls, would have cost: their price.
+        """USD that stored answers, and answers of equal calls, would have cost: their price.
 
         `unknown` counts the stored answers whose price is not known.
         """

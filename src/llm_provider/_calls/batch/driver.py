@@ -314,7 +314,7 @@ class Driver:
             if feeds and not (isinstance(inputs, Sized) or work.sends_as_whole):
                 lane.open_feed()
             self.lanes.append(lane)
-            # The indices of each batch follow those of the one before it.
+            # The indices of each batch go on where the batch before it ended.
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
 
     def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
@@ -387,7 +387,7 @@ Batches: TypeAlias = Sequence[tuple[Work, BatchPrompts]]
 def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> Iterator[tuple[int, Result]]:
     """Run batches side by side from a synchronous thread, yielding `(index, result)` as calls finish.
 
-    The indices of each batch follow those of the one before it. The observers see each result first. With
+    The indices of each batch go on where the batch before it ended. The observers see each result first. With
     `feeds`, results are handed out while an iterator of inputs is waited for.
     """
     queue: SimpleQueue[Arrived] = SimpleQueue()

@@ -42,7 +42,7 @@ class StoredAnswers:
         return sum(self.engine.cache.peek(call.key(part)) is not None for part in call.parts)
 
     def has(self, call_or_input: Any) -> bool:
-        """Whether a call, or that of an input, would be answered from the local store."""
+        """Whether a call, or the call of an input, would be answered from the local store."""
         call = call_or_input
         try:
             if not isinstance(call, Call) and self.prepare is not None:

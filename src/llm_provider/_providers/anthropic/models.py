@@ -35,7 +35,7 @@ class Family:
     blank_stops: bool = False
 
 
-# The first match counts. Capabilities are those of litellm 1.106's model table, November 2026. Stop texts:
+# The first match counts. Capabilities are from litellm 1.106's model table, November 2026. Stop texts:
 # BerriAI/litellm#3286.
 _FAMILIES = (
     Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=LEVELS[1:], always_thinks=True),

@@ -77,7 +77,7 @@ class Assembler:
         event = expect_dict(event, "stream event")
         failure = error_in(event, "choices")
         if failure is not None:
-            # Finish words before it are those of a part: a whole body with a failure is no answer either.
+            # Finish words before it belong to a part: a whole body with a failure is no answer either.
             self._failed = True
             raise failure
         for name in _HEAD:

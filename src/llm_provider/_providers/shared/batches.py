@@ -271,7 +271,7 @@ async def read_row(line: bytes, read: Callable[[bytes], RowReply]) -> RowReply:
 def fail_row(line: bytes) -> RowReply:
     """The end of a row whose line is no JSON, as with half an emoji: its answer fails as a live one does.
 
-    A line that is cut, or names no row, is that of no row: it has the name "".
+    A line that is cut, or names no row, has the name "".
     """
     name, end = _ROW.search(line), line[-1:]
     if name is None or end != b"\n":

@@ -272,7 +272,7 @@ def limit_class(client_class: Any, library: ModuleType) -> Any:
             super().__init__(**options)
             self._most_bytes = most_bytes
             self.most_whole: int | None = None
-            """The most bytes of an answer that the SDK reads as JSON, where those of a file may be more."""
+            """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             departure.watch(request)
