@@ -94,12 +94,14 @@ class TestData:
         finally:
             os.close(reading)
 
-    def test_a_writer_who_is_slow_is_waited_for(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    @pytest.fixture
+    def fifo(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A pipe, for whose first writer nobody waits."""
         monkeypatch.setattr(files, "_WRITER_SECONDS", 0)
-        fifo = tmp_path / "fifo"
-        os.mkfifo(fifo)
+        os.mkfifo(tmp_path / "fifo")
+        return tmp_path / "fifo"
+
+    def test_a_writer_who_is_slow_is_waited_for(self, fifo: Path) -> None:
         # Both ends, so that the pipe has a writer before anything is written.
         held = os.open(fifo, os.O_RDWR)
         with open_data(fifo) as file:
@@ -107,12 +109,7 @@ class TestData:
             os.close(held)
             assert file.read() == b"late\n"
 
-    def test_a_pipe_without_a_writer_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(files, "_WRITER_SECONDS", 0)
-        fifo = tmp_path / "fifo"
-        os.mkfifo(fifo)
+    def test_a_pipe_without_a_writer_is_refused(self, fifo: Path) -> None:
         with pytest.raises(RequestError, match="nobody has begun to write into it"):
             open_data(fifo)
 

@@ -34,7 +34,7 @@ class Departure:
 
 # A request outside of calls departs, too.
 current: ContextVar[Departure] = ContextVar("departure", default=Departure(bool, lambda: None))  # noqa: B039
-"""That of the request which the present task sends."""
+"""The departure of the request that the present task sends."""
 
 
 def watch(request: Any) -> None:
