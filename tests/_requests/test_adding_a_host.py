@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
+    PACKAGE / "_providers" / "shared" / "conversation_rules.py",
     PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 

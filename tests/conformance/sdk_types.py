@@ -17,8 +17,8 @@ from typing import Any
 import pydantic
 import typing_extensions
 
-MARK = "§"
-"""The first letter of every text that `samples` makes up."""
+MARK = "z_"
+"""The beginning of every text that `samples` makes up."""
 
 # Python 3.11 has no aliases of its own.
 _ALIASES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", ()))

@@ -245,7 +245,7 @@ def test_what_only_anthropic_has_is_refused_by_name(form: Format, model: str, pa
 
 CALL_ITEMS = [(kind.name, sample) for kind in RESPONSES.kinds if kind.call for sample in kind.samples[::7]]
 CALL_ITEMS += [
-    (kind.name, {**sample, "execution": "client", "call_id": "§c1"})
+    (kind.name, {**sample, "execution": "client", "call_id": "z_c1"})
     for kind in RESPONSES.kinds
     if kind.name == "tool_search_call"
     for sample in kind.samples[:1]

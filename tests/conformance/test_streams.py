@@ -19,6 +19,7 @@ from conformance.sdk_types import members, samples
 from llm_provider import LLMError
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._providers.shared.call_ids import name_calls
 from llm_provider._providers.transport.sse import END
 from llm_provider._requests.routing import resolve
 from llm_provider._types.messages import delta_of
@@ -107,7 +108,9 @@ def wrong_in_stream(form: Format, events: Sequence[Any], content: Content, finis
     if text != choice.text:
         problems.append(f"shown {text!r}, returned {choice.text!r}")
     returned = [(call.id, call.name, read_arguments(call.arguments)) for call in choice.tool_calls]
-    streamed = [(identifier, name, read_arguments(arguments)) for identifier, name, arguments in calls]
+    # Deltas have the ids of the server. Calls of the response have ids of their own where these tell none.
+    ids = name_calls(identifier for identifier, _, _ in calls)
+    streamed = [(ids[place], name, read_arguments(text)) for place, (_, name, text) in enumerate(calls)]
     if streamed != returned:
         problems.append(f"shown {streamed}, returned {returned}")
     return problems

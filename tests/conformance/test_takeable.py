@@ -91,8 +91,8 @@ def test_an_empty_turn_is_no_obstacle(form: Format, content: dict[str, Any]) -> 
 
 
 def test_unknown_fields_go_back_to_the_same_host() -> None:
-    details = [{"type": "reasoning.encrypted", "data": "§secret", "id": "rs_1", "format": "x", "index": 0}]
-    extra = {"google": {"thought_signature": "§signature"}}
+    details = [{"type": "reasoning.encrypted", "data": "z_secret", "id": "rs_1", "format": "x", "index": 0}]
+    extra = {"google": {"thought_signature": "z_signature"}}
     call = {
         "id": "c1",
         "type": "function",
@@ -103,7 +103,7 @@ def test_unknown_fields_go_back_to_the_same_host() -> None:
         "reasoning_details": details,
         "extra_content": extra,
         "tool_calls": [call],
-        "something_new": "§new",
+        "something_new": "z_new",
     }
     reply = CHAT.reply([(CHAT.kinds[0], {"content": "Hi", **unknown})], "tool_calls")
     message = CHAT.decode(reply).choices[0].message

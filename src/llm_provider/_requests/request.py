@@ -91,6 +91,11 @@ class Request(CommonArguments):
                 conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the tools that the user defines."""
+        return frozenset(name for tool in self.tools or () if (name := _own_name(tool)) is not None)
+
     def mend_answers(self) -> Request:
         """The request with U+FFFD for each half of a surrogate pair in what a model wrote before."""
         mended = tuple(
@@ -186,7 +191,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
 def _check_message(message: Message, where: str) -> Message:
     """A message, whose media are content parts; a `RequestError` if it is none, or cannot be sent."""
     role, content = message.get("role"), message.get("content")
-    if role not in _ROLES:
+    if role not in _ROLES and role != "function":
         from .remedies import role_remedy
 
         expected = f"expected one of {', '.join(_ROLES)}"
@@ -207,14 +212,14 @@ def _check_message(message: Message, where: str) -> Message:
             kind = f"{type(content).__name__}{content_remedy(message)}"
             raise RequestError(f"{where}.content must be a str or a list of parts, not {kind}")
         message = with_parts(message, where)
-    elif not content and role not in ("tool", "assistant") and not (role == "user" and content == ""):
+    elif not content and role in ("system", "developer", "user") and not (role == "user" and content == ""):
         raise RequestError(f"{where} has empty content; give some text or leave the message out")
     elif not isinstance(content, str) and not all(map(_is_part, content)):
         from .media import with_parts
 
         message = with_parts(message, where)
-    if role == "tool" and not isinstance(message.get("tool_call_id"), str):
-        raise RequestError(f"{where} has role 'tool' and needs the 'tool_call_id' it answers")
+    if role in ("tool", "function") and (role == "function" or type(message.get("tool_call_id")) is not str):
+        message = _result(message, where)
     calls = message.get("tool_calls") if role == "assistant" else None
     if calls is None:
         return message
@@ -227,6 +232,14 @@ def _check_message(message: Message, where: str) -> Message:
     from .sdk_messages import plain
 
     return {**message, "tool_calls": [plain(call) for call in calls]}
+
+
+def _result(message: Message, where: str) -> Message:
+    """The result of a tool. It may have no id: the encoders find the call that it answers."""
+    identifier = message.get("tool_call_id")
+    if identifier is not None and type(identifier) not in (str, int):
+        raise RequestError(f"{where}.tool_call_id must be the id of a call, not {cite(identifier)}")
+    return {**message, "role": "tool", "tool_call_id": "" if identifier is None else str(identifier)}
 
 
 def _is_part(part: object) -> bool:

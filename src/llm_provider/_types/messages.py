@@ -114,7 +114,8 @@ class ToolCallDelta:
     """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece.
 
     `id` comes with the first fragment, but at the end of a stream of OpenAI's Responses API: some servers
-    give a call another id at its end, which counts.
+    give a call another id at its end, which counts. A server may give none, or one twice: the calls of the
+    response have ids of their own then.
     """
 
     index: int

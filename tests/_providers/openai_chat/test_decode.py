@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from llm_provider._providers.openai_chat.decode import decode
 from llm_provider._providers.openai_chat.stream import Assembler
+from llm_provider._providers.shared.call_ids import tell_apart
 from llm_provider._providers.transport.sse import END
 from llm_provider._types.messages import ToolCall, delta_of
 from openai_support import completion
@@ -103,7 +104,7 @@ def test_only_calls_are_calls(drawn: list[tuple[JSON, ToolCall | None]], legacy:
     if beside:
         message["function_call"] = bodies("function", *legacy)
     choice = read(message)
-    expected = tuple(call for _, call in drawn if call is not None)
+    expected = tell_apart([call for _, call in drawn if call is not None])
     assert choice.tool_calls == expected
     assert choice.finish_reason == ("tool_calls" if expected else "stop")
     assert "function_call" not in choice.message
@@ -123,7 +124,7 @@ def test_streamed_calls_are_those_of_the_whole(
         deltas += [{"tool_calls": [piece]} for piece in fragments(entry, index, cuts)]
     choice, calls = folded(deltas)
     expected = tuple(call for _, call in drawn if call is not None)
-    assert choice.tool_calls == expected
+    assert choice.tool_calls == tell_apart(expected)
     assert calls == [(call.id, call.name, call.arguments) for call in expected]
     assert choice.text == "Hello"
 

@@ -10,6 +10,7 @@ from ..._types.messages import AssistantMessage, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
+from ..shared.call_ids import read_id, tell_apart
 from ..shared.errors import raise_error_in
 from ..shared.finish_words import read_finish_word
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
@@ -112,14 +113,14 @@ def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:
             case "text" | "thinking" as kind:
                 require_text(block, kind)
             case "tool_use":
-                name, identifier = require_text(block, "name"), require_text(block, "id")
+                name, identifier = require_text(block, "name"), read_id(block.get("id"))
                 calls.append(ToolCall(id=identifier, name=name, arguments=arguments_of(block)))
         # A block of a type that is not known may have text too, as a stream shows.
         if "text" in block:
             text += text_of(block["text"]) or ""
         if "thinking" in block:
             reasoning += text_of(block["thinking"]) or ""
-    return text, reasoning, tuple(calls)
+    return text, reasoning, tell_apart(calls)
 
 
 # The field that only blocks of a type have, for servers that leave the type out.

@@ -52,10 +52,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     system, leading = encode_system(request.messages)
     if system is not None:
         payload["system"] = system
-    payload["messages"] = encode_messages(request.messages, leading)
+    payload["messages"] = encode_messages(request, target, leading, later_system=family.later_system)
     if not payload["messages"]:
         raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
-    _check_turns(request, family, payload["messages"])
+    _check_prefill(request, family, payload["messages"])
     draft = Draft(request, target, family, payload)
     payload = fill_payload(draft, ACCEPTS)
     headers = dict(request.extra_headers or {})
@@ -70,23 +70,7 @@ def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
     return refuse(parameter, request, remedy, provider=PROVIDER)
 
 
-def _check_turns(request: Request, family: Family, converted: list[JSONObject]) -> None:
-    for index, turn in enumerate(converted):
-        if turn["role"] != "system":
-            continue
-        if not family.later_system:
-            raise _refuse(
-                "a system message inside the conversation",
-                request,
-                "put it at the beginning, or its text into a user message",
-            )
-        follows_user = index > 0 and converted[index - 1]["role"] == "user"
-        if not follows_user or (index + 1 < len(converted) and converted[index + 1]["role"] != "assistant"):
-            raise _refuse(
-                "a system message at this place",
-                request,
-                "it must come after a user or tool message, and be last or before an assistant's",
-            )
+def _check_prefill(request: Request, family: Family, converted: list[JSONObject]) -> None:
     # A paused turn is sent back unchanged, and the model continues it.
     last = request.messages[-1]
     prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None

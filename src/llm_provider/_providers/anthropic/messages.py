@@ -2,22 +2,24 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
+from ..._requests.request import Request
+from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..shared import earlier_answers
-from ..shared.call_ids import calls_of, find_id, function_of, make_id
+from ..shared.call_ids import SentCall, SentCalls, calls_of, function_of, read_id
+from ..shared.conversation_rules import BEDROCK, CLAUDE
 from ..shared.foreign_messages import in_chat_form, is_anthropics
 from ..shared.replies import call_entry
 from .decode import PROVIDER, Block, read_blocks
 
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
-_CALL_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
@@ -43,21 +45,21 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     return blocks or None, leading
 
 
-def encode_messages(messages: Sequence[Message], start: int) -> list[JSONObject]:
+def encode_messages(request: Request, target: Target, start: int, *, later_system: bool) -> list[JSONObject]:
     """The messages from `start` on, in Anthropic's form; `RequestError` for what has none.
 
     Consecutive tool results become one user message, as Anthropic requires, and system messages one as well.
-    An assistant message without content that can be sent is left out: Anthropic refuses an empty turn.
+    An assistant message without content that can be sent is left out: Anthropic refuses an empty turn. With
+    `later_system`, the model takes system messages after the user's and before its own.
     """
-    converted: list[JSONObject] = []
+    messages, converted = request.messages, list[JSONObject]()
+    sent = SentCalls(BEDROCK if target.provider.startswith("bedrock") else CLAUDE, request.tool_names)
     previous = ""
     for index, original in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
         message, where = original, f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
-        if role == "tool" and not message["tool_call_id"]:
-            message = {**message, "tool_call_id": find_id(messages, index)}
-        elif role == "assistant" and ("tool_calls" in message or "function_call" in message):
-            message = _with_ids(message, index)
+        if role == "assistant" and "function_call" in message:
+            message = {**message, "tool_calls": calls_of(message)}
         if "cache_control" in message:
             rest = {name: value for name, value in message.items() if name != "cache_control"}
             blocks = _add_cache_control(_drop_blanks(_CONVERTERS[role](rest, where)), message)
@@ -68,11 +70,17 @@ def encode_messages(messages: Sequence[Message], start: int) -> list[JSONObject]
                 raise _wrong(where, earlier_answers.EMPTY_TEXT)
             earlier_answers.warn_of_empty_turn(PROVIDER)
             continue
+        if type(blocks) is list:
+            blocks = _link(blocks, index, where, message.get("name"), sent)
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
         else:
             converted.append({"role": "user" if role == "tool" else role, "content": blocks})
         previous = role
+    for index, turn in enumerate(converted):
+        around = [converted[place]["role"] for place in (index - 1, index + 1) if 0 <= place < len(converted)]
+        if turn["role"] == "system" and not (later_system and around in (["user"], ["user", "assistant"])):
+            turn["role"] = earlier_answers.warn_of_late_system(PROVIDER)
     return converted
 
 
@@ -92,16 +100,22 @@ def _is_blank(block: Block) -> bool:
     return block.get("type") == "text" and isinstance(text, str) and not text.strip()
 
 
-def _with_ids(message: Message, index: int) -> Message:
-    """An assistant message whose tool calls all have ids."""
-    calls = calls_of(message)
-    if all(isinstance(call, Mapping) and call.get("id") for call in calls):
-        return message
-    named = [
-        {**call, "id": call.get("id") or make_id(index, position)} if isinstance(call, Mapping) else call
-        for position, call in enumerate(calls)
-    ]
-    return {**message, "tool_calls": named}
+def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentCalls) -> list[Block]:
+    """The blocks of a message, whose calls have ids and names that Anthropic takes, and results these ids."""
+    calls = [(block.get("id"), block.get("name", "")) for block in blocks if block.get("type") == "tool_use"]
+    links = iter(sent.add_answer(calls, index) if calls else ())
+    return [_sent_block(block, where, name, links, sent) for block in blocks]
+
+
+def _sent_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
+    if block.get("type") == "tool_use":
+        link = next(links)
+        return {**block, "id": link.id, "name": link.name}
+    if block.get("type") == "tool_result":
+        identifier = block.get("tool_use_id")
+        found = sent.find(identifier, name, where)
+        return {**block, "tool_use_id": sent.fit_id(read_id(identifier)) if found is None else found.id}
+    return block
 
 
 def _add_cache_control(content: str | list[Block], message: Message) -> list[Block]:
@@ -145,7 +159,7 @@ def _tool(message: Message, where: str) -> list[Block]:
     content = message["content"]
     block: Block = {
         "type": "tool_result",
-        "tool_use_id": _CALL_ID.sub("_", message["tool_call_id"]),
+        "tool_use_id": message["tool_call_id"],
         "content": content
         if isinstance(content, str)
         else _without_blanks(_blocks(content, f"{where}.content")),
@@ -171,25 +185,26 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
         # Anthropic refuses empty text blocks.
         content = [{"type": "text", "text": content}] if content else []
     blocks = _blocks(content or (), f"{where}.content")
+    held = {block.get("id") for block in blocks if block.get("type") == "tool_use"}
     for position, call in enumerate(calls):
-        blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
+        if not held or call.get("id") not in held:
+            blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
     return blocks
 
 
 def _tool_use(call: Any, where: str) -> Block:
     function = function_of(call)
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not call.get("id"):
-        raise _wrong(where, "must have an 'id' and a 'function' with 'name' and 'arguments'")
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise _wrong(where, "must have a 'function' with 'name' and 'arguments'")
     arguments = function.get("arguments")
-    if not isinstance(arguments, (str, type(None))):
+    arguments = earlier_answers.write_arguments(arguments, any_text=True)
+    if not isinstance(arguments, str):
         raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
-    # Ids of other providers may contain characters that Anthropic refuses.
-    identifier = _CALL_ID.sub("_", str(call["id"]))
     return {
         "type": "tool_use",
-        "id": identifier,
+        "id": read_id(call.get("id")),
         "name": function["name"],
-        "input": earlier_answers.parse_arguments(arguments or "", PROVIDER),
+        "input": earlier_answers.parse_arguments(arguments, PROVIDER),
     }
 
 

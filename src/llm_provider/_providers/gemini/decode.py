@@ -14,6 +14,7 @@ from ..._types.messages import AssistantMessage, FinishReason, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
+from ..shared.call_ids import tell_apart
 from ..shared.error_bodies import body_in_text, error_fields
 from ..shared.errors import from_answer, from_exception, headers_of, reports_error
 from ..shared.finish_words import FINISH_WORDS, read_finish_word
@@ -104,7 +105,7 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
         raise APIResponseValidationError(f"the answer's parts are {type(parts).__name__}, not a list")
     text, reasoning, functions = read_parts(parts or [])
     reason = _finish_reason(candidate, parts or [], called=bool(functions))
-    calls = tuple(
+    calls = tell_apart(
         [
             ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
             for index, call in enumerate(functions)

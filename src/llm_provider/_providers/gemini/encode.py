@@ -22,7 +22,8 @@ _SEEDS = range(-(2**31), 2**31)
 
 def encode(request: Request, target: Target) -> EncodedRequest:
     family = family_of(target.model)
-    payload = encode_contents(request, signed=family.signed)
+    # Results with media came with Gemini 3, as signatures did: google-gemini/gemini-cli#19436.
+    payload = encode_contents(request, signed=family.signed, media_in_results=family.signed)
     payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)
     if request.extra_body:
         _check_thinking(request, payload, request.extra_body)

@@ -4,6 +4,7 @@ An answer of Gemini's own is sent back as its original parts, signatures include
 """
 
 import base64
+import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,8 @@ from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._types.messages import Message
 from ..shared import earlier_answers
-from ..shared.call_ids import calls_of, find_id, function_of, has_id, make_id
+from ..shared.call_ids import SentCalls, calls_of, function_of
+from ..shared.conversation_rules import GEMINI
 from ..shared.foreign_messages import in_chat_form
 from .decode import PROVIDER, read_parts
 
@@ -46,23 +48,32 @@ _NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 
 @dataclass(slots=True)
 class _Conversation:
-    """The state of encoding a conversation; `calls` are its function calls so far, by id."""
+    """The state of encoding a conversation."""
 
     request: Request
     signed: bool
+    media_in_results: bool
+    sent: SentCalls
     system: list[JSONObject] = field(default_factory=list)
     contents: list[JSONObject] = field(default_factory=list)
-    calls: dict[str, JSONObject] = field(default_factory=dict)
+    results: list[int] = field(default_factory=list)
+    """The positions of the calls that the results at the end of `contents` answer."""
 
     def problem(self, where: str, what: str) -> RequestError:
         return RequestError(f"{where} {what}", provider=PROVIDER, model=self.request.model)
 
 
-def encode_contents(request: Request, *, signed: bool) -> JSONObject:
-    """`systemInstruction` and `contents`; `signed` if every earlier call of a function needs a signature."""
-    state = _Conversation(request, signed)
+def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -> JSONObject:
+    """`systemInstruction` and `contents`.
+
+    `signed` if every earlier call of a function needs a signature, `media_in_results` if a function's result
+    may hold media.
+    """
+    state = _Conversation(request, signed, media_in_results, SentCalls(GEMINI, request.tool_names))
     for index, message in in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]
+        if role != "tool":
+            state.results.clear()
         for name, value in message.items():
             if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
                 continue
@@ -71,9 +82,12 @@ def encode_contents(request: Request, *, signed: bool) -> JSONObject:
             elif value is not None:
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
+            texts = _texts(state, message, where)
             if state.contents:
-                raise state.problem(where, "is a system message inside the conversation; put it first")
-            state.system += _texts(state, message, where)
+                earlier_answers.warn_of_late_system(PROVIDER)
+                state.contents.append({"role": "user", "parts": texts})
+            else:
+                state.system += texts
         elif role == "tool":
             _add_tool_result(state, message, index)
         elif role == "assistant":
@@ -225,41 +239,46 @@ def _inline(state: _Conversation, url: str, path: str) -> JSONObject:
 
 
 def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[JSONObject]:
-    where = f"messages[{position}]"
+    where, entries = f"messages[{position}]", calls_of(message)
     calls = [
-        _openai_call(state, entry, f"{where}.tool_calls[{index}]", make_id(position, index))
-        for index, entry in enumerate(calls_of(message))
+        _openai_call(state, entry, f"{where}.tool_calls[{index}]") for index, entry in enumerate(entries)
     ]
-    original = _original_parts(message, [call for _, call in calls])
-    if original is not None:
-        parts, sent_calls = original
-    else:
+    links = state.sent.add_answer(
+        [(entry.get("id"), call["name"]) for entry, call in zip(entries, calls, strict=True)], position
+    ) if calls else ()  # fmt: skip
+    original = _original_parts(message, calls)
+    if original is None:
         earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-        sent_calls = [call for _, call in calls]
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
             parts.append({"text": refusal})
-        parts += [{"functionCall": call} for call in sent_calls]
+        parts += [{"functionCall": call} for call in calls]
         if state.signed and calls:
             parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
-    state.calls.update(zip((identifier for identifier, _ in calls), sent_calls, strict=True))
-    return parts
+    else:
+        parts, calls = original
+    named: dict[int, JSONObject] = {}
+    called = [part for part in parts if part.get("functionCall") is not None]
+    for part, call, link in zip(called, calls, links, strict=True):
+        # Gemini's own id. A call without one is known by its place.
+        link.id = call.get("id", "")
+        if call["name"] != link.name:
+            named[id(part)] = {**part, "functionCall": {**part["functionCall"], "name": link.name}}
+    return [named.get(id(part), part) for part in parts]
 
 
-def _openai_call(state: _Conversation, entry: Any, where: str, otherwise: str) -> tuple[str, JSONObject]:
-    """A call's id, which is `otherwise` where it has none, and its form in Gemini's API."""
+def _openai_call(state: _Conversation, entry: Any, where: str) -> JSONObject:
+    """The form of a call in Gemini's API."""
     function = function_of(entry)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
         )
-    arguments = function.get("arguments")
-    if not isinstance(arguments, (str, type(None))):
+    arguments = earlier_answers.write_arguments(function.get("arguments"), any_text=True)
+    if not isinstance(arguments, str):
         raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    sent = earlier_answers.parse_arguments(arguments or "", PROVIDER)
-    identifier = str(entry["id"]) if has_id(entry) else otherwise
-    return identifier, {"name": function["name"], "args": sent}
+    return {"name": function["name"], "args": earlier_answers.parse_arguments(arguments, PROVIDER)}
 
 
 def _original_parts(
@@ -280,10 +299,9 @@ def _original_parts(
 
 
 def _add_tool_result(state: _Conversation, message: Message, position: int) -> None:
-    where = f"messages[{position}]"
-    identifier = message["tool_call_id"] or find_id(state.request.messages, position)
-    call = state.calls.get(identifier, {"name": message.get("name")})
-    if not isinstance(call["name"], str):
+    where, identifier, name = f"messages[{position}]", message["tool_call_id"], message.get("name")
+    call = state.sent.find(identifier, name, where)
+    if call is None and not isinstance(name, str):
         raise state.problem(
             where, f"is the result of tool call {identifier!r}, which is in no message before it"
         )
@@ -295,14 +313,19 @@ def _add_tool_result(state: _Conversation, message: Message, position: int) -> N
             media.append(part)
     # Gemini's reference names "output" and "error" as the keys of a function's result.
     key = "error" if message.get("is_error") else "output"
-    answer: JSONObject = {"name": call["name"], "response": {key: "".join(texts)}}
-    if media:
+    answer: JSONObject = {"name": name if call is None else call.name, "response": {key: "".join(texts)}}
+    if media and state.media_in_results:
         answer["parts"] = media
-    if "id" in call:
-        answer["id"] = call["id"]
-    # Gemini requires the results of parallel calls in one message.
-    last = state.contents[-1]["parts"] if state.contents else [{}]
-    if "functionResponse" in last[-1]:
-        last.append({"functionResponse": answer})
-    else:
-        state.contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
+    if call is not None and call.id:
+        answer["id"] = call.id
+    # Gemini requires the results of parallel calls in one message, and gives those without ids to the calls
+    # in their order.
+    if not state.results:
+        state.contents.append({"role": "user", "parts": []})
+    last = state.contents[-1]["parts"]
+    number = len(state.results) if call is None else call.position
+    place = bisect.bisect(state.results, number)
+    state.results.insert(place, number)
+    last.insert(place, {"functionResponse": answer})
+    if not state.media_in_results:
+        last += media

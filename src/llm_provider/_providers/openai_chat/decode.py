@@ -8,6 +8,7 @@ from ..._types.messages import AssistantMessage, ToolCall
 from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
+from ..shared.call_ids import name_calls
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
 from ..shared.finish_words import read_finish_word
@@ -82,6 +83,9 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
     reasoning = thoughts
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
+    if calls and message.get("reasoning_content") == "":
+        # DeepSeek needs it back as it was.
+        others["reasoning_content"] = ""
     others.update(held)
     kept = {"role": "assistant", "content": content, **others}
     if others:
@@ -152,10 +156,15 @@ def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
     objects = [expect_dict(entry, "entry of tool_calls") for entry in value or ()]
     entries = [_with_text(entry) for call in objects if (entry := _without_blanks(call)) is not None]
     if entries:
+        names = name_calls(entry.get("id") for entry in entries)
+        entries = [
+            entry if entry.get("id") == name else {**entry, "id": name}
+            for entry, name in zip(entries, names, strict=True)
+        ]
         fields["tool_calls"] = entries
     if isinstance(legacy, dict) and not _is_blank(legacy):
         # The form before `tool_calls`, in which calls had no ids.
-        call = _with_text({"function": legacy})
+        call = _with_text({"id": "call_0", "function": legacy})
         fields["function_call"] = call["function"]
         entries = entries or [call]
     return tuple(map(_call, entries)), fields

@@ -34,7 +34,7 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
         encoded = encode_with_prompt(request, encode_plainly)
         if encoded is not None:
             return encoded
-    payload: JSONObject = {"model": target.model, "messages": encode_messages(request.messages, target)}
+    payload: JSONObject = {"model": target.model, "messages": encode_messages(request, target)}
     draft = Draft(request, target, None, payload)
     payload = fill_payload(
         draft, accepts or _accepts_of(route, target.known_model if route.models_lack else "")

@@ -1,16 +1,21 @@
 """OpenAI-style messages → those of a Chat Completions request. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._errors import RequestError
 from ..._json_values import JSONMapping
 from ..._requests.attachments import UploadReference
+from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..shared import earlier_answers
+from ..shared.call_ids import SentCalls
+from ..shared.conversation_rules import ConversationRules, find_chat_rules
 from ..shared.foreign_messages import in_chat_form
 from ..shared.replies import part
+from .call_messages import link_message
 
 # Fields that this library puts into messages, and no host accepts.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
@@ -23,30 +28,55 @@ _FOREIGN_TO_OPENAI = ("video_url", "document_url")
 
 _TEXT_ONLY = {"role", "content"}
 
+# The fields of messages of which some hosts want another form.
+_IN_OTHER_FORMS = frozenset(
+    {"audio", "prefix", "is_error", "tool_calls", "tool_call_id", "function_call", "reasoning_content"}
+)
 
-def encode_messages(messages: Sequence[Message], target: Target) -> list[Message]:
+
+def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
+    rules = find_chat_rules(target.provider, target.model)
     # Most requests have only such messages, which every host takes as they are.
-    return list(messages if all(map(_is_text, messages)) else _encode(messages, target))
+    plain = all(map(_is_text, request.messages))
+    return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))
 
 
 def _is_text(message: Message) -> bool:
     return message.keys() == _TEXT_ONLY and type(message["content"]) is str and message["content"] != ""
 
 
-def _encode(messages: Sequence[Message], target: Target) -> Iterator[Message]:
+def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator[Message]:
+    """The messages in the roles that the host takes, each where it takes it."""
+    before = ""
+    for message in messages:
+        role = message["role"]
+        if role in ("system", "developer"):
+            if not re.fullmatch(rules.system_after, before):
+                role = earlier_answers.warn_of_late_system("the host")
+            elif not rules.developer:
+                role = "system"
+        if role == "user" and before == "tool" and rules.answer_first:
+            yield {"role": "assistant", "content": "Done."}
+        before = role
+        yield message if role == message["role"] else {**message, "role": role}
+
+
+def _encode(request: Request, target: Target, rules: ConversationRules) -> Iterator[Message]:
     # A server behind the user's own base URL may need the reasoning of earlier answers.
-    foreign = _FOREIGN_FIELDS if target.custom_base_url else _FOREIGN_FIELDS | target.route.output_only
-    provider, plain = target.provider, foreign | {"audio", "prefix", "is_error", "tool_calls"}
+    foreign = _FOREIGN_FIELDS | (frozenset() if target.custom_base_url else target.route.output_only)
+    foreign |= rules.refused
+    provider, plain = target.provider, foreign | _IN_OTHER_FORMS
+    sent = SentCalls(rules, request.tool_names)
     media: list[Any] = []
-    for index, original in in_chat_form(messages, provider):
+    for index, original in in_chat_form(request.messages, provider):
         if media and original["role"] != "tool":
             yield {"role": "user", "content": media}
             media = []
         if type(original.get("content")) is str and original["content"] and plain.isdisjoint(original):
             yield original
             continue
-        message = _in_input_form(original, index, target)
+        message = _in_input_form(link_message(original, index, sent, target), index, target)
         if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
         if message.get("content") and foreign.isdisjoint(message):
@@ -110,9 +140,6 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         if len(said) < len(content) and not own:
             earlier_answers.warn_of("thinking of another provider's model", target.provider)
             message = {**message, "content": said or None}
-    calls = message.get("tool_calls")
-    if calls and any(map(_lacks_arguments, calls)):
-        message = {**message, "tool_calls": list(map(_with_arguments, calls))}
     audio = message.get("audio")
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
         # The host has the recording of its answer.
@@ -121,16 +148,6 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         # Only Anthropic and Gemini have a form for it. The content tells the error in words.
         return {name: value for name, value in message.items() if name != "is_error"}
     return message
-
-
-def _lacks_arguments(call: object) -> bool:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    return isinstance(function, Mapping) and function.get("arguments") is None
-
-
-def _with_arguments(call: Any) -> Any:
-    """A call with arguments, which hosts require, and some of them omit where a function takes none."""
-    return {**call, "function": {**call["function"], "arguments": "{}"}} if _lacks_arguments(call) else call
 
 
 def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -> None:

@@ -7,12 +7,15 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
+from ..._requests.request import Request
+from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..openai_chat.messages import check_media
 from ..shared import earlier_answers
-from ..shared.call_ids import calls_of, find_id, has_id, make_id
+from ..shared.call_ids import SentCall, SentCalls, calls_of, read_id
+from ..shared.conversation_rules import RESPONSES
 from ..shared.foreign_messages import in_chat_form, with_every_call
-from .calls import open_calls, output_item
+from .calls import STREAMED, open_calls, output_item
 from .items import PROVIDER, message_of
 
 _PART_TYPES = ("text", "image_url", "file")
@@ -25,20 +28,21 @@ _REFUSED_IN_ANSWERS = frozenset({"prefix"})
 _OWN_PART_TYPES = ("input_text", "input_image", "input_file")
 
 
-def encode_input(messages: Sequence[Message]) -> Iterator[JSONObject]:
+def encode_input(request: Request, target: Target) -> Iterator[JSONObject]:
     """The input items for the messages; a `RequestError` names a message or a part without a form here."""
-    kinds: dict[Any, str] = {}
+    messages, sent = request.messages, SentCalls(RESPONSES, request.tool_names)
+    any_text = not target.custom_base_url and target.maker == "openai"
     for index, message in in_chat_form(messages, PROVIDER, own=PROVIDER):
         where = f"messages[{index}]"
         if message["role"] == "assistant":
             items = _original_items(message) or list(_assistant_items(with_every_call(message), index))
-            kinds |= {item.get("call_id") or item.get("id"): item["type"] for item in open_calls(items)}
-            yield from items
+            yield from _link_calls(items, index, sent, any_text=any_text)
         elif message["role"] == "tool":
             _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
-            identifier = message["tool_call_id"] or find_id(messages, index)
+            call = sent.find(message["tool_call_id"], message.get("name"), where)
+            identifier = sent.fit_id(message["tool_call_id"]) if call is None else call.id
             output = _content(message["content"], where)
-            yield output_item(kinds.get(identifier, "function_call"), identifier, output, where)
+            yield output_item("function_call" if call is None else call.kind, identifier, output, where)
         else:
             _check_fields(message, where, {"role", "content", "name"})
             if message.get("name"):
@@ -49,6 +53,34 @@ def encode_input(messages: Sequence[Message]) -> Iterator[JSONObject]:
             if not isinstance(content, str):
                 content = [_with_detail(entry) for entry in content]
             yield {"role": message["role"], "content": content}
+
+
+def _link_calls(
+    items: list[JSONObject], index: int, sent: SentCalls, *, any_text: bool
+) -> Iterator[JSONObject]:
+    """The items of an answer, whose calls have ids, names and arguments that the API takes."""
+    calls = open_calls(items)
+    named = [(read_id(call.get("call_id")) or call.get("id"), str(call.get("name", ""))) for call in calls]
+    links = sent.add_answer(named, index) if calls else ()
+    of_item = {id(call): link for call, link in zip(calls, links, strict=True)}
+    for item in items:
+        link = of_item.get(id(item))
+        yield item if link is None else _sent_item(item, link, any_text=any_text)
+
+
+def _sent_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
+    changes: JSONObject = {}
+    link.kind = item["type"]
+    if item.get("call_id") or not item.get("id"):
+        changes["call_id"] = link.id
+    else:
+        # The id of the item itself is the id of its call.
+        link.id = item["id"]
+    if item["type"] in STREAMED and item.get("name"):
+        changes["name"] = link.name
+    if item["type"] == "function_call":
+        changes["arguments"] = earlier_answers.write_arguments(item["arguments"], any_text=any_text)
+    return {**item, **changes}
 
 
 def _with_detail(entry: JSONObject) -> JSONObject:
@@ -92,21 +124,25 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
     if isinstance(refusal, str) and refusal and not isinstance(content, list):
         yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
     for position, call in enumerate(calls):
-        identifier = call["id"] if has_id(call) else make_id(index, position)
+        identifier = call.get("id") if isinstance(call, Mapping) else None
         custom = call.get("custom") if isinstance(call, Mapping) else None
         if isinstance(custom, Mapping):
             yield {"type": "custom_tool_call", "call_id": identifier, **custom}
             continue
         function = call.get("function") if isinstance(call, Mapping) else None
-        values = (identifier, function.get("name"), function.get("arguments")) if function else ()
-        if len(values) == 3 and values[2] is None:
-            values = (*values[:2], "{}")
-        if len(values) != 3 or not all(isinstance(value, str) for value in values):
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise RequestError(
                 f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
-                "'function': {'name': ..., 'arguments': ...}}, all of them str"
+                "'function': {'name': ..., 'arguments': ...}}"
             )
-        yield {"type": "function_call", "call_id": values[0], "name": values[1], "arguments": values[2]}
+        arguments = earlier_answers.write_arguments(function.get("arguments"), any_text=True)
+        if not isinstance(arguments, str):
+            raise RequestError(
+                f"{where}.tool_calls[{position}].function.arguments must be the JSON of an object"
+            )
+        yield {
+            "type": "function_call", "call_id": identifier, "name": function["name"], "arguments": arguments
+        }  # fmt: skip
 
 
 def _assistant_parts(parts: Sequence[JSONMapping], where: str) -> list[JSONObject]:

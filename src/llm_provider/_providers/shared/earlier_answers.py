@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import read_exactly
 from ..._runtime.warning import warn_user
 from ..._types.messages import Message
@@ -82,6 +83,29 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
         stacklevel=2,
     )
     return {"arguments": text}
+
+
+def write_arguments(arguments: Any, *, any_text: bool) -> Any:
+    """The arguments of a call as text: of a JSON object, unless the host takes `any_text`."""
+    if isinstance(arguments, Mapping):
+        return write_exactly(dict(arguments)).decode()
+    if arguments is None or (arguments == "" and not any_text):
+        return "{}"
+    if any_text or not isinstance(arguments, str):
+        return arguments
+    parsed = parse_arguments(arguments, "the host")
+    return arguments if parsed != {"arguments": arguments} else write_exactly(parsed).decode()
+
+
+def warn_of_late_system(provider: str) -> str:
+    """Warn of a system message where a provider takes none, and give the role in which it is sent."""
+    warn_user(
+        f"a system message stands inside the conversation, where {provider} takes none: it is sent as the "
+        "user's",
+        UserWarning,
+        stacklevel=3,
+    )
+    return "user"
 
 
 def _warn(what: str, provider: str) -> None:

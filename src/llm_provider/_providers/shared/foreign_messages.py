@@ -14,6 +14,7 @@ from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Message
 from . import earlier_answers
+from .call_ids import read_id
 from .replies import call_entry
 
 Part = JSONMapping
@@ -134,7 +135,7 @@ def _object(arguments: str) -> str:
 
 def _assistant(message: Message, where: str) -> Message:
     """An assistant's message as an answer of Anthropic's has it."""
-    from ..anthropic.decode import read_blocks
+    from ..anthropic.decode import kind_of, read_blocks
 
     blocks = [dict(part) for part in message["content"]]
     try:
@@ -142,7 +143,14 @@ def _assistant(message: Message, where: str) -> Message:
     except APIResponseValidationError as error:
         raise RequestError(f"{where}.content: {error.message}") from None
     others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
-    entries = [*(message.get("tool_calls") or ()), *map(call_entry, calls)]
+    entries = list(message.get("tool_calls") or ())
+    known = [entry.get("id") for entry in entries if isinstance(entry, Mapping)]
+    written = [block.get("id") for block in blocks if (block.get("type") or kind_of(block)) == "tool_use"]
+    entries += [
+        {**call_entry(call), "id": identifier}
+        for call, identifier in zip(calls, written, strict=True)
+        if identifier not in known
+    ]
     return {
         "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
         **others,
@@ -159,9 +167,7 @@ def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[M
             rest.append(part)
             continue
         path, content = f"{where}.content[{position}]", part.get("content") or ""
-        if not isinstance(part.get("tool_use_id"), str):
-            raise RequestError(f"{path} is a tool_result without 'tool_use_id'")
-        result = {"role": "tool", "tool_call_id": part["tool_use_id"], "content": content}
+        result = {"role": "tool", "tool_call_id": read_id(part.get("tool_use_id")), "content": content}
         if not isinstance(content, str):
             result["content"] = _parts(content, path, provider, own)
         yield {**result, "is_error": True} if part.get("is_error") else result

@@ -1,0 +1,383 @@
+"""A conversation of any route, or of a user's own, is sent to every route as its provider takes it.
+
+The conversations are generated. The rules are the rows of `conversation_rules`. Each call is about a city of
+its own, and each result names the city of its call.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.checks import examples
+from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES, Format
+from llm_provider._providers.shared import conversation_rules
+from llm_provider._providers.shared.conversation_rules import ConversationRules, find_chat_rules
+from llm_provider._requests.routing import find_route
+
+JSON = dict[str, Any]
+
+TARGETS = [
+    (CHAT, "gpt-4.1"), (CHAT, "mistral/mistral-large-latest"), (CHAT, "deepseek/deepseek-v4-flash"),
+    (CHAT, "zai/glm-5.2"), (CHAT, "cerebras/qwen-3-32b"), (CHAT, "groq/qwen3-32b"), (CHAT, "local/qwen3"),
+    (CHAT, "openrouter/mistralai/devstral-medium"), (CHAT, "moonshot/kimi-k3"),
+    (CHAT, "litellm/bedrock/anthropic.claude-haiku-4-5"), (RESPONSES, "gpt-5.5-pro"),
+    (ANTHROPIC, "claude-haiku-4-5"), (GEMINI, "gemini-2.5-flash"), (GEMINI, "gemini-3.5-flash"),
+]  # fmt: skip
+
+DECLARED = "weather"
+NAMES = (DECLARED, DECLARED, DECLARED, "browser.tabs.open", "the weather!", "7up", "x" * 90)
+TOOL = {
+    "type": "function",
+    "function": {"name": DECLARED, "parameters": {"type": "object", "properties": {}}},
+}
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+# How a server or a model names its calls. The arguments are the numbers of the turn and of the call.
+IDS: dict[str, Callable[[int, int], Any]] = {
+    "distinct": lambda turn, call: f"call_{turn}{call}",
+    "anew in each turn": lambda turn, call: f"call_{call}",
+    "Kimi's": lambda turn, call: f"functions.weather:{call}",
+    "equal in a turn": lambda turn, call: f"turn_{turn}",
+    "equal": lambda turn, call: "call",
+    "long": lambda turn, call: f"call_{turn}{call}_" + "x" * 90,
+    "nine": lambda turn, call: f"aB3dE6g{turn % 10}{call}",
+    "numbers": lambda turn, call: 10 * turn + call,
+    "empty": lambda turn, call: "",
+    "none": lambda turn, call: None,
+}
+
+BROKEN = ('{"city": "%s"', '"%s"', '["%s"]', "city: %s")
+
+
+# --- What a provider takes ----------------------------------------------------------------------------------
+
+
+def city_in(value: Any) -> str:
+    found = re.findall(r"City\d+", json.dumps(value))
+    assert len(set(found)) == 1, value
+    return str(found[0])
+
+
+def is_object(arguments: Any) -> bool:
+    """Whether arguments are a JSON object, or its text."""
+    with contextlib.suppress(ValueError):
+        return isinstance(json.loads(arguments) if isinstance(arguments, str) else arguments, dict)
+    return False
+
+
+def problems_of_calls(calls: Sequence[tuple[Any, Any, Any]], rules: ConversationRules) -> Iterator[str]:
+    """What is wrong with the (id, name, arguments) of one answer's calls. Gemini's have no id here."""
+    ids = [identifier for identifier, _, _ in calls if identifier is not None]
+    if len(set(ids)) < len(ids):
+        yield f"equal ids in one answer: {ids}"
+    for identifier, name, arguments in calls:
+        if identifier is not None and not (isinstance(identifier, str) and rules.takes_id(identifier)):
+            yield f"id {identifier!r}"
+        if not (isinstance(name, str) and rules.takes_name(name)):
+            yield f"name {name!r}"
+        if not rules.any_arguments and not is_object(arguments):
+            yield f"arguments {arguments!r}"
+
+
+def problems_of_pairs(turns: Sequence[Any], once: bool) -> Iterator[str]:
+    """What is wrong with a list of answers' calls and of results, each as its id and its city, in order."""
+    waiting: dict[Any, str] = {}
+    used: set[Any] = set()
+    for kind, identifier, city in turns:
+        if kind == "call":
+            if once and identifier in used:
+                yield f"id {identifier!r} twice"
+            used.add(identifier)
+            waiting[identifier] = city
+        elif identifier not in waiting:
+            yield f"a result for {identifier!r}, which waits for none"
+        elif waiting.pop(identifier) != city:
+            yield f"the result of another call for {city}"
+    yield from (f"no result for {city}" for city in waiting.values())
+
+
+def problems_in_chat(payload: JSON, rules: ConversationRules) -> Iterator[str]:
+    before, turns = "", []
+    for message in payload["messages"]:
+        role, calls = message["role"], message.get("tool_calls") or ()
+        if role == "developer" and not rules.developer:
+            yield "role developer"
+        if role in ("system", "developer") and not re.fullmatch(rules.system_after, before):
+            yield f"role {role} after {before}"
+        if role == "user" and before == "tool" and rules.answer_first:
+            yield "a user's message after a result"
+        entries = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
+        if "function_call" in message:
+            if not rules.old_functions:
+                yield "function_call"
+            entries = [(None, message["function_call"]["name"], message["function_call"]["arguments"])]
+        yield from problems_of_calls(entries, rules)
+        if rules.typed_calls and not all(call.get("type") == "function" for call in calls):
+            yield "a call without its type"
+        turns += [("call", identifier, city_in(arguments)) for identifier, _, arguments in entries]
+        if role in ("tool", "function"):
+            if role == "function" and not isinstance(message["content"], str):
+                yield "parts in a function's result"
+            turns.append(("result", message.get("tool_call_id"), city_in(message["content"])))
+        if calls and rules.reasoning is not None and not isinstance(message.get("reasoning_content"), str):
+            yield "no reasoning_content"
+        if rules.reasoning and message.get("reasoning_content") == "":
+            yield "empty reasoning_content"
+        yield from (f"field {name}" for name in rules.refused & message.keys())
+        before = role
+    yield from problems_of_pairs(turns, rules.ids_once)
+
+
+def problems_in_responses(payload: JSON, rules: ConversationRules) -> Iterator[str]:
+    turns = []
+    for item in payload["input"]:
+        if item.get("type") == "function_call":
+            yield from problems_of_calls([(item["call_id"], item["name"], item["arguments"])], rules)
+            turns.append(("call", item["call_id"], city_in(item["arguments"])))
+        elif item.get("type") == "function_call_output":
+            turns.append(("result", item["call_id"], city_in(item["output"])))
+    yield from problems_of_pairs(turns, rules.ids_once)
+
+
+def problems_in_anthropic(payload: JSON, rules: ConversationRules) -> Iterator[str]:
+    turns: list[Any] = []
+    waiting: set[str] = set()
+    for message in payload["messages"]:
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        results = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        if results != waiting:
+            yield "the results are not in the next message"
+        calls = [
+            (block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"
+        ]
+        waiting = {identifier for identifier, _, _ in calls}
+        yield from problems_of_calls(calls, rules)
+        turns += [("call", identifier, city_in(arguments)) for identifier, _, arguments in calls]
+        turns += [
+            ("result", block["tool_use_id"], city_in(block["content"]))
+            for block in blocks
+            if block["type"] == "tool_result"
+        ]
+    yield from problems_of_pairs(turns, rules.ids_once)
+
+
+def problems_in_gemini(payload: JSON, rules: ConversationRules) -> Iterator[str]:
+    """Results are given to calls by their place, also where both have an id."""
+    waiting: list[JSON] = []
+    for content in payload["contents"]:
+        results = [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
+        calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+        if len(results) != len(waiting):
+            yield f"{len(results)} results for {len(waiting)} calls"
+        for call, result in zip(waiting, results, strict=False):
+            if call["name"] != result["name"] or call.get("id") != result.get("id"):
+                yield f"{result} for {call}"
+            if city_in(call["args"]) != city_in(result["response"]):
+                yield "the result of another call"
+            if "parts" in result and not payload["of_gemini_3"]:
+                yield "media in a result"
+        yield from problems_of_calls([(None, call["name"], call["args"]) for call in calls], rules)
+        waiting = calls
+        if content["role"] not in ("user", "model"):
+            yield f"role {content['role']}"
+
+
+CHECKS: dict[str, Callable[[JSON, ConversationRules], Iterator[str]]] = {
+    "chat": problems_in_chat, "responses": problems_in_responses, "anthropic": problems_in_anthropic,
+    "gemini": problems_in_gemini,
+}  # fmt: skip
+
+
+def problems(form: Format, model: str, payload: JSON) -> list[str]:
+    target = find_route(model)
+    rules = {
+        "responses": conversation_rules.RESPONSES,
+        "anthropic": conversation_rules.CLAUDE,
+        "gemini": conversation_rules.GEMINI,
+    }.get(form.name) or find_chat_rules(target.provider, target.model)
+    payload = {**payload, "of_gemini_3": "gemini-3" in model}
+    return list(CHECKS[form.name](payload, rules))
+
+
+# --- Conversations ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def conversations(draw: st.DrawFn, source: str) -> list[JSON]:
+    """A conversation whose answers are of one source: a wire format, or what a user has written."""
+    ids = IDS[draw(st.sampled_from(sorted(IDS)))]
+    messages: list[JSON] = [{"role": draw(st.sampled_from(["system", "developer"])), "content": "Be brief."}]
+    messages.append({"role": "user", "content": "Hi"})
+    number = 0
+    for turn in range(draw(st.integers(1, 6))):
+        calls = []
+        for position in range(draw(st.integers(1, 3))):
+            number += 1
+            city, name = f"City{number}", draw(st.sampled_from(NAMES))
+            broken = source != "gemini" and draw(st.integers(0, 4)) == 0
+            text = draw(st.sampled_from(BROKEN)) % city if broken else json.dumps({"city": city})
+            calls.append((ids(turn, position), name, text, city))
+        messages += draw(SOURCES[source](turn, calls))
+        last = draw(st.sampled_from(["results", "user", "answer", "system"]))
+        if last == "answer":
+            messages.append({"role": "assistant", "content": "It is sunny."})
+        if last == "system":
+            messages.append({"role": draw(st.sampled_from(["system", "developer"])), "content": "Be kind."})
+        if last != "results":
+            messages.append({"role": "user", "content": "And now?"})
+    return messages
+
+
+def results(draw: st.DrawFn, calls: Sequence[tuple[Any, str, str, str]], *, shuffled: bool) -> list[JSON]:
+    """The results of calls, each as (id, name, arguments, city); `shuffled` if their ids tell them apart."""
+    messages = []
+    for identifier, name, _, city in draw(st.permutations(list(calls))) if shuffled else calls:
+        content = draw(st.sampled_from([city, [{"type": "text", "text": city}, IMAGE]]))
+        message = {"role": "tool", "tool_call_id": identifier, "content": content}
+        if draw(st.booleans()):
+            message["name"] = name
+        messages.append(message)
+    return messages
+
+
+def answered_by(form: Format, reply: Callable[[int, Any, st.DrawFn], Any]) -> Any:
+    """The message of a reply as the library gives it, and the results of its calls."""
+
+    @st.composite
+    def answer(draw: st.DrawFn, turn: int, calls: Sequence[tuple[Any, str, str, str]]) -> list[JSON]:
+        choice = form.decode(reply(turn, calls, draw)).choices[0]
+        assert len({call.id for call in choice.tool_calls}) == len(calls)
+        told = [(call.id, call.name, call.arguments, city_in(call.arguments)) for call in choice.tool_calls]
+        return [choice.message, *results(draw, told, shuffled=True)]
+
+    return answer
+
+
+def chat_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
+    entries = [
+        {"id": identifier, "type": "function", "function": {"name": name, "arguments": text}}
+        for identifier, name, text, _ in calls
+    ]
+    for entry in entries:
+        if draw(st.booleans()):
+            del entry["type"]
+    message: JSON = {"role": "assistant", "content": None, "tool_calls": entries}
+    reasoning = draw(st.sampled_from([None, "", "Hm."]))
+    if reasoning is not None:
+        message["reasoning_content"] = reasoning
+    return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+
+
+def responses_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
+    items: list[JSON] = [{"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "x"}]
+    for position, (identifier, name, text, _) in enumerate(calls):
+        # The API gives every call an id.
+        own = str(identifier or f"call_{turn}")
+        own = own if not any(item.get("call_id") == own for item in items) else f"{own}{position}"
+        item = {"type": "function_call", "id": f"fc_{turn}{position}", "call_id": own}
+        items.append({**item, "name": name, "arguments": text, "status": "completed"})
+    return {"id": "r1", "object": "response", "status": "completed", "output": items}
+
+
+SERVER_TOOL = [
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+]
+
+
+def anthropic_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
+    blocks: list[JSON] = list(SERVER_TOOL) if draw(st.booleans()) else []
+    for identifier, name, text, city in calls:
+        try:
+            written = json.loads(text)
+        except ValueError:
+            written = {"city": city}
+        written = written if isinstance(written, dict) else {"city": city}
+        blocks.append({"type": "tool_use", "id": identifier, "name": name, "input": written})
+    return {"type": "message", "role": "assistant", "stop_reason": "tool_use", "content": blocks}
+
+
+def gemini_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
+    parts = []
+    for identifier, name, text, _ in calls:
+        call = {"name": name, "args": json.loads(text)}
+        parts.append({"functionCall": {**call, "id": str(identifier)} if identifier else call})
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    # The id of the answer, from which calls without one get theirs, is missing at some gateways.
+    return {"candidates": [candidate], **draw(st.sampled_from([{}, {"responseId": f"r{turn}"}]))}
+
+
+@st.composite
+def written_for_openai(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
+    """What a user keeps in OpenAI's form, also in the one before `tool_calls`."""
+    told = [identifier for identifier, _, _, _ in calls]
+    apart = len(set(map(str, told))) == len(told) and all(told)
+    if len(calls) == 1 and draw(st.booleans()):
+        _, name, text, city = calls[0]
+        call = {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": text}}
+        return [call, {"role": "function", "name": name, "content": city}]
+    entries = []
+    for identifier, name, text, _ in calls:
+        entry = {"id": identifier, "type": "function", "function": {"name": name, "arguments": text}}
+        if identifier is None and draw(st.booleans()):
+            del entry["id"]
+        entries.append(entry)
+    answered = results(draw, calls, shuffled=apart)
+    for message in answered:
+        if not apart:
+            # Results in their order need no names, and one of another function would mislead.
+            message.pop("name", None)
+        if not message["tool_call_id"] and draw(st.booleans()):
+            del message["tool_call_id"]
+    content = draw(st.sampled_from([None, "", "Let me look."]))
+    message = {"role": "assistant", "content": content, "tool_calls": entries}
+    if draw(st.booleans()) and apart:
+        # Some gateways repeat the calls as Anthropic's blocks.
+        blocks = anthropic_reply(turn, calls, lambda _: False)["content"]  # type: ignore[arg-type]
+        message["content"] = [{"type": "text", "text": "Let me look."}, *blocks]
+    return [message, *answered]
+
+
+@st.composite
+def written_for_anthropic(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
+    blocks = anthropic_reply(turn, calls, draw)["content"]
+    told = [identifier for identifier, _, _, _ in calls]
+    apart = len(set(map(str, told))) == len(told) and all(told)
+    answered = [
+        {"type": "tool_result", "tool_use_id": identifier, "content": city}
+        for identifier, _, _, city in (draw(st.permutations(calls)) if apart else calls)
+    ]
+    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answered}]
+
+
+SOURCES: dict[str, Callable[[int, Any], st.SearchStrategy[list[JSON]]]] = {
+    "chat": answered_by(CHAT, chat_reply),
+    "responses": answered_by(RESPONSES, responses_reply),
+    "anthropic": answered_by(ANTHROPIC, anthropic_reply),
+    "gemini": answered_by(GEMINI, gemini_reply),
+    "a user of OpenAI": written_for_openai,
+    "a user of Anthropic": written_for_anthropic,
+}
+
+
+@pytest.mark.filterwarnings("ignore:an earlier answer", "ignore:the arguments of", "ignore:a system message")
+@pytest.mark.filterwarnings("ignore:a message or a tool")
+@pytest.mark.parametrize("source", SOURCES)
+@examples(60)
+@given(data=st.data())
+def test_a_conversation_is_sent_to_every_route_as_its_provider_takes_it(
+    source: str, data: st.DataObject
+) -> None:
+    messages = data.draw(conversations(source))
+    for form, model in TARGETS:
+        payload = form.encode(messages, model, tools=[TOOL])
+        assert not problems(form, model, payload), (model, messages, payload)
+        # The same conversation is the same request.
+        assert form.encode(messages, model, tools=[TOOL]) == payload
