@@ -110,7 +110,7 @@ def _write_temperature(draft: Draft[Family], value: float) -> None:
 
 
 def _write_top_p(draft: Draft[Family], value: float) -> None:
-    # Anthropic's guide of extended thinking: from 0.95 to 1 while it thinks.
+    # Anthropic's guide of extended thinking: from 0.95 to 1 while it thinks. SEMOSS/Semoss#1655 as well.
     _check_sampling(draft, "top_p", accepted_while_thinking=value >= 0.95)
     draft.payload["top_p"] = value
 
@@ -118,6 +118,7 @@ def _write_top_p(draft: Draft[Family], value: float) -> None:
 def _write_top_k(draft: Draft[Family], value: int) -> None:
     _check_sampling(draft, "top_k", accepted_while_thinking=True)
     if draft.payload.get("thinking", {}).get("type") == "enabled":
+        # quarkiverse/quarkus-langchain4j#1812
         raise draft.refuse("top_k while it thinks", "leave it out, or do not let it think")
     draft.payload["top_k"] = value
 
@@ -159,6 +160,7 @@ def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     if choice in ("auto", "none"):
         draft.payload["tool_choice"] = {"type": choice}
     elif draft.family.always_thinks or _thinks_by_budget(draft):
+        # run-llama/llama_index#19641
         raise draft.refuse(
             "a tool_choice that forces a tool while it thinks",
             "use tool_choice='auto' and ask for the tool in the prompt",
