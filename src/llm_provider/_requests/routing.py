@@ -105,7 +105,7 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        # `n`: vibrantlabsai/ragas#1072. It takes the others, and its reference of the API does not have them.
+        # `n`: vibrantlabsai/ragas#1072. It takes `seed`, and does not say that it has an effect.
         lacks=frozenset({"n", "seed", "logit_bias", "top_k"}),
         # api-docs.deepseek.com/guides/reasoning_model
         models_lack=(("deepseek-reasoner", frozenset({"logprobs", "top_logprobs"})),),

@@ -15,13 +15,13 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
     """The id of the container that the next request of a turn names; None in a new turn of the user.
 
     While code waits for the result of a tool, Anthropic answers 400 without the id, says
-    UKGovernmentBEIS/inspect_ai#4603. It takes the id also after `expires_at`, which is the time as of that
-    answer, and each use moves it. Where no code waits, the id keeps the files of the turn. A container that
-    has expired is not named then, as a stored answer may be old. A new turn works without the id, and may
-    begin days later, when the container is gone: `extra_body` names one there.
+    UKGovernmentBEIS/inspect_ai#4603. The id is then sent also after `expires_at`: that is as of its answer, and
+    a use of the container moves it (ResearchHub/researchhub-backend#3897). Where no code waits, the id keeps
+    the files of the turn, and a container that has expired is not named, as a stored answer may be old. A new
+    turn works without the id, and may begin days later: `extra_body` names a container there.
 
-    `has_containers` is False for Vertex AI and classic Bedrock, where Anthropic's overview of its tools has
-    no code execution. The answer then came from elsewhere.
+    `has_containers` is False for Vertex AI and classic Bedrock, of which no answer with a container is known.
+    The answer probably came from elsewhere, and another platform does not have its container.
     """
     container: JSONMapping = {}
     called, answered = set[str | None](), set[str | None]()

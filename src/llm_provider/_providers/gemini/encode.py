@@ -16,7 +16,6 @@ from .models import Family, choose_version, family_of
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
-# From the reference of the API: `candidateCount` is at most 8, and `seed` an int32.
 _MOST_CANDIDATES = 8
 _SEEDS = range(-(2**31), 2**31)
 
