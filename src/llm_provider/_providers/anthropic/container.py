@@ -15,13 +15,13 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
     """The id of the container that the next request of a turn names; None in a new turn of the user.
 
     While code waits for the result of a tool, Anthropic answers 400 without the id, says
-    UKGovernmentBEIS/inspect_ai#4603. The id is then sent also after `expires_at`: that is as of its answer, and
-    a use of the container moves it (ResearchHub/researchhub-backend#3897). Where no code waits, the id keeps
-    the files of the turn, and a container that has expired is not named, as a stored answer may be old. A new
-    turn works without the id, and may begin days later: `extra_body` names a container there.
+    UKGovernmentBEIS/inspect_ai#4603. The id is then sent also after `expires_at`, which a later use of the
+    container moves (ResearchHub/researchhub-backend#3897). Where no code waits, the id keeps the files of the
+    turn, and a container that has expired is not named, as a stored answer may be old. A new turn works
+    without the id, and may begin days later: `extra_body` names a container there.
 
-    `has_containers` is False for Vertex AI and classic Bedrock, of which no answer with a container is known.
-    The answer probably came from elsewhere, and another platform does not have its container.
+    `has_containers` is False for Vertex AI and classic Bedrock: no answer with a container is known from
+    them. The answer probably came from elsewhere, and another platform does not have its container.
     """
     container: JSONMapping = {}
     called, answered = set[str | None](), set[str | None]()
