@@ -118,7 +118,11 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
         ]
     elif not warned:
         # Without a warning, everything in the message must have gone over in one form or another.
-        read = {text: text.removeprefix(MARK) for text in texts(form.decode(reply).choices[0].message)}
+        # Of two calls with one id, the second gets a number.
+        read = {
+            text: re.sub(r"_\d+$", "", text.removeprefix(MARK))
+            for text in texts(form.decode(reply).choices[0].message)
+        }
         lost = {text for text, plain in read.items() if plain not in sent and plain not in _NAMES_OF_CALLS}
         problems += [f"lost without a warning: {sorted(lost)}"] if lost else []
     return problems

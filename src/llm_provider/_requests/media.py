@@ -87,6 +87,10 @@ _HEAD_BYTES = 64
 _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a"}
 """OpenAI's names of audio formats, where they are not those of the media type."""
 
+OTHER_TYPES = {"image/jpg": "image/jpeg"}
+"""Common names of types that are not registered. Claude and Gemini refuse them:
+NousResearch/hermes-agent#55432, ogkalu2/comic-translate#399."""
+
 _REMEDIES = {
     **dict.fromkeys(
         ("image/bmp", "image/tiff", "image/avif"), "convert it, or give it as PIL.Image.open(path)"
@@ -295,6 +299,21 @@ def media_type(data: bytes) -> str | None:
         if data[1] & 0xE6 == 0xE2 and data[2] >> 4 not in (0, 15) and data[2] >> 2 & 3 != 3:
             return "audio/mpeg"
     return next((kind for start, kind in _SIGNATURES if data.startswith(start)), None)
+
+
+def image_type(declared: str, data: str) -> str:
+    """The type of an image in base64, by its first bytes if they tell one.
+
+    Claude refuses another type than the image has: anthropics/claude-code#35234.
+
+    >>> image_type("image/png", "/9j/4AAQSkZJRgABAQAAAQABAAD"), image_type("image/jpg", "aGk=")
+    ('image/jpeg', 'image/jpeg')
+    """
+    try:
+        seen = media_type(base64.b64decode(data[:_HEAD_BYTES]))
+    except ValueError:
+        seen = None
+    return seen if seen is not None and seen.startswith("image/") else OTHER_TYPES.get(declared, declared)
 
 
 def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Part:

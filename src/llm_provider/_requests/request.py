@@ -96,6 +96,11 @@ class Request(CommonArguments):
         """The names of the tools that the user defines."""
         return frozenset(name for tool in self.tools or () if (name := _own_name(tool)) is not None)
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether the request names tools, also in a provider's own form."""
+        return bool(self.tools or (self.extra_body or {}).get("tools"))
+
     def mend_answers(self) -> Request:
         """The request with U+FFFD for each half of a surrogate pair in what a model wrote before."""
         mended = tuple(
@@ -260,11 +265,13 @@ def relate(checked: JSONObject) -> None:
     """Check parameters against each other, and move the rare ones into `options`."""
     if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
-    for name in ("tool_choice", "parallel_tool_calls", "allowed_tools"):
-        if name in checked and not checked.get("tools"):
+    given = {"tool_choice": checked.get("extra_body") or {}, "allowed_tools": {}}
+    for name, extra in given.items():
+        # OpenAI answers 400 to a choice among no tools: writer/writer-framework#1013.
+        if name in checked and not checked.get("tools") and not extra.get("tools"):
             raise RequestError(f"{name} was given without tools; give tools=, or leave {name} out")
     if callable(checked.get("tool_choice")):
-        checked["tool_choice"] = _choose_tool(checked["tool_choice"], checked["tools"])
+        checked["tool_choice"] = _choose_tool(checked["tool_choice"], checked.get("tools") or ())
     if "max_tool_rounds" in checked:
         from .tools import check_rounds
 

@@ -79,6 +79,7 @@ _ROWS = (
         "openrouter",
         "https://openrouter.ai/api/v1",
         like_openai=True,
+        # It ignores `n`: OpenRouterArchived/openrouter-runner#99.
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
@@ -93,6 +94,7 @@ _ROWS = (
     Route(
         "groq",
         "https://api.groq.com/openai/v1",
+        # console.groq.com/docs/openai; fields that it does not know are a 400: fanenr/chatbot#21.
         lacks=frozenset({"n", "logprobs", "top_logprobs", "logit_bias", "top_k"}),
         options=frozenset({"service_tier"}),
         default_effort=True,
@@ -103,6 +105,7 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
+        # `n`: vibrantlabsai/ragas#1072. It takes `seed`, and does not say that it has an effect.
         lacks=frozenset({"n", "seed", "logit_bias", "top_k"}),
         # api-docs.deepseek.com/guides/reasoning_model
         models_lack=(("deepseek-reasoner", frozenset({"logprobs", "top_logprobs"})),),
@@ -121,6 +124,7 @@ _ROWS = (
     Route(
         "mistral",
         "https://api.mistral.ai/v1",
+        # Fields outside its schema are a 422: mistralai/platform-docs-public#7.
         lacks=frozenset({"logprobs", "top_logprobs", "logit_bias", "top_k", "user"}),
         options=frozenset({"metadata"}),
         parts=frozenset({"media in results", "thinking"}),

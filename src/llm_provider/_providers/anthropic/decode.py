@@ -39,7 +39,9 @@ def decode(reply: Any) -> Answer:
     message: JSONObject = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = list(map(call_entry, calls))
-    message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
+    own = message["provider_specific_fields"] = {"provider": PROVIDER, "content": blocks}
+    if part(reply, "container"):
+        own["container"] = reply["container"]
     if reason == "refusal" and not text:
         text = explain_refusal(reply)
         if text:

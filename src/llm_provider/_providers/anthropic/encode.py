@@ -12,6 +12,7 @@ from ..protocol import EncodedRequest
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
 from .clouds import move_model
+from .container import find_container
 from .decode import OPERATION, PROVIDER
 from .messages import encode_messages, encode_system, original_blocks
 from .models import THINKING_BUDGETS, Family, family_of
@@ -61,8 +62,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     headers = dict(request.extra_headers or {})
     if not payload.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
-    encoded = EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
     cloud = target.route.cloud
+    container = find_container(request.messages, has_containers=cloud is None or not cloud.version)
+    if container is not None:
+        # A label: the blocks of the answer in `messages` tell the container apart, and old keys stay.
+        skills = isinstance(payload.get("container"), Mapping)
+        draft.labels["container"] = {"id": container} if skills else container
+    encoded = EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
     return encoded if cloud is None or not cloud.version else move_model(encoded, target, cloud)
 
 
@@ -88,13 +94,15 @@ def _write_temperature(draft: Draft[Family], value: float) -> None:
 
 
 def _write_top_p(draft: Draft[Family], value: float) -> None:
-    _check_sampling(draft, "top_p")
+    # Anthropic's guide of extended thinking: from 0.95 to 1 while it thinks. SEMOSS/Semoss#1655 as well.
+    _check_sampling(draft, "top_p", accepted_while_thinking=value >= 0.95)
     draft.payload["top_p"] = value
 
 
 def _write_top_k(draft: Draft[Family], value: int) -> None:
     _check_sampling(draft, "top_k", accepted_while_thinking=True)
     if draft.payload.get("thinking", {}).get("type") == "enabled":
+        # quarkiverse/quarkus-langchain4j#1812
         raise draft.refuse("top_k while it thinks", "leave it out, or do not let it think")
     draft.payload["top_k"] = value
 
@@ -136,6 +144,7 @@ def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     if choice in ("auto", "none"):
         draft.payload["tool_choice"] = {"type": choice}
     elif draft.family.always_thinks or _thinks_by_budget(draft):
+        # run-llama/llama_index#19641
         raise draft.refuse(
             "a tool_choice that forces a tool while it thinks",
             "use tool_choice='auto' and ask for the tool in the prompt",
@@ -151,7 +160,8 @@ def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
 
 def _write_parallel_tool_calls(draft: Draft[Family], value: bool) -> None:
     choice = draft.payload.get("tool_choice", {"type": "auto"})
-    if not value and choice["type"] != "none":
+    # Without tools there is nothing to choose.
+    if not value and choice["type"] != "none" and draft.request.has_tools:
         draft.payload["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
 
 

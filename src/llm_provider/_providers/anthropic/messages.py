@@ -8,6 +8,7 @@ from typing import Any
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
+from ..._requests.media import image_type
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
@@ -249,9 +250,10 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
     return blocks
 
 
-# Fields of other providers' parts, which are converted, or repeat what the part says.
+# Fields of other providers' parts, which are converted, or repeat what the part says, and the `source`.
 _OPENAI_FIELDS = frozenset(
     {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
+    | {"source"}
 )
 
 
@@ -276,6 +278,7 @@ def _image_part(entry: JSONMapping, where: str) -> Block:
         return {"type": "image", "source": {"type": "url", "url": url}}
     else:
         media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+        media_type = image_type(media_type, data)
         source = {"type": "base64", "media_type": media_type, "data": data}
     if media_type not in _IMAGES:
         raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
@@ -320,6 +323,9 @@ def _document_part(entry: JSONMapping, where: str) -> Block:
 def _encode_source(entry: JSONMapping, where: str) -> Block:
     if not isinstance(entry.get("source"), Mapping):
         raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
+    kind, data = entry["source"].get("media_type"), entry["source"].get("data")
+    if entry["type"] == "image" and isinstance(kind, str) and isinstance(data, str):
+        return {**entry, "source": {**entry["source"], "media_type": image_type(kind, data)}}
     return dict(entry)
 
 

@@ -164,7 +164,12 @@ class Assembler:
         # Fields of the message that arrive late, such as context_management, are outside `delta`.
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
         self._message |= late
-        self._message |= expect_dict(event.get("delta"), "message_delta")
+        # A null tells nothing of a field that came before, such as the container of `message_start`.
+        self._message |= {
+            name: value
+            for name, value in expect_dict(event.get("delta"), "message_delta").items()
+            if value is not None or name not in self._message
+        }
         self._message["usage"] = join_counts(part(self._message, "usage"), part(event, "usage"))
         if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
             self._explained = True

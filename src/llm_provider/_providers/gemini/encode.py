@@ -133,6 +133,11 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
 def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
     family = draft.family
     levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
+    if tokens == 0 and not family.efforts:
+        # Nothing is sent where it is not known to be taken: such a model does not think anyway.
+        if family.budget:
+            _settings(draft)["thinkingConfig"] = {"thinkingBudget": 0}
+        return
     if not family.efforts or (levels and not family.budget):
         remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
         raise draft.refuse("thinking_budget", remedy)

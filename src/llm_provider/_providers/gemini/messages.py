@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._requests.attachments import UploadReference
+from ..._requests.media import OTHER_TYPES
 from ..._requests.request import Request
 from ..._types.messages import Message
 from ..shared import earlier_answers
@@ -235,7 +236,7 @@ def _inline(state: _Conversation, url: str, path: str) -> JSONObject:
     kind, *parameters = head.removeprefix("data:").split(";")
     if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
         raise state.problem(path, "must look like 'data:<type>/<subtype>;base64,<data>'")
-    return {"inlineData": {"mimeType": kind, "data": data}}
+    return {"inlineData": {"mimeType": OTHER_TYPES.get(kind, kind), "data": data}}
 
 
 def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[JSONObject]:

@@ -22,7 +22,7 @@ class Family:
     `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
     (tokens); it is empty where the model does not think. `sampling` says whether temperature and top_p exist,
     `signed` whether function calls in the history need a signature, `version` which API serves the model,
-    `budget` whether a model with levels takes a thinking budget too.
+    `budget` whether a model with levels takes a thinking budget too, and one without thinking a budget of 0.
     """
 
     pattern: str
@@ -36,7 +36,9 @@ class Family:
 # The first match counts. Levels and sampling are those of Google's guides and litellm 1.106's model table,
 # November 2026. Only v1beta serves the aliases that move on to newer models.
 _FAMILIES = (
-    Family(r"gemini-(1|2\.0).*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
+    # Takes a budget of 0, and answers 400 to others: googleapis/js-genai#681.
+    Family(r"gemini-2\.0.*", signed=False, budget=True),
+    Family(r"gemini-1.*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
     Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
     Family(r"gemini-2\.5-.*", efforts={"none": 0, **_BUDGETS}, signed=False),
     Family(r"gemini-.*-latest", efforts=LEVELS, version="v1beta"),

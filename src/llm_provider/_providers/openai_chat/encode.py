@@ -61,6 +61,13 @@ def _write_number_of_logprobs(draft: Draft[None], value: bool) -> None:
     draft.payload["logprobs"] = (draft.request.top_logprobs or 1) if value else False
 
 
+def _write_parallel_tool_calls(draft: Draft[None], value: bool) -> None:
+    # Chat Completions answers 400 to it, says openai/swarm#30, and Responses does not.
+    if draft.target.maker == "openai" and not draft.request.has_tools:
+        raise draft.refuse("parallel_tool_calls without tools", "give tools=, or leave it out")
+    draft.payload["parallel_tool_calls"] = value
+
+
 def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
     request = draft.request
     tools = [{"type": kind, kind: {"name": name}} for kind, name in list_allowed_tools(request)]
@@ -82,8 +89,9 @@ def _write_upstream(draft: Draft[None], value: str) -> None:
 COMMON: Accepts = {
     **keep_names(
         "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
-        "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "user",
+        "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "user",
     ),
+    "parallel_tool_calls": _write_parallel_tool_calls,
     "tools": lambda draft, tools: draft.payload.update(tools=[dict(tool) for tool in tools]),
     "response_format": _write_format,
     "reasoning_effort": _write_effort,
