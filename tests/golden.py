@@ -43,6 +43,7 @@ from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
 from llm_provider._calls.sending.worst_case import worst_case
 from llm_provider._cli.main import main
+from llm_provider._client import functions
 from llm_provider._errors import LLMError
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._limits.retry import RetryBudget, judge
@@ -240,6 +241,9 @@ def _run_command(
                 code = ending.code
             finally:
                 sys.stdin = usual
+                # A command has a process of its own, whose client reads the environment anew.
+                while functions._default:
+                    functions._default.popitem()[1].close()
         left = sorted(path.name for path in Path().iterdir())
     return {"code": code, "out": out.getvalue(), "err": error.getvalue(), "files": left}
 

@@ -28,6 +28,7 @@ class LoopServer:
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__, daemon=True)
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer what comes on one connection."""
@@ -35,10 +36,16 @@ class LoopServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._server = self._run(asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=self._tls))
+        self._server = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls))
         self.port = self._server.sockets[0].getsockname()[1]
         self.root = f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
         return self
+
+    def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Coroutine[Any, Any, None]:
+        self._writers.append(writer)
+        return self.serve(reader, writer)
 
     def __exit__(self, *exception: object) -> None:
         self._run(self._end())
@@ -55,5 +62,8 @@ class LoopServer:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        # The task of a connection may be cancelled before its first step, or anywhere in `serve`.
+        for writer in self._writers:
+            writer.transport.abort()
         # A transport that was closed or aborted lets go of its socket in the loop's next turn.
         await asyncio.sleep(0.01)

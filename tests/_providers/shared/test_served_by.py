@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from litellm_support import IGNORED_WARNINGS
+from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import Client, Response, Results, ServedBy
 from llm_provider._cache.storage.entry import decode_entry, decode_question, encode_entry
 from llm_provider._cache.storage.store import Store
@@ -117,7 +117,9 @@ def read_who(answer: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("model", CHAT)
+@pytest.mark.parametrize(
+    "model", [pytest.param(model, marks=needs_litellm if "litellm" in model else ()) for model in CHAT]
+)
 @pytest.mark.sampled(7)
 def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, own_cache: Path) -> None:
     expected, parameters = CHAT[model]
@@ -143,6 +145,7 @@ def test_every_answer_says_who_gave_it(model: str, way: str, honest: Simulator, 
     assert read_who(answer) == expected
 
 
+@needs_litellm
 @pytest.mark.parametrize(
     "provider", ["openrouter", "groq", "huggingface", "deepseek", "fireworks_ai", "local"]
 )

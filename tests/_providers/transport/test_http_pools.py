@@ -43,7 +43,10 @@ class Tunnel(LoopServer):
                     target.write(data)
             target.close()
 
-        await asyncio.gather(copy(reader, back), copy(there, writer))
+        try:
+            await asyncio.gather(copy(reader, back), copy(there, writer))
+        finally:
+            back.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only its kernel tells the timers of sockets")

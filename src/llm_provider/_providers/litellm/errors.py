@@ -25,8 +25,8 @@ _UNREADABLE = re.compile(
 )
 _TRANSPORT_ERRORS = frozenset({"TransportError", "ClientError", "OSError", "TimeoutError"})
 
-_NO_CLIENT = "Missing credentials. Please pass"
-"""The message of OpenAI's SDK where it cannot make a client, for which litellm asks late."""
+_NO_CLIENT = re.compile(r"Missing credentials\. Please pass|The api_key client option must be set")
+"""The messages of OpenAI's SDK, new and old, where it cannot make a client, for which litellm asks late."""
 
 
 def map_error(error: BaseException) -> errors.LLMError:
@@ -45,7 +45,7 @@ def map_error(error: BaseException) -> errors.LLMError:
             f"{message.rstrip('. ')}: leave it out",
             parameter=parameter.group(1) if parameter else "extra_body",
         )
-    if _NO_CLIENT in message and not failure_headers(error):
+    if _NO_CLIENT.search(message) and not failure_headers(error):
         return errors.MissingAPIKeyError(
             f"litellm lacks a setting of this provider: {readable_message(message)}"
         )
