@@ -38,7 +38,7 @@ _LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 _DIFFERENT = "the stream's deltas are not those of its final answer"
 
 
-_Place: TypeAlias = tuple[int | str | None, int]
+_PartKey: TypeAlias = tuple[int | str | None, int]
 """The item of a part of a message, by its position or else its id, and the number of the part."""
 
 
@@ -61,7 +61,7 @@ class Assembler:
         self._blank: set[int] = set()
         # In the order in which they were shown, and by the places of their parts.
         self._texts: list[_Text] = []
-        self._texts_at: dict[_Place, list[_Text]] = {}
+        self._texts_at: dict[_PartKey, list[_Text]] = {}
         self._contradicted = self._reasoned = False
 
     def is_complete(self) -> bool:
@@ -93,7 +93,7 @@ class Assembler:
         index = len(self._shown_calls)
         position = _position_of(event, index)
         if item.get("type") == "message":
-            self._messages[_place_of(event)[0]] = item
+            self._messages[_key_of(event)[0]] = item
         if is_blank(item):
             self._blank.add(position)
         if not is_call(item) or position in self._calls:
@@ -108,25 +108,25 @@ class Assembler:
 
     def _finish(self, event: JSONMapping) -> Step:
         """Take an item that has ended; returns the part of it that no delta has shown."""
-        position, (place, _) = _position_of(event, len(self._items)), _place_of(event)
+        position, (key, _) = _position_of(event, len(self._items)), _key_of(event)
         item = self._items[position] = expect_dict(event.get("item"), "output item")
         if position in self._blank:
             return self._begin(event)
         if item.get("type") == "message":
-            self._messages[place] = item
+            self._messages[key] = item
             texts = enumerate(parts_of(item, "content"))
-            return "".join([self._end_text((place, number), entry) for number, entry in texts])
+            return "".join([self._end_text((key, number), entry) for number, entry in texts])
         index = self._calls.get(position) if item.get("type") in STREAMED else None
         return "" if index is None else self._end_call(index, text_of(item.get(_field_of(item))) or "")
 
     def _continue(self, kind: str, event: JSONMapping) -> Step:
         piece = text_of(event.get("delta")) or ""
         if kind in _TEXTS:
-            return self._add_text(_place_of(event), _TEXTS[kind], piece)
+            return self._add_text(_key_of(event), _TEXTS[kind], piece)
         if kind in _WHOLE_TEXTS:
-            return self._end_text(_place_of(event), {**event, "type": _WHOLE_TEXTS[kind]})
+            return self._end_text(_key_of(event), {**event, "type": _WHOLE_TEXTS[kind]})
         if kind == "response.content_part.done":
-            return self._end_text(_place_of(event), part(event, "part"))
+            return self._end_text(_key_of(event), part(event, "part"))
         if kind in _ARGUMENTS:
             piece = text_of(event.get(_ARGUMENTS[kind])) or ""
             index = self._calls.get(_position_of(event, len(self._shown_calls) - 1))
@@ -149,31 +149,31 @@ class Assembler:
             return Delta(reasoning=piece)
         return ""
 
-    def _add_text(self, place: _Place, kind: str, piece: str) -> str:
-        if not self._texts or self._texts[-1].place != place:
-            self._texts.append(_Text(place, kind, []))
-            self._texts_at.setdefault(place, []).append(self._texts[-1])
+    def _add_text(self, key: _PartKey, kind: str, piece: str) -> str:
+        if not self._texts or self._texts[-1].key != key:
+            self._texts.append(_Text(key, kind, []))
+            self._texts_at.setdefault(key, []).append(self._texts[-1])
         self._texts[-1].pieces.append(piece)
         return piece
 
-    def _end_text(self, place: _Place, entry: JSONMapping) -> str:
+    def _end_text(self, key: _PartKey, entry: JSONMapping) -> str:
         """The rest of a part of a message whose whole text is known now, if nothing was shown since."""
         whole, last = text_in(entry), self._texts[-1] if self._texts else None
         if not whole:
             return ""
-        if last is not None and place not in self._texts_at and not (last.ended or _differ(whole, last.text)):
+        if last is not None and key not in self._texts_at and not (last.ended or _differ(whole, last.text)):
             # Some servers write other places here than in their pieces.
-            self._texts_at[place] = [last]
-        shown = self._texts_at.get(place)
-        if last is None or (shown is None and type(place[0]) is type(last.place[0])):
+            self._texts_at[key] = [last]
+        texts = self._texts_at.get(key)
+        if last is None or (texts is None and type(key[0]) is type(last.key[0])):
             # A server that sends no pieces.
-            piece = self._add_text(place, str(entry.get("type")), whole)
-        elif shown is None or place[0] is None:
+            piece = self._add_text(key, str(entry.get("type")), whole)
+        elif texts is None or key[0] is None:
             # Nothing says whose end it is.
             return ""
         else:
-            before = "".join([text.text for text in shown])
-            if shown[-1] is not last or not whole.startswith(before):
+            before = "".join([text.text for text in texts])
+            if texts[-1] is not last or not whole.startswith(before):
                 self._contradicted = self._contradicted or _differ(whole, before)
                 return ""
             last.pieces.append(piece := whole[len(before) :])
@@ -193,23 +193,21 @@ class Assembler:
     def _rest(self, response: JSONObject) -> Step:
         """The text and the calls of the response that no delta has shown."""
         output = response.get("output")
-        told = output if isinstance(output, list) else []
-        entries = enumerate(told) if told else self._finished_items()
+        output_items = output if isinstance(output, list) else []
+        entries = enumerate(output_items) if output_items else self._collect_items()
         items = [(position, item) for position, item in entries if isinstance(item, dict)]
-        before, whole = (
-            "".join([text.text for text in self._texts]),
-            "".join(map(text_in, texts_of([item for _, item in items]))),
-        )
+        before = "".join([text.text for text in self._texts])
+        whole = "".join(map(text_in, texts_of([item for _, item in items])))
         text = whole[len(before) :]
         if not whole.startswith(before):
             text, items = "", self._with_shown_texts(items)
             self._contradicted = self._contradicted or _differ(whole, before)
-            told = []
-        if not told:
+            output_items = []
+        if not output_items:
             response["output"] = [item for _, item in items]
         if self._contradicted:
             warn_of_unknown("an answer's stream has shown another text than its end says")
-            if response["status"] == "completed":
+            if response["status"] != "incomplete":
                 response |= {"status": "incomplete", "incomplete_details": {"reason": CONTRADICTED}}
         open_items: list[Any] = [*open_calls([item for _, item in items])]
         if len(open_items) < len(self._shown_calls):
@@ -217,7 +215,7 @@ class Assembler:
         calls = [self._rest_of_call(index, item) for index, item in enumerate(open_items)]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
 
-    def _finished_items(self) -> list[tuple[int, JSONObject]]:
+    def _collect_items(self) -> list[tuple[int, JSONObject]]:
         """The items of the events before the last one, by their positions; of calls, their beginnings too."""
         begun = {position: self._shown_calls[index].item for position, index in self._calls.items()}
         return sorted(({position: item for position, item in begun.items() if item} | self._items).items())
@@ -226,14 +224,14 @@ class Assembler:
         """Output items with the texts that were shown in the place of their own."""
         entries = texts_of([item for _, item in items])
         if len(entries) == len(self._texts):
-            for entry, shown in zip(entries, self._texts, strict=True):
-                entry[TEXT_FIELDS[entry["type"]]] = shown.text
+            for entry, text in zip(entries, self._texts, strict=True):
+                entry[TEXT_FIELDS[entry["type"]]] = text.text
             return items
         messages: list[tuple[int, JSONObject]] = []
         last: Any = self
-        for shown in self._texts:
-            item, _ = shown.place
-            entry = {"type": shown.kind, TEXT_FIELDS[shown.kind]: shown.text, "annotations": []}
+        for text in self._texts:
+            item, _ = text.key
+            entry = {"type": text.kind, TEXT_FIELDS[text.kind]: text.text, "annotations": []}
             if item != last:
                 position = max(messages[-1][0] if messages else 0, item if isinstance(item, int) else 0)
                 begun = {"type": "message", "role": "assistant", **self._messages.get(item, {})}
@@ -245,8 +243,8 @@ class Assembler:
 
     def _rest_of_call(self, index: int, item: JSONObject) -> ToolCallDelta:
         """The part of a call that no delta has shown. At its end, some servers give a call another id."""
-        shown = index < len(self._shown_calls)
-        before = self._shown_calls[index] if shown else _Call("", [], item)
+        is_shown = index < len(self._shown_calls)
+        before = self._shown_calls[index] if is_shown else _Call("", [], item)
         already = "".join(before.arguments)
         if item["type"] in STREAMED and not item.get(_field_of(item)):
             # Some servers leave out at the end what they have streamed.
@@ -272,7 +270,7 @@ class Assembler:
 class _Text:
     """Pieces of one part of a message that were shown without another text between them."""
 
-    place: _Place
+    key: _PartKey
     kind: str
     pieces: list[str]
     ended: bool = False
@@ -292,9 +290,9 @@ class _Call:
     whole: str = ""
 
 
-def _differ(whole: str, shown: str) -> bool:
+def _differ(whole: str, before: str) -> bool:
     """Whether a whole text differs in more than blanks from what was shown. An empty one says nothing."""
-    return "".join(whole.split()) not in ("", "".join(shown.split()))
+    return "".join(whole.split()) not in ("", "".join(before.split()))
 
 
 def _field_of(item: JSONMapping) -> str:
@@ -315,7 +313,7 @@ def _position_of(event: JSONMapping, usual: int) -> int:
     return position if type(position) is int else usual
 
 
-def _place_of(event: JSONMapping) -> _Place:
+def _key_of(event: JSONMapping) -> _PartKey:
     item, number = event.get("output_index"), event.get("content_index")
     if type(item) is not int:
         item = text_of(event.get("item_id")) or text_of(part(event, "item").get("id"))
