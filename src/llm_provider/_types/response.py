@@ -65,7 +65,7 @@ with_late_field(Choice, "logprobs")
 def text_to_parse(choice: Choice) -> str:
     """The text that `parsed` reads: without the commentary that OpenAI's models write before their answer.
 
-    As the SDK's `parse` does since 3.53, it reads the messages of a Responses answer by their `phase`.
+    Like `parse` of newer SDKs, it reads the messages of a Responses answer by their `phase`.
     """
     own = choice.message.get("provider_specific_fields")
     items = own.get("content") if isinstance(own, Mapping) else None

@@ -231,7 +231,7 @@ class Chat(Operation[Request, Response]):
 def _mark_cut(target: Target, answer: Answer) -> None:
     """Mark an answer of the Responses API as cut that has all the tokens that it may have.
 
-    llama.cpp's server and oMLX before 2817 give every answer the status "completed". A whole one of just this
+    llama.cpp's server and Ollama give every answer the status "completed". A whole one of just this
     length cannot be told apart. OpenAI and vLLM say "incomplete", so a "completed" one is whole.
     """
     is_openai = target.maker == "openai" and (target.route.cloud is not None or not target.custom_base_url)
