@@ -740,6 +740,21 @@ def reorder(*order: int) -> Callable[[Cell, str], Made]:
     return stream_of(change)
 
 
+def renumber(number: Callable[[int], int]) -> Callable[[Cell, str], Made]:
+    """A stream whose events have these numbers by their places."""
+
+    def change(shape: Shape) -> bytes:
+        events = enumerate(shape.events)
+        return shape.stream([{**event, "sequence_number": number(place)} for place, event in events])
+
+    return stream_of(change)
+
+
+CONTRADICTED = (
+    'It has the text that was shown, although the end has another one: its `finish_reason` is "unknown", '
+    "a warning says so, and it is not stored."
+)
+
 BOMB_BYTES = 80_000_000
 """More than an answer may have by default."""
 
@@ -800,16 +815,30 @@ HOSTILE = [
         happens="Its tokens count as zero, and its cost is unknown.",
     ),
     StreamRow(
+        name="A stream whose events are numbered wrongly",
+        variants={
+            "all 0": renumber(lambda place: 0),
+            "numbers that begin again": renumber(lambda place: place % 3),
+            "numbers that are missing": renumber(lambda place: 9 * place),
+        },
+        routes=("responses",),
+        happens="Like the SDK, the library takes the events of the Responses API as they come.",
+    ),
+    StreamRow(
         name="A stream with an event twice",
         variants={"twice": reorder(0, 0, 1)},
         routes=("responses",),
-        happens="Events of the Responses API are numbered, so a repeated event is read once.",
+        ends={"": End(text=f"echo:{TEXT}", fields={"finish_reason": "unknown"})},
+        happens=CONTRADICTED,
+        advice=REPORT,
     ),
     StreamRow(
         name="A stream with events out of order",
         variants={"swapped": reorder(1, 0)},
         routes=("responses",),
-        happens="Events of the Responses API are numbered, so they are read in their order.",
+        ends={"": End(text=" oneecho: two three", fields={"finish_reason": "unknown"})},
+        happens=CONTRADICTED,
+        advice=REPORT,
     ),
     StreamRow(
         name="A byte order mark before a stream",

@@ -3,32 +3,34 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from llm_provider._runtime.canonical_json import write_exactly
+
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _texts(entries: Any, kind: str, name: str) -> str:
-    return "".join(
-        entry[name]
-        for entry in _dicts(entries)
-        if entry.get("type") == kind and isinstance(entry.get(name), str)
-    )
-
-
 def _chat(reply: Any) -> set[str]:
     message = reply["choices"][0]["message"]
     content, refusal = message.get("content"), message.get("refusal")
-    if isinstance(content, list):
+    others: set[str] = set()
+    if content is not None and not isinstance(content, str):
+        # The JSON itself, unless it is a list of parts.
+        others = {write_exactly(content).decode()}
+        if not isinstance(content, list):
+            return others
         parts = [entry for entry in _dicts(content) if entry.get("type") != "thinking"]
         content = "".join(entry["text"] for entry in parts if isinstance(entry.get("text"), str))
-    return {content or (refusal if isinstance(refusal, str) else "")} | ({""} if not content else set())
+    text = content or (refusal if isinstance(refusal, str) else "")
+    return {text} | ({""} if not content else set()) | others
 
 
 def _responses(reply: Any) -> set[str]:
     messages = [item for item in _dicts(reply["output"]) if item.get("type") == "message"]
-    text = "".join(_texts(item.get("content"), "output_text", "text") for item in messages)
-    return {text or "".join(_texts(item.get("content"), "refusal", "refusal") for item in messages)}
+    parts = [part for item in messages for part in _dicts(item.get("content"))]
+    fields = {"output_text": "text", "refusal": "refusal", "output_audio": "transcript"}
+    texts = [part.get(fields.get(str(part.get("type")), "")) for part in parts]
+    return {"".join(text for text in texts if isinstance(text, str))}
 
 
 def _anthropic(reply: Any) -> set[str]:

@@ -34,6 +34,8 @@ _PIECE = 100_000
 """Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
 SHORT = 2 * DEEPEST
 """Bytes that are not nested too deep."""
+JSON_CONTENT = re.compile(rb'"content": ?(?:[0-9-]|\{(?!"(?:parts|role)")|\[(?!\{"t|\]))')
+"""A `content` that is neither a text nor a list of parts, but the JSON that a model wrote."""
 _LONG_INTEGER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MANY_BRACKETS = 20_000
@@ -62,8 +64,8 @@ def takes_long(body: bytes) -> bool:
 def loads(body: bytes) -> Any:
     """The value of a JSON text, exactly, in pieces if it is large.
 
-    Half a surrogate pair is a character of its own, as for Python's `json`. An argument of a function may be
-    an integer of any size.
+    Half a surrogate pair is a character of its own, as for Python's `json`. An argument of a function, or an
+    answer that is JSON itself, may have an integer of any size.
 
     Raises:
         JSONLimitError: it has more than `DEEPEST` levels or `MOST_VALUES` values.
@@ -86,8 +88,9 @@ def check_size(body: bytes) -> None:
 
 def _read(text: bytes) -> Any:
     """`orjson.loads`, or what it cannot read exactly by Python's `json`."""
-    # Only in these fields are arguments an object. OpenAI sends them as a text.
-    if (b'"args"' in text or b'"input"' in text) and _LONG_INTEGER.search(text):
+    # Only in these fields are arguments, or an answer, an object. OpenAI sends them as a text.
+    written = b'"args"' in text or b'"input"' in text or JSON_CONTENT.search(text)
+    if written and _LONG_INTEGER.search(text):
         return read_exactly(text.decode())
     try:
         return orjson.loads(text)

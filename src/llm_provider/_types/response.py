@@ -62,6 +62,23 @@ class Choice(NoMapping):
 with_late_field(Choice, "logprobs")
 
 
+def text_to_parse(choice: Choice) -> str:
+    """The text that `parsed` reads: without the commentary that OpenAI's models write before their answer.
+
+    Like `parse` of newer SDKs, it reads the messages of a Responses answer by their `phase`.
+    """
+    own = choice.message.get("provider_specific_fields")
+    items = own.get("content") if isinstance(own, Mapping) else None
+    items = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    messages = [item for item in items if item.get("type") == "message"]
+    answers = [item for item in messages if item.get("phase") != "commentary"]
+    if not answers or len(answers) == len(messages):
+        return choice.text
+    final = [item for item in answers if item.get("phase") == "final_answer"]
+    parts = [part for item in final or answers for part in item.get("content") or ()]
+    return "".join([part.get("text") or part.get("refusal") or "" for part in parts])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRounds:
     """The rounds of a call with `max_tool_rounds`."""
@@ -314,7 +331,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
 
         structure = structure_of(self.response_format)
         try:
-            return None if structure is None else read(choice.text, structure)
+            return None if structure is None else read(text_to_parse(choice), structure)
         except NoMatchError as error:
             problem = str(error)
         called = ", and the model called tools" if choice.tool_calls else ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._errors import FailedAttempt, LLMError, SchemaMismatchError
 from ..._runtime.canonical_json import canonical
+from ..._types.response import text_to_parse
 from ..call import Call, Sample
 from ..sent_requests import SentRequests, sum_of_prices
 from .several_parts import run_side_by_side
@@ -43,8 +44,8 @@ def mismatch(call: Call[Any], answer: Any) -> str | None:
     from ..._schemas.checking import find_problem, is_small
 
     for choice in answer.choices:
-        if choice.finish_reason == "stop" and is_small(choice.text, structure):
-            problem = find_problem(choice.text, structure)
+        if choice.finish_reason == "stop" and is_small(text := text_to_parse(choice), structure):
+            problem = find_problem(text, structure)
             if problem is not None:
                 return problem
     return None
@@ -59,7 +60,7 @@ async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and problem is None:
-            problem = await checking.find_mismatch(choice.text, structure)
+            problem = await checking.find_mismatch(text_to_parse(choice), structure)
     answer.checked = structure, problem
     return problem
 

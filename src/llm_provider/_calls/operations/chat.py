@@ -120,6 +120,8 @@ class Chat(Operation[Request, Response]):
         if usage is not None and not 0 < usage.input_tokens + usage.output_tokens < _TOO_MANY_TOKENS:
             # Hosts write zeros where they count nothing. No answer with content is made of no tokens.
             answer.usage = None
+        elif usage is not None and usage.output_tokens == call.encoded.payload.get("max_output_tokens"):
+            _mark_cut(call.target, answer)
         return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
@@ -224,6 +226,21 @@ class Chat(Operation[Request, Response]):
 
     def good_samples(self, call: Call[Response], samples: Sequence[Sample]) -> tuple[Any, ...]:
         return tuple(self.result(call, samples).samples)
+
+
+def _mark_cut(target: Target, answer: Answer) -> None:
+    """Mark an answer of the Responses API as cut that has all the tokens that it may have.
+
+    llama.cpp's server and Ollama give every answer the status "completed". A whole one of just this
+    length cannot be told apart. OpenAI and vLLM say "incomplete", so a "completed" one is whole.
+    """
+    is_openai = target.maker == "openai" and (target.route.cloud is not None or not target.custom_base_url)
+    if is_openai or (target.route.host is not None and target.route.host.dialect == "vllm"):
+        return
+    answer.choices = tuple(
+        replace(choice, finish_reason="length") if choice.finish_reason in ("stop", "tool_calls") else choice
+        for choice in answer.choices
+    )
 
 
 def build_payload(encoded: EncodedRequest, count: int) -> JSONObject:

@@ -130,8 +130,11 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
         not isinstance(status, int) or status < 300
     )
     if _UNREADABLE.search(message) or (unanswered and not any(codes)):
+        # The next answer of a JSON mode whose content is an object would be one too.
+        again = "content\n  Input should be a valid string" not in str(error)
+        advice = "" if again else ": its content is no text; another route than litellm reads it"
         return errors.APIResponseValidationError(
-            f"litellm cannot read the answer: {readable_message(reported)}"
+            f"litellm cannot read the answer: {readable_message(reported)}{advice}", retryable=again
         )
     failure = from_answer(200 if unanswered else status, codes=codes, message=reported, headers=headers)
     for name, kind in (

@@ -71,7 +71,7 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
         message = {}
     elif type(message) is not dict:
         raise APIResponseValidationError(f"the provider's message is {type(message).__name__}, not an object")
-    content, refusal = message.get("content"), message.get("refusal")
+    content, refusal = content_of(message), message.get("refusal")
     text, thoughts = text_and_reasoning(content)
     calls, held = ((), {}) if _CALLS.isdisjoint(message) else read_calls(message)
     if isinstance(refusal, str) and refusal:
@@ -103,6 +103,29 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
         message=AssistantMessage(kept),
         logprobs=None if logprobs is None else read_logprobs(logprobs),
     )
+
+
+# Types of parts that are not the name of a field, such as those of Mistral's `ReferenceChunk`.
+_PARTS = frozenset({"reference", "tool_reference", "image"})
+
+
+def content_of(message: JSONMapping) -> Any:
+    """The content of a message: a text, or a list of parts. Any other JSON is written as text.
+
+    With JSON mode, Cloudflare's Workers AI returns the object itself.
+    """
+    content = message.get("content")
+    if content is None or isinstance(content, str) or _are_parts(content):
+        return content
+    return reply_body(content).decode()
+
+
+def _are_parts(content: Any) -> bool:
+    if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
+        return False
+    types = [str(entry.get("type")) for entry in content]
+    pairs = zip(content, types, strict=True)
+    return not content or any("text" in entry or kind in entry or kind in _PARTS for entry, kind in pairs)
 
 
 def text_and_reasoning(content: object) -> tuple[str | None, str]:

@@ -14,7 +14,7 @@ from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
 from ..shared.replies import expect_dict, join_counts, join_steps, number_step, text_of
 from ..transport.sse import END
-from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, text_and_reasoning
+from .decode import KINDS, REASONING_FIELDS, arguments_of, content_of, dicts, kind_of, text_and_reasoning
 from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
@@ -142,8 +142,8 @@ class _Sample:
         self._texts: dict[str, list[str]] = {}
         self._calls: list[_Call] = []
         """The calls that have a name or arguments."""
-        self._call_at: dict[int, _Call] = {}
-        """The call that a server's index means now."""
+        self._call_at: dict[tuple[str, str], _Call] = {}
+        """The call that a server's index, alone or with an id, means now."""
         self._legacy_call: _Call | None = None
         self._audio: JSONObject = {}
         self._citations: list[Any] = []
@@ -170,9 +170,9 @@ class _Sample:
         if isinstance(piece.get("token_ids"), list):
             self._token_ids = [] if self._token_ids is None else self._token_ids
             self._token_ids += piece["token_ids"]
-        text, reasoning = text_and_reasoning(delta.get("content"))
+        text, reasoning = text_and_reasoning(content := content_of(delta))
         if text or reasoning:
-            self.content.append(delta["content"])
+            self.content.append(content)
         for name in REASONING_FIELDS:
             if thought := text_of(delta.get(name)):
                 self._texts.setdefault(name, []).append(thought)
@@ -228,10 +228,13 @@ class _Sample:
         return text_of(piece.get("transcript")) or ""
 
     def _add_call(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
-        index = _index(fragment)
-        call = self._call_at.get(index)
-        if call is None or call.is_another(fragment, listed=position > 0 and fragment.get("index") is None):
-            call = self._call_at[index] = _Call()
+        # Some hosts leave the index out, or give each call the index -1 or a text.
+        given, identifier = fragment.get("index"), text_of(fragment.get("id")) or ""
+        index, is_place = str(given or 0), type(given) is int and given >= 0
+        call = self._call_at.get((index, identifier)) or self._call_at.get((index, ""))
+        if call is None or call.is_another(fragment, listed=position > 0 and not is_place):
+            call = _Call()
+        self._call_at[index, ""] = self._call_at[index, identifier] = call
         added = call.add(fragment, len(self._calls))
         if added is not None and added.index == len(self._calls):
             if added.index >= _MOST_ENTRIES:

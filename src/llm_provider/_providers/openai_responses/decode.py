@@ -18,15 +18,19 @@ from ..shared.logprobs import read_logprobs
 from ..shared.replies import expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
 from .calls import is_blank, open_calls, tool_call
-from .items import message_of, parts_of, require
+from .items import message_of, parts_of, require, text_in, texts_of
 
 # The statuses of an answer that the provider goes on with, as with `background`.
 _UNFINISHED = ("queued", "in_progress")
+
+CONTRADICTED = "deltas_are_not_the_text"
+"""The reason of a stream that has shown another text than its end says. This library writes it."""
 
 _INCOMPLETE: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_messages": "length",
     "content_filter": "content_filter",
+    CONTRADICTED: "unknown",
 }
 
 
@@ -45,7 +49,7 @@ def decode(reply: object) -> Answer:
     refusal, calls = message.get("refusal"), tuple(map(tool_call, open_calls(items)))
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
-        text=message["content"] or refusal or "",
+        text="".join(map(text_in, texts_of(items))),
         reasoning="\n\n".join(_reasoning_texts(items)),
         tool_calls=calls,
         finish_reason=reason,

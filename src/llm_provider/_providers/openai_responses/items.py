@@ -1,6 +1,6 @@
 """The output items of the Responses format → an assistant message. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
@@ -33,6 +33,26 @@ def message_of(items: Sequence[JSONMapping]) -> JSONObject:
         message["images"] = images
     message["provider_specific_fields"] = {"provider": PROVIDER, "content": list(items)}
     return message
+
+
+TEXT_FIELDS: Mapping[str, str] = {"output_text": "text", "refusal": "refusal", "output_audio": "transcript"}
+"""The types of parts that are texts, each with its field."""
+
+
+def texts_of(items: Sequence[JSONMapping]) -> list[JSONObject]:
+    """The parts of messages that are texts, in their order."""
+    messages = [item for item in items if item.get("type") == "message"]
+    return [
+        part
+        for item in messages
+        for part in parts_of(item, "content")
+        if str(part.get("type")) in TEXT_FIELDS
+    ]
+
+
+def text_in(entry: JSONMapping) -> str:
+    """The text of any part of a message; empty if it has none."""
+    return text_of(entry.get(TEXT_FIELDS.get(str(entry.get("type")), ""))) or ""
 
 
 def text_of_part(entry: JSONMapping) -> str:

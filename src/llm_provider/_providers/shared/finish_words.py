@@ -42,10 +42,15 @@ def read_finish_word(word: str | None) -> FinishReason:
         return "stop"
     reason = FINISH_WORDS.get(word) or FINISH_WORDS.get(word.lower())
     if reason is None:
-        # Python's default filter shows each text once. A filter that raises must not lose a paid answer.
-        with contextlib.suppress(UserWarning):
-            warn_user(
-                f"an answer ended for the reason {word[:80]!r}, which is not known: its finish_reason is "
-                "'unknown', and it is not stored unless cache_finish_reasons has 'unknown'"
-            )
+        warn_of_unknown(f"an answer ended for the reason {word[:80]!r}, which is not known")
     return reason or "unknown"
+
+
+def warn_of_unknown(problem: str) -> None:
+    """Warn of an answer that is "unknown". Python's default filter shows each text once."""
+    # A filter that raises must not lose a paid answer.
+    with contextlib.suppress(UserWarning):
+        warn_user(
+            f"{problem}: its finish_reason is 'unknown', and it is not stored unless "
+            "cache_finish_reasons has 'unknown'"
+        )

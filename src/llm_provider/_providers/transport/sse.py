@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ..._errors import APIResponseValidationError
-from ..._runtime.json_pieces import LARGE, SHORT, JSONLimitError, loads, read_large
+from ..._runtime.json_pieces import JSON_CONTENT, LARGE, SHORT, JSONLimitError, loads, read_large
 from ..._runtime.threads import result_in_thread
 
 DONE = b"[DONE]"
@@ -157,7 +157,8 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
             if data:
                 # What `loads` does for nearly every event.
                 try:
-                    event = orjson.loads(data) if len(data) < SHORT and b'"args"' not in data else loads(data)
+                    plain = len(data) < SHORT and b'"args"' not in data and not JSON_CONTENT.search(data)
+                    event = orjson.loads(data) if plain else loads(data)
                 except orjson.JSONDecodeError:
                     event = loads(data)
                 yield event
