@@ -177,6 +177,8 @@ class StreamAssembler(Protocol):
     A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
     far are a whole answer, although others may follow. A failure after them does not lose the answer.
 
+    A format that shows some steps only when the stream has ended has `end() -> list[Step]`, which are these.
+
     A format whose requests can ask for several samples has `feed_samples(event) -> list[Step]` for their
     streams. Each step has the number of its sample.
     """

@@ -150,10 +150,11 @@ def _has_content(entry: JSONMapping) -> bool:
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
-    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate."""
+    """The text, the thoughts and the open function calls (`name`, `args`, perhaps `id`) of a candidate."""
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[JSONObject] = []
+    called = False
     for item in parts:
         entry = expect_dict(item, "part")
         text, call = entry.get("text"), entry.get("functionCall")
@@ -161,9 +162,35 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
             if not isinstance(text, str):
                 raise APIResponseValidationError(f"the answer's text is {type(text).__name__}")
             (thoughts if entry.get("thought") else texts).append(text)
-        if call is not None:
-            calls.append(_function_call(call))
+        called = called or call is not None
+    if called:
+        calls = [_function_call(entry["functionCall"]) for entry in open_calls(parts)]
     return "".join(texts), "".join(thoughts), calls
+
+
+def open_calls(parts: list[JSONObject]) -> list[JSONObject]:
+    """The parts with calls of functions that no later part answers.
+
+    Google calls the functions of `mcpServers` itself: its answer has such a call, and the result.
+    """
+    calls: list[JSONObject] = []
+    for entry in parts:
+        if entry.get("functionCall") is not None:
+            calls.append(entry)
+        elif calls and isinstance(response := entry.get("functionResponse"), dict):
+            places = (place for place, call in enumerate(calls) if is_result(response, call["functionCall"]))
+            place = next(places, None)
+            if place is not None:
+                del calls[place]
+    return calls
+
+
+def is_result(response: JSONMapping, call: Any) -> bool:
+    """Whether a function's response answers a call: by their ids, else by the name."""
+    if not isinstance(call, dict):
+        return False
+    name = "id" if call.get("id") and response.get("id") else "name"
+    return bool(call.get(name) == response.get(name))
 
 
 def _function_call(call: Any) -> JSONObject:

@@ -55,6 +55,22 @@ def _runs_at_google(tool: Any) -> bool:
     return not declared or len(tool) > 1
 
 
+def declared_functions(payload: JSONObject) -> set[str] | None:
+    """The names of the functions that the user runs; None for all, as nothing in a request tells of others.
+
+    An MCP server has functions of its own, which may have any name.
+    """
+    tools, names = _field(payload, "tools") or (), set[str]()
+    if not tools and _field(payload, "cachedContent") is None:
+        return None
+    for tool in tools:
+        if _field(tool, "mcpServers"):
+            return set()
+        declarations = _field(tool, "functionDeclarations")
+        names.update(str(_field(each, "name")) for each in declarations or ())
+    return names
+
+
 def _field(container: Any, name: str) -> Any:
     """A field by its name. Google's JSON allows the same name in snake_case."""
     if not isinstance(container, dict):
