@@ -61,6 +61,8 @@ class EncodedRequest:
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
     uploads: tuple[Attachment, ...] = ()
     """The files that are uploaded before it is sent. The payload has their references."""
+    continues: JSONMapping | None = None
+    """The reply so far, for a request that goes on with an answer."""
 
     def add_labels(self, payload: JSONObject) -> JSONObject:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
@@ -198,6 +200,10 @@ class Adapter(Protocol):
 
     A format whose provider may pause a turn has one more function, `is_paused(reply) -> bool`: whether the
     model goes on if its message is sent back.
+
+    A format whose provider may divide an answer over several requests has two more:
+    `continuation(reply) -> JSONObject | None`, the fields with which the same request goes on, and
+    `join(before, after)`, two replies as one.
     """
 
     def assembler(self, encoded: EncodedRequest) -> StreamAssembler:

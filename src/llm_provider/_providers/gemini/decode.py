@@ -30,6 +30,9 @@ _FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
 
 _LONGEST_DETAIL = 2000
 
+CONTINUES = "continuationToken"
+"""The field of a candidate that ended before its answer: a request with it goes on."""
+
 # The levels of Vertex's `trafficType`.
 _TRAFFIC: Mapping[str, str] = {
     "ON_DEMAND": "standard",
@@ -130,7 +133,7 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
 
     A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
-    word = candidate.get("finishReason")
+    word = candidate.get("finishReason") or ("CONTINUATION" if candidate.get(CONTINUES) else None)
     known = FINISH_WORDS.get(word.lower(), "unknown") if isinstance(word, str) and word else "stop"
     if called and known == "stop":
         return "tool_calls"

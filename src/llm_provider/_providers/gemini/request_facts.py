@@ -4,9 +4,11 @@ import functools
 import re
 from typing import Any
 
-from ..._json_values import JSONObject
+from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.canonical_json import canonical
 from ..protocol import EncodedRequest
 from ..shared import request_facts as shared
+from .decode import usage
 
 _LABELS = frozenset({"role", "id"})
 _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
@@ -31,6 +33,7 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
         special_prices=lambda: shared.SpecialPrices(
             speaks="AUDIO" in str(_field(settings, "responseModalities"))
         ),
+        continued=0 if encoded.continues is None else _count_written(encoded.continues),
     )
 
 
@@ -69,6 +72,12 @@ def declared_functions(payload: JSONObject) -> set[str] | None:
         declarations = _field(tool, "functionDeclarations")
         names.update(str(_field(each, "name")) for each in declarations or ())
     return names
+
+
+def _count_written(reply: JSONMapping) -> int:
+    """The tokens of an answer so far, which a request that goes on may read; a bound where none are told."""
+    reported = usage(reply)
+    return len(canonical(reply)) if reported is None else reported.output_tokens
 
 
 def _field(container: Any, name: str) -> Any:

@@ -13,6 +13,7 @@ from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
 from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
+from .continuation import continuation
 from .decode import arguments_of, call_id, error_of, index_of, open_calls, read_parts
 from .request_facts import declared_functions
 
@@ -35,10 +36,12 @@ class Assembler:
 
     `declared` are the functions that the user runs; None for all. Google may have called any other function
     itself. The result that tells so comes later, so from such a call on, calls are shown at the end.
+    `before` is the reply that the stream continues.
     """
 
-    def __init__(self, declared: Container[str] | None = None) -> None:
+    def __init__(self, declared: Container[str] | None = None, before: JSONMapping | None = None) -> None:
         self._declared = declared
+        self._before = before or {}
         # The candidates with calls that are shown at the end.
         self._holding: set[int] = set()
         self._head: JSONObject = {}
@@ -58,6 +61,9 @@ class Assembler:
         self._streamed: dict[int, _StreamedCall] = {}
         # The parts of calls without an id of their own, with their numbers and the ids that were shown.
         self._named: list[tuple[JSONObject, int, str]] = []
+        for candidate in self._before.get("candidates", ()):
+            index = index_of(candidate)
+            self._calls[index] = len(self._showable(index, read_parts(self._parts_before(index))[2]))
 
     def feed(self, event: Any) -> Step:
         running = self._running
@@ -180,6 +186,14 @@ class Assembler:
             ),
         )
 
+    def _parts_before(self, index: int) -> list[JSONObject]:
+        candidates = self._before.get("candidates", ())
+        parts = (part(each, "content").get("parts") for each in candidates if index_of(each) == index)
+        return next(parts, None) or []
+
+    def _answer_id(self) -> str | None:
+        return text_of((self._before or self._head).get("responseId"))
+
     def _showable(self, index: int, calls: list[JSONObject]) -> list[JSONObject]:
         """The first of some new calls, up to the first one that Google may have made."""
         if self._declared is None or not calls:
@@ -193,9 +207,11 @@ class Assembler:
     def end(self) -> list[Step]:
         """The calls that are shown at the end, where the stream was not cut."""
         steps: list[Step] = []
-        for index in sorted(self._holding) if self._is_finished() else ():
-            calls = read_parts(self._candidates[index]["content"].get("parts", []))[2]
-            shown, identifier = self._calls.get(index, 0), text_of(self._head.get("responseId"))
+        ended = self._is_finished() and continuation({"candidates": self._list_candidates()}) is None
+        for index in sorted(self._holding) if ended else ():
+            parts = self._candidates.get(index, {"content": {}})["content"].get("parts", [])
+            calls = read_parts([*self._parts_before(index), *parts])[2]
+            shown, identifier = self._calls.get(index, 0), self._answer_id()
             deltas = [
                 ToolCallDelta(
                     index=number,
@@ -212,7 +228,7 @@ class Assembler:
         return steps
 
     def _id(self, entry: JSONObject, call: JSONMapping, number: int) -> str:
-        identifier = call_id(call, text_of(self._head.get("responseId")), number)
+        identifier = call_id(call, self._answer_id(), number)
         if "id" not in call:
             self._named.append((entry, number, identifier))
         return identifier
@@ -303,13 +319,16 @@ class Assembler:
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
         if self._candidates and not self._is_finished():
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
-        identifier = text_of(self._head.get("responseId"))
+        identifier = self._answer_id()
         for entry, number, name in self._named:
             # The answer's id, from which this one is made, came or changed after the call was shown.
             if name != call_id({}, identifier, number):
                 entry["functionCall"] = {**entry["functionCall"], "id": name}
-        ordered = [candidate for _, candidate in sorted(self._candidates.items())]
+        ordered = self._list_candidates()
         return {**({"candidates": ordered} if ordered else {}), **self._head}
+
+    def _list_candidates(self) -> list[JSONObject]:
+        return [candidate for _, candidate in sorted(self._candidates.items())]
 
 
 class _StreamedCall:
@@ -386,4 +405,6 @@ def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    return Assembler(None if encoded is None else declared_functions(encoded.payload))
+    return (
+        Assembler() if encoded is None else Assembler(declared_functions(encoded.payload), encoded.continues)
+    )
