@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..._types.response import Response
-    from .engine import Engine
 
 DEFAULT_MAX_REPAIRS = 1
 
@@ -68,7 +67,7 @@ async def keep_matching(
     call: Call[Any],
     parts: Sequence[int],
     samples: Sequence[Sample],
-    engine: Engine | None,
+    engine: Any,
     accept: Accept,
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
@@ -93,7 +92,7 @@ async def keep_matching(
     return [sample for (sample,) in answered]
 
 
-async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, engine: Engine) -> Sample:
+async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, engine: Any) -> Sample:
     """A sample that matches, with the price and the times of all requests; else a `SchemaMismatchError`."""
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs

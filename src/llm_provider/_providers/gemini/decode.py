@@ -181,10 +181,10 @@ def open_calls(parts: list[JSONObject]) -> list[JSONObject]:
         if entry.get("functionCall") is not None:
             calls.append(entry)
         elif calls and isinstance(response := entry.get("functionResponse"), dict):
-            places = (place for place, call in enumerate(calls) if is_result(response, call["functionCall"]))
-            place = next(places, None)
-            if place is not None:
-                del calls[place]
+            for index, call in enumerate(calls):
+                if is_result(response, call["functionCall"]):
+                    del calls[index]
+                    break
     return calls
 
 

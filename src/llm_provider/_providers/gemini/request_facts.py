@@ -58,20 +58,17 @@ def _runs_at_google(tool: Any) -> bool:
     return not declared or len(tool) > 1
 
 
-def declared_functions(payload: JSONObject) -> set[str] | None:
-    """The names of the functions that the user runs; None for all, as nothing in a request tells of others.
+def find_declared_functions(payload: JSONObject) -> set[str] | None:
+    """The names of the functions that the user runs; None for an empty payload, which tells nothing.
 
     An MCP server has functions of its own, which may have any name.
     """
-    tools, names = _field(payload, "tools") or (), set[str]()
-    if not tools and _field(payload, "cachedContent") is None:
-        return None
-    for tool in tools:
+    names = set[str]()
+    for tool in _field(payload, "tools") or ():
         if _field(tool, "mcpServers"):
             return set()
-        declarations = _field(tool, "functionDeclarations")
-        names.update(str(_field(each, "name")) for each in declarations or ())
-    return names
+        names.update(str(_field(each, "name")) for each in _field(tool, "functionDeclarations") or ())
+    return names if payload else None
 
 
 def _count_written(reply: JSONMapping) -> int:

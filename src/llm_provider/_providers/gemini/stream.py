@@ -15,7 +15,7 @@ from ..shared.errors import reports_error
 from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
 from .continuation import continuation
 from .decode import arguments_of, call_id, error_of, index_of, open_calls, read_parts
-from .request_facts import declared_functions
+from .request_facts import find_declared_functions
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""
@@ -211,7 +211,7 @@ class Assembler:
         for index in sorted(self._holding) if ended else ():
             parts = self._candidates.get(index, {"content": {}})["content"].get("parts", [])
             calls = read_parts([*self._parts_before(index), *parts])[2]
-            shown, identifier = self._calls.get(index, 0), self._answer_id()
+            first, identifier = self._calls.get(index, 0), self._answer_id()
             deltas = [
                 ToolCallDelta(
                     index=number,
@@ -219,7 +219,7 @@ class Assembler:
                     name=call["name"],
                     arguments=arguments_of(call),
                 )
-                for number, call in enumerate(calls[shown:], shown)
+                for number, call in enumerate(calls[first:], first)
             ]
             if deltas and self._shown_index in (None, index):
                 # `feed_samples` has the numbers of all samples, and `feed` one sample.
@@ -406,5 +406,7 @@ def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
 
 def assembler(encoded: EncodedRequest) -> Assembler:
     return (
-        Assembler() if encoded is None else Assembler(declared_functions(encoded.payload), encoded.continues)
+        Assembler()
+        if encoded is None
+        else Assembler(find_declared_functions(encoded.payload), encoded.continues)
     )

@@ -1,53 +1,30 @@
-"""Answers that Google divides over several requests or makes with its own tools: each is one answer."""
+"""Answers that Google divides over several requests: each is one answer, and is paid once."""
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counting_server import CountingServer
+from gemini_answers import JSON, MODEL, WAYS, ask, candidate, events_of, reply_of
 from llm_provider import (
+    APITimeoutError,
     BadRequestError,
     Budget,
     BudgetExceededError,
     Client,
-    LLMError,
+    Ledger,
     Response,
     track,
 )
+from llm_provider._providers.gemini import adapter
+from llm_provider._providers.protocol import EncodedRequest
 
-MODEL = "gemini/gemini-3.8-flash"
-JSON = dict[str, Any]
 WORDS = ["one, ", "two, ", "three"]
-WAYS = ["call", "stream", "acall", "astream", "call_many"]
-
-
-def candidate(*parts: JSON, **fields: Any) -> JSON:
-    return {"content": {"role": "model", "parts": list(parts)}, **fields}
-
-
-def reply_of(*candidates: JSON, number: int = 1) -> JSON:
-    counts = {"promptTokenCount": 10 * number, "candidatesTokenCount": 3, "thoughtsTokenCount": 2}
-    return {
-        "candidates": [{**each, "index": index} for index, each in enumerate(candidates)],
-        "usageMetadata": {**counts, "totalTokenCount": 5 + 10 * number},
-        "modelVersion": "gemini-3.8-flash",
-        "responseId": f"r{number}",
-    }
-
-
-def events_of(reply: JSON) -> bytes:
-    """A stream with one event for each part, and a last one without parts."""
-    events = [
-        {**reply, "candidates": [{**candidate(entry), "index": each["index"]}]}
-        for each in reply["candidates"]
-        for entry in each["content"]["parts"]
-    ]
-    last = [{**each, "content": {"role": "model"}} for each in reply["candidates"]]
-    events.append({**reply, "candidates": last})
-    return b"".join(b"data: %b\r\n\r\n" % json.dumps(event).encode() for event in events)
 
 
 class DividingServer(CountingServer):
@@ -59,6 +36,7 @@ class DividingServer(CountingServer):
     def __init__(self, words: list[str] | None = None, failing: dict[int, int] | None = None) -> None:
         super().__init__(self._answer)
         self.words = WORDS if words is None else words
+        self.repaired: list[str] = []
         self.failing = failing or {}
         self.bodies: list[JSON] = []
         self.first: dict[str, JSON] = {}
@@ -74,52 +52,21 @@ class DividingServer(CountingServer):
         if number:
             assert self.first[prompt] == body
         self.first[prompt] = body
+        if len(body["contents"]) == 3 and self.repaired:
+            self.words = self.repaired
         last = number >= len(self.words) - 1
         fields = {"finishReason": "STOP"} if last else {"finishReason": "CONTINUATION"}
         samples = []
         for index in range(body.get("generationConfig", {}).get("candidateCount", 1)):
             given = {} if last or index else {"continuationToken": f"token {number + 1}"}
-            samples.append(candidate({"text": self.words[number]}, **fields, **given))
+            samples.append({**self.parts_of(body, number), **fields, **given})
         reply = reply_of(*samples, number=number + 1)
         if "alt=sse" in path:
             return 200, {"content-type": "text/event-stream"}, events_of(reply)
         return 200, {}, reply
 
-
-def ask(client: Client, way: str, server: CountingServer, prompt: str = "Count.", **more: Any) -> Response:
-    """The answer to a prompt. The deltas of a stream add up to it."""
-    options = {"base_url": server.root, "api_key": "k", "max_retries": 0, **more}
-    if way == "call":
-        return client.call(MODEL, prompt, **options)
-    if way == "acall":
-        return asyncio.run(client.acall(MODEL, prompt, **options))
-    if way == "call_many":
-        (result,) = client.call_many(MODEL, [prompt], **options)
-        if isinstance(result, LLMError):
-            raise result
-        return result
-    if way == "stream":
-        with client.stream(MODEL, prompt, **options) as deltas:
-            shown = list(deltas)
-        response = deltas.response
-    else:
-
-        async def read() -> tuple[list[Any], Response]:
-            async with client.astream(MODEL, prompt, **options) as deltas:
-                return [delta async for delta in deltas], deltas.response
-
-        shown, response = asyncio.run(read())
-    for index, choice in enumerate(response.choices):
-        own = [delta for delta in shown if delta.index == index and not delta.tool_results]
-        if response.tool_rounds is None:
-            assert "".join(delta.text for delta in own) == choice.text
-            calls = [
-                (call.index, call.id, call.name, call.arguments) for delta in own for call in delta.tool_calls
-            ]
-            assert calls == [
-                (number, call.id, call.name, call.arguments) for number, call in enumerate(choice.tool_calls)
-            ]
-    return response
+    def parts_of(self, body: JSON, number: int) -> JSON:
+        return candidate({"text": self.words[number]})
 
 
 @pytest.fixture
@@ -220,3 +167,112 @@ def test_an_answer_that_cannot_go_on_is_cut(client: Client, way: str, fields: JS
         assert response.finish_reason == "length"
         assert server.requests == (2 if fields.get("continuationToken") else 1)
         assert not ask(client, way, server).cached
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_that_does_not_match_goes_on_too(client: Client, way: str) -> None:
+    """A repair is a question of its own, whose answer may be divided as well."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    with DividingServer(['{"a":', ' "no"}']) as server:
+        server.repaired = ['{"a"', ":", " 1}"]
+        if way in ("stream", "astream"):
+            # A stream was shown, so it is not asked again.
+            answer = ask(client, way, server, response_format=schema)
+            assert (answer.text, len(server.bodies)) == ('{"a": "no"}', 2)
+            return
+        answer = ask(client, way, server, response_format=schema)
+        assert (answer.parsed, len(server.bodies)) == ({"a": 1}, 5)
+        assert answer.usage.input_tokens == 10 + 20 + 10 + 20 + 30
+        assert ask(client, way, server, response_format=schema).cached
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_round_of_tools_goes_on(client: Client, way: str) -> None:
+    def add(x: int, y: int) -> int:
+        """Adds."""
+        return x + y
+
+    parts = [
+        candidate({"text": "I add. "}),
+        candidate({"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}}),
+    ]
+
+    class Server(DividingServer):
+        def parts_of(self, body: JSON, number: int) -> JSON:
+            first = len(body["contents"]) == 1
+            return parts[number] if first else candidate({"text": ["It is ", "3."][number]})
+
+    with Server(["", ""]) as server:
+        for cached in (False, True):
+            answer = ask(client, way, server, tools=[add], max_tool_rounds=2)
+            assert [each.text for each in answer.rounds] == ["I add. ", "It is 3."]
+            assert (answer.cached, len(server.bodies)) == (cached, 4)
+        (_, turn, result) = server.bodies[2]["contents"]
+        assert turn["parts"] == [
+            {"text": "I add. "},
+            {"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}},
+        ]
+        assert result["parts"][0]["functionResponse"]["response"] == {"output": "3"}
+
+
+def test_equal_calls_share_all_requests(client: Client, server: DividingServer) -> None:
+    async def main() -> list[Response]:
+        calls = [client.acall(MODEL, "Count.", base_url=server.root, api_key="k") for _ in range(5)]
+        return await asyncio.gather(*calls)
+
+    answers = asyncio.run(main())
+    assert {answer.text for answer in answers} == {"one, two, three"}
+    assert sum(answer.cached for answer in answers) == 4
+    assert len(server.bodies) == 3
+
+
+def test_the_ledger_has_each_request_under_the_key_of_the_answer(
+    server: DividingServer, tmp_path: Path
+) -> None:
+    with Client(cache_dir=tmp_path / "cache", ledger=tmp_path / "ledger.jsonl") as client:
+        answer = ask(client, "call", server)
+    lines = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
+    assert [line["keys"] for line in lines] == [list(answer.cache_keys)] * 3
+    assert sum(line["usage"]["input_tokens"] for line in lines) == answer.usage.input_tokens
+    assert float(Ledger.read(tmp_path / "ledger.jsonl").cost) == pytest.approx(answer.cost)
+
+
+def test_a_deadline_is_for_all_requests(client: Client) -> None:
+    release = threading.Event()
+
+    class Server(DividingServer):
+        def parts_of(self, body: JSON, number: int) -> JSON:
+            if number:
+                release.wait(20)
+            return super().parts_of(body, number)
+
+    with Server() as server:
+        with pytest.raises(APITimeoutError, match="a request was under way") as caught:
+            ask(client, "call", server, deadline=1.0)
+        release.set()
+        assert (caught.value.phase, caught.value.attempts) == ("deadline", 2)
+        assert caught.value.usage is not None
+        assert caught.value.maybe_billed
+        assert not ask(client, "call", server).cached
+
+
+def test_an_answer_goes_on_from_a_token_of_the_user(client: Client, server: DividingServer) -> None:
+    ask(client, "call", server)
+    server.bodies.clear()
+    answer = ask(client, "call", server, extra_body={"continuationToken": "token 1"})
+    assert answer.text == "two, three"
+    assert [body["continuationToken"] for body in server.bodies] == ["token 1", "token 2"]
+
+
+def test_the_worst_case_of_a_later_request_has_the_answer_so_far(client: Client) -> None:
+    """Google may read again what it has written, and bill it as input."""
+    facts = [
+        adapter.facts(EncodedRequest("v1beta/models/m:generateContent", {}, continues=reply)).continued
+        for reply in (
+            None,
+            reply_of(candidate({"text": "one"})),
+            {"candidates": [candidate({"text": "one"})]},
+        )
+    ]
+    assert facts[:2] == [0, 5]
+    assert facts[2] > 3
