@@ -15,6 +15,8 @@ from llm_provider import (
     Response,
 )
 from llm_provider._batches.journal import Journal
+from llm_provider._providers.gemini import adapter
+from llm_provider._providers.protocol import EncodedRequest
 from llm_provider.simulator import Fault, Simulator
 
 CALL = {"functionCall": {"name": "search", "args": {"q": "a"}}}
@@ -127,3 +129,14 @@ def test_rows_of_a_batch(simulator: Simulator, tmp_path: Path) -> None:
         assert client.call(MODEL, "Search.", cache="only").cached
         with pytest.raises(CacheMissError):
             client.call(MODEL, "Count.", cache="only")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"toolCall": {"id": "1"}}, {"toolResponse": {"id": "1"}}, RESULT, CALL, ADD]
+)
+def test_a_stream_that_breaks_within_a_tool_is_not_whole(entry: JSON) -> None:
+    """Google goes on after these, whatever the finish reason says. A call of the user's ends the answer."""
+    payload = {"tools": [{"functionDeclarations": [{"name": "add"}]}, {"codeExecution": {}}]}
+    assembler = adapter.assembler(EncodedRequest("v1beta/models/m:generateContent", payload))
+    assembler.feed(reply_of(candidate(entry, finishReason="STOP")))
+    assert assembler.is_whole() is (entry is ADD)

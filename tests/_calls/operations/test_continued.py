@@ -23,6 +23,8 @@ from llm_provider import (
 )
 from llm_provider._providers.gemini import adapter
 from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._requests.routing import resolve
+from llm_provider._tokens.counting import most_input_tokens
 
 WORDS = ["one, ", "two, ", "three"]
 
@@ -264,15 +266,27 @@ def test_an_answer_goes_on_from_a_token_of_the_user(client: Client, server: Divi
     assert [body["continuationToken"] for body in server.bodies] == ["token 1", "token 2"]
 
 
-def test_the_worst_case_of_a_later_request_has_the_answer_so_far(client: Client) -> None:
+def test_the_worst_case_of_a_later_request_has_the_answer_so_far() -> None:
     """Google may read again what it has written, and bill it as input."""
-    facts = [
-        adapter.facts(EncodedRequest("v1beta/models/m:generateContent", {}, continues=reply)).continued
-        for reply in (
-            None,
-            reply_of(candidate({"text": "one"})),
-            {"candidates": [candidate({"text": "one"})]},
-        )
+    reply, target = reply_of(candidate({"text": "one"})), resolve(MODEL)
+    without_usage = {"candidates": reply["candidates"]}
+    none, told, untold = [
+        most_input_tokens(adapter.facts(EncodedRequest("", {}, continues=before)), b"{}", target) or 0
+        for before in (None, reply, without_usage)
     ]
-    assert facts[:2] == [0, 5]
-    assert facts[2] > 3
+    assert told - none == 5
+    assert untold - none > 5
+
+
+@pytest.mark.parametrize("way", ["call", "acall", "call_many"])
+def test_a_whole_answer_without_a_reason_goes_on(client: Client, way: str) -> None:
+    """As in the SDK. Where it cannot go on, it is cut, and no "stop"."""
+    first = reply_of(candidate({"text": "one, "}, continuationToken="token 1"))
+    last = reply_of(candidate({"text": "two"}, finishReason="STOP"))
+    for later, expected in ((last, ("one, two", "stop")), (first, ("one, one, ", "length"))):
+        with CountingServer(
+            lambda _, __, body, later=later: (200, {}, later if "continuationToken" in body else first)
+        ) as server:
+            answer = ask(client, way, server, cache="off")
+            assert (answer.text, answer.finish_reason) == expected
+            assert server.requests == 2

@@ -46,7 +46,8 @@ class Assembler:
         self._holding: set[int] = set()
         self._head: JSONObject = {}
         self._candidates: dict[int, JSONObject] = {}
-        # The first event. It comes again only if a server sends its whole stream again.
+        # The first event with parts. It comes again only if a server sends its whole stream again: gateways
+        # begin with several equal events that have a finish reason and nothing else.
         self._first: Any = None
         self._again = False
         # The candidate whose steps are shown: the first that came. A server may number a single one 1.
@@ -109,16 +110,17 @@ class Assembler:
         event = expect_dict(event, "stream event")
         if reports_error(event, "candidates"):
             raise error_of(event, status=200)
-        if self._first is None:
-            self._first = event
-        elif self._again or (self._is_finished() and self._begins_again(event)):
+        if self._again or (self._is_finished() and self._begins_again(event)):
             return []
         for name, value in event.items():
             if name != "candidates" and value is not None:
                 self._head[name] = join_counts(self._head.get(name), value) if name == _USAGE else value
         pieces = event.get("candidates")
         candidates = pieces if isinstance(pieces, list) else ()
-        return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
+        numbered = [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
+        if self._first is None and any(part(piece, "content").get("parts") for _, piece in numbered):
+            self._first = event
+        return numbered
 
     def _begins_again(self, event: JSONObject) -> bool:
         """Whether the stream comes a second time, after its end, which no event marks.
