@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..shared.replies import count, part
+from ..shared.rich_content import dicts
 from .decode import CONTINUES, index_of
 
 _OF_THE_LAST = frozenset({CONTINUES, "finishReason", "finishMessage"})
@@ -45,8 +46,8 @@ def join(before: JSONMapping, after: JSONMapping) -> JSONObject:
 def _join_candidates(before: JSONMapping, after: JSONMapping) -> JSONObject:
     kept = {name: value for name, value in before.items() if name not in _OF_THE_LAST}
     metadata = part(after, "groundingMetadata")
-    if supports := metadata.get("groundingSupports"):
-        chunks = len(part(before, "groundingMetadata").get("groundingChunks") or ())
+    if supports := list(dicts(metadata.get("groundingSupports"))):
+        chunks = len(dicts(part(before, "groundingMetadata").get("groundingChunks")))
         parts = len(part(before, "content").get("parts") or ())
         moved = [_move(support, chunks, parts) for support in supports]
         after = {**after, "groundingMetadata": {**metadata, "groundingSupports": moved}}
@@ -56,10 +57,11 @@ def _join_candidates(before: JSONMapping, after: JSONMapping) -> JSONObject:
 
 def _move(support: JSONMapping, chunks: int, parts: int) -> JSONObject:
     """A support of the text whose sources and part have so many others before them."""
-    segment = part(support, "segment")
+    segment, numbers = part(support, "segment"), support.get("groundingChunkIndices")
+    indices = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
     return {
         **support,
-        "groundingChunkIndices": [chunks + number for number in support.get("groundingChunkIndices") or ()],
+        "groundingChunkIndices": [chunks + number for number in indices],
         "segment": {**segment, "partIndex": parts + count(segment, "partIndex")},
     }
 

@@ -134,7 +134,9 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
     A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
     word = candidate.get("finishReason") or ("CONTINUATION" if candidate.get(CONTINUES) else None)
-    known = FINISH_WORDS.get(word.lower(), "unknown") if isinstance(word, str) and word else "stop"
+    if not isinstance(word, str):
+        word = None
+    known = FINISH_WORDS.get(word.lower(), "unknown") if word else "stop"
     if called and known == "stop":
         return "tool_calls"
     is_failed = known == "unknown" or word in _FAILED_CALLS
