@@ -61,6 +61,8 @@ class EncodedRequest:
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
     uploads: tuple[Attachment, ...] = ()
     """The files that are uploaded before it is sent. The payload has their references."""
+    continues: JSONMapping | None = None
+    """The reply so far, for a request that goes on with an answer."""
 
     def add_labels(self, payload: JSONObject) -> JSONObject:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
@@ -177,6 +179,8 @@ class StreamAssembler(Protocol):
     A format whose streams have no last event has one more method, `is_whole() -> bool`: whether the events so
     far are a whole answer, although others may follow. A failure after them does not lose the answer.
 
+    A format that shows some steps only when the stream has ended has `end() -> list[Step]`, which are these.
+
     A format whose requests can ask for several samples has `feed_samples(event) -> list[Step]` for their
     streams. Each step has the number of its sample.
     """
@@ -196,6 +200,10 @@ class Adapter(Protocol):
 
     A format whose provider may pause a turn has one more function, `is_paused(reply) -> bool`: whether the
     model goes on if its message is sent back.
+
+    A format whose provider may divide an answer over several requests has two more:
+    `continuation(reply) -> JSONObject | None`, the fields with which the same request goes on, and
+    `join(before, after)`, two replies as one.
     """
 
     def assembler(self, encoded: EncodedRequest) -> StreamAssembler:

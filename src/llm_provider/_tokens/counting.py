@@ -146,7 +146,12 @@ def most_input_tokens(facts: RequestFacts, body: bytes, target: Target) -> int |
     if not body.isascii():
         size = max(size, len(unicodedata.normalize("NFKC", body.decode()).encode()))
     # The provider may show the model tools and schemas in a longer form, such as one with indentation.
-    most = size + _MOST_TEMPLATE_TOKENS + sum(len(canonical(part)) for part in facts.structures)
+    most = (
+        size
+        + facts.continued
+        + _MOST_TEMPLATE_TOKENS
+        + sum(len(canonical(part)) for part in facts.structures)
+    )
     for medium in facts.media:
         bound = most_image_tokens(provider, model) if medium.kind == "image" else None
         if bound is None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gemini_support import connected, outgoing
+from gemini_support import connected, outgoing, streamed
 from llm_provider._providers.gemini.typed_requests import MOST_PREPARED
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
@@ -24,6 +24,24 @@ async def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator
     async with connected(transport) as connection:
         batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
         assert [event async for batch in batches for event in batch] == [body]
+
+
+async def test_a_stream_has_fields_that_the_sdk_does_not_read(simulator: Simulator, transport: str) -> None:
+    detail = "Malformed function call: print(x)"
+    candidate = {
+        "finishReason": "MALFORMED_FUNCTION_CALL",
+        "finishMessage": detail,
+        "newField": [1],
+        "index": 0,
+    }
+    body = {"candidates": [candidate], "newField": {"a": None}}
+    simulator.inject(Fault(body=f"data: {json.dumps(body)}\n\n", content_type="text/event-stream"))
+    async with connected(transport) as connection:
+        batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
+        assert [event async for batch in batches for event in batch] == [body]
+        # The connection is used again.
+        answer = await streamed(connection, outgoing(simulator.url("gemini")))
+        assert answer.choices[0].text == "4"
 
 
 @pytest.mark.sampled(4)

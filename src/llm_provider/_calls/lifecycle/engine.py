@@ -396,7 +396,7 @@ class Engine:
             if call.encoded.structure is not None:
                 from .repair import keep_matching
 
-                again = self.here().sender if emit is None else None
+                again = self if emit is None else None
                 got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
             else:
                 await self._accept(call, wanted, got)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..._types.response import Response
-    from ..sending.sender import Sender
 
 DEFAULT_MAX_REPAIRS = 1
 
@@ -69,21 +68,21 @@ async def keep_matching(
     call: Call[Any],
     parts: Sequence[int],
     samples: Sequence[Sample],
-    sender: Sender | None,
+    engine: Any,
     accept: Accept,
     cancel: Callable[[asyncio.Task[Any]], object],
 ) -> list[Sample]:
     """Samples that match. Each is accepted as soon as it does; `SchemaMismatchError` if one does not.
 
-    `sender` asks again for those that do not match. It is None for a stream, whose samples are returned.
+    `engine` asks again for those that do not match. It is None for a stream, whose samples are returned.
     """
 
     async def keep_one(part: int, sample: Sample) -> list[Sample]:
         problem = await find_mismatch(call, sample.answer)
         if problem is not None:
-            if sender is None:
+            if engine is None:
                 return [sample]
-            sample = await _repair(call, part, sample, problem, sender)
+            sample = await _repair(call, part, sample, problem, engine)
         await accept(call, (part,), (sample,))
         return [sample]
 
@@ -94,7 +93,7 @@ async def keep_matching(
     return [sample for (sample,) in answered]
 
 
-async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, sender: Sender) -> Sample:
+async def _repair(call: Call[Response], part: int, sample: Sample, problem: str, engine: Any) -> Sample:
     """A sample that matches, with the price and the times of all requests; else a `SchemaMismatchError`."""
     request = call.request
     most = DEFAULT_MAX_REPAIRS if request.max_repairs is None else request.max_repairs
@@ -106,7 +105,7 @@ async def _repair(call: Call[Response], part: int, sample: Sample, problem: str,
         sent.failures += (FailedAttempt(error=name, status=200, seconds=seconds, maybe_billed=True),)
         try:
             correction = _build_correction(correction, part, sample, last_problem)
-            answered = await sender.send(correction, (part,), None)
+            answered = await call.operation.fetch(correction, (part,), None, engine)
         except LLMError as error:
             reason = f"; asking again failed: {error}"
             break

@@ -184,7 +184,8 @@ class Attempt:
             cancelled = not isinstance(error, Exception) and not timer.expired()
             if cancelled or not getattr(assembler, "is_whole", never)():
                 raise
-        if last := list(halves.end()):
+        if last := [*halves.end(), *getattr(assembler, "end", tuple)()]:
+            self.first_token = self.first_token or clock.perf_counter() - self._sent
             emit(last)
         if emitted < _MANY_STEPS:
             return assembler.reply()

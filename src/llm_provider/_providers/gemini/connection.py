@@ -38,7 +38,7 @@ class GeminiConnection:
         sdk = importlib.import_module("google.genai")
         http_client.load(transport)
         private = is_known(sdk.__version__) if private is None else private
-        self._requests = PrivateRequests(most_bytes) if private else TypedRequests()
+        self._requests = (PrivateRequests if private else TypedRequests)(most_bytes)
         self._transport = proxies.choose_client(transport)
         self._most_bytes = most_bytes
         self._http_client: Any = None

@@ -31,6 +31,9 @@ _FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
 
 _LONGEST_DETAIL = 2000
 
+CONTINUES = "continuationToken"
+"""The field of a candidate that ended before its answer: a request with it goes on."""
+
 # The levels of Vertex's `trafficType`.
 _TRAFFIC: Mapping[str, str] = {
     "ON_DEMAND": "standard",
@@ -131,8 +134,10 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
 
     A failure of the model, as a call that Google could not read, was billed, so it is not sent again.
     """
-    word = candidate.get("finishReason")
-    known = FINISH_WORDS.get(word.lower(), "unknown") if isinstance(word, str) and word else "stop"
+    word = candidate.get("finishReason") or ("CONTINUATION" if candidate.get(CONTINUES) else None)
+    if not isinstance(word, str):
+        word = None
+    known = FINISH_WORDS.get(word.lower(), "unknown") if word else "stop"
     if called and known == "stop":
         return "tool_calls"
     is_failed = known == "unknown" or word in _FAILED_CALLS
@@ -151,10 +156,11 @@ def _has_content(entry: JSONMapping) -> bool:
 
 
 def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
-    """The text, the thoughts and the function calls (`name`, `args` and perhaps `id`) of a candidate."""
+    """The text, the thoughts and the open function calls (`name`, `args`, perhaps `id`) of a candidate."""
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[JSONObject] = []
+    called = False
     for item in parts:
         entry = expect_dict(item, "part")
         text, call = entry.get("text"), entry.get("functionCall")
@@ -162,9 +168,35 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
             if not isinstance(text, str):
                 raise APIResponseValidationError(f"the answer's text is {type(text).__name__}")
             (thoughts if entry.get("thought") else texts).append(text)
-        if call is not None:
-            calls.append(_function_call(call))
+        called = called or call is not None
+    if called:
+        calls = [_function_call(entry["functionCall"]) for entry in open_calls(parts)]
     return "".join(texts), "".join(thoughts), calls
+
+
+def open_calls(parts: list[JSONObject]) -> list[JSONObject]:
+    """The parts with calls of functions that no later part answers.
+
+    Google calls the functions of `mcpServers` itself: its answer has such a call, and the result.
+    """
+    calls: list[JSONObject] = []
+    for entry in parts:
+        if entry.get("functionCall") is not None:
+            calls.append(entry)
+        elif calls and isinstance(response := entry.get("functionResponse"), dict):
+            for index, call in enumerate(calls):
+                if is_result(response, call["functionCall"]):
+                    del calls[index]
+                    break
+    return calls
+
+
+def is_result(response: JSONMapping, call: Any) -> bool:
+    """Whether a function's response answers a call: by their ids, else by the name."""
+    if not isinstance(call, dict):
+        return False
+    name = "id" if call.get("id") and response.get("id") else "name"
+    return bool(call.get(name) == response.get(name))
 
 
 def _function_call(call: Any) -> JSONObject:

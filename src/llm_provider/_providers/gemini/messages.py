@@ -20,7 +20,7 @@ from ..shared import earlier_answers
 from ..shared.call_ids import SentCalls, calls_of, function_of
 from ..shared.conversation_rules import GEMINI
 from ..shared.foreign_messages import in_chat_form
-from .decode import PROVIDER, read_parts
+from .decode import PROVIDER, open_calls, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
 # put there: `earlier_answers` warns of them.
@@ -260,8 +260,7 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
     else:
         parts, calls = original
     named: dict[int, JSONObject] = {}
-    called = [part for part in parts if part.get("functionCall") is not None]
-    for part, call, link in zip(called, calls, links, strict=True):
+    for part, call, link in zip(open_calls(parts), calls, links, strict=True):
         # Gemini's own id. A call without one is known by its place.
         link.id = call.get("id", "")
         if call["name"] != link.name:

@@ -4,9 +4,11 @@ import functools
 import re
 from typing import Any
 
-from ..._json_values import JSONObject
+from ..._json_values import JSONMapping, JSONObject
+from ..._runtime.canonical_json import canonical
 from ..protocol import EncodedRequest
 from ..shared import request_facts as shared
+from .decode import usage
 
 _LABELS = frozenset({"role", "id"})
 _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
@@ -31,6 +33,7 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
         special_prices=lambda: shared.SpecialPrices(
             speaks="AUDIO" in str(_field(settings, "responseModalities"))
         ),
+        continued=0 if encoded.continues is None else _count_written(encoded.continues),
     )
 
 
@@ -53,6 +56,25 @@ def _runs_at_google(tool: Any) -> bool:
     """Whether Google runs a tool by itself, and then reads its results."""
     declared = isinstance(tool, dict) and _field(tool, "functionDeclarations") is not None
     return not declared or len(tool) > 1
+
+
+def find_declared_functions(payload: JSONObject) -> set[str] | None:
+    """The names of the functions that the user runs; None for an empty payload, which tells nothing.
+
+    An MCP server has functions of its own, which may have any name.
+    """
+    names = set[str]()
+    for tool in _field(payload, "tools") or ():
+        if _field(tool, "mcpServers"):
+            return set()
+        names.update(str(_field(each, "name")) for each in _field(tool, "functionDeclarations") or ())
+    return names if payload else None
+
+
+def _count_written(reply: JSONMapping) -> int:
+    """The tokens of an answer so far, which a request that goes on may read; a bound where none are told."""
+    reported = usage(reply)
+    return len(canonical(reply)) if reported is None else reported.output_tokens
 
 
 def _field(container: Any, name: str) -> Any:

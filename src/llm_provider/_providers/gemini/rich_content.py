@@ -7,6 +7,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..shared.replies import part
 from ..shared.rich_content import audio_of, decode_base64, dicts, number, text
+from .decode import is_result, open_calls
 
 _RATE = re.compile(r"rate=(\d+)")
 
@@ -105,9 +106,16 @@ def audio(reply: JSONMapping) -> GeneratedAudio | None:
 
 
 def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
-    """Code that Google ran, its searches, and the pages that it read."""
-    calls = []
-    for entry in _parts(reply):
+    """Code that Google ran, functions of MCP servers, its searches, and the pages that it read."""
+    calls, entries = [], _parts(reply)
+    for_user = list(map(id, open_calls(entries)))
+    for entry in entries:
+        function, answer = entry.get("functionCall"), entry.get("functionResponse")
+        if isinstance(function, dict) and id(entry) not in for_user:
+            name, arguments = text(function, "name") or "function", function.get("args")
+            calls.append(ServerToolCall(name=name, arguments=arguments, id=text(function, "id")))
+        if isinstance(answer, dict):
+            _answer_function(calls, answer)
         code, outcome = entry.get("executableCode"), entry.get("codeExecutionResult")
         call, response = entry.get("toolCall"), entry.get("toolResponse")
         if isinstance(code, dict):
@@ -130,6 +138,14 @@ def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
         urls = [page.get("retrievedUrl") for page in pages]
         calls.append(ServerToolCall(name="url_context", arguments={"urls": urls}, result=pages))
     return calls
+
+
+def _answer_function(calls: list[ServerToolCall], response: JSONMapping) -> None:
+    for index, call in enumerate(calls):
+        if call.result is None and is_result(response, {"id": call.id, "name": call.name}):
+            result = response.get("response")
+            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=result, id=call.id)
+            return
 
 
 def _answer(calls: list[ServerToolCall], entry: JSONMapping, result: JSONMapping) -> None:

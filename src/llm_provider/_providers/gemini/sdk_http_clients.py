@@ -25,24 +25,39 @@ from .decode import error_of
 class Exchange:
     """One request and its response, which the HTTP client reads and writes while the SDK works."""
 
-    __slots__ = ("by_sdk", "outgoing", "response")
+    __slots__ = ("_content", "by_sdk", "hidden", "outgoing", "response")
 
-    def __init__(self, outgoing: Outgoing, *, by_sdk: bool) -> None:
+    def __init__(self, outgoing: Outgoing, *, by_sdk: bool, hidden: bool) -> None:
         self.outgoing = outgoing
         self.by_sdk = by_sdk
+        self.hidden = hidden
         self.response: Any = None
+        self._content: Any = None
+
+    def hide_content(self, empty: Any) -> None:
+        """Give the SDK the content `empty` of an aiohttp response, which it cannot release then."""
+        self._content, self.response.content = self.response.content, empty
+        self.response.release = lambda: None
+
+    def chunks(self, most_bytes: int) -> AsyncIterator[bytes]:
+        """The body that was hidden from the SDK, in chunks as they arrive."""
+        if self._content is not None:
+            self.response.content = self._content
+            del self.response.release
+        return chunks_of(self.response, most_bytes)
 
 
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 
 
 @contextlib.contextmanager
-def exchanging(outgoing: Outgoing, *, by_sdk: bool = False) -> Iterator[Exchange]:
+def exchanging(outgoing: Outgoing, *, by_sdk: bool = False, hidden: bool = False) -> Iterator[Exchange]:
     """Makes the HTTP client send `outgoing.body`, and keep the response in the exchange that is yielded.
 
-    With `by_sdk`, the SDK reads the body of a success. It always reads the body of a failure, if it can.
+    With `by_sdk`, the SDK reads the body of a success, and with `hidden` an empty one in its place. It always
+    reads the body of a failure, if it can.
     """
-    exchange = Exchange(outgoing, by_sdk=by_sdk)
+    exchange = Exchange(outgoing, by_sdk=by_sdk, hidden=hidden)
     token = _EXCHANGE.set(exchange)
     try:
         yield exchange
@@ -96,7 +111,9 @@ def _aiohttp_session(trusted: ssl.SSLContext, most_bytes: int) -> Any:
                     exchange.response = await _send_to_cloud(outgoing, url, headers, send)
                 if 200 < exchange.response.status < 300:
                     exchange.response.status = 200  # else it is an error to the SDK
-                if exchange.by_sdk or exchange.response.status != 200:
+                if exchange.hidden and exchange.response.status == 200:
+                    exchange.hide_content(aiohttp.EMPTY_PAYLOAD)
+                elif exchange.by_sdk or exchange.response.status != 200:
                     exchange.response.content = body_size.LimitedContent(exchange.response, most_bytes)
                 return exchange.response
 
@@ -143,7 +160,10 @@ def _httpx_client(trusted: ssl.SSLContext, most_bytes: int, *, http2: bool) -> A
             if response.is_success:
                 response.status_code = 200  # else it is an error to the SDK
             body_size.limit_httpx(httpx2, response, most_bytes)
-            _EXCHANGE.get().response = response
+            exchange = _EXCHANGE.get()
+            exchange.response = response
+            if exchange.hidden and response.status_code == 200:
+                return httpx2.Response(200, headers=response.headers, content=b"", request=request)
             if not stream:
                 try:
                     await response.aread()

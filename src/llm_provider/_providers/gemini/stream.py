@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Container
 from typing import Any
 
 from ..._errors import APIResponseValidationError
@@ -12,13 +13,17 @@ from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
 from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
-from .decode import arguments_of, call_id, error_of, index_of, read_parts
+from .continuation import continuation
+from .decode import arguments_of, call_id, error_of, index_of, open_calls, read_parts
+from .request_facts import find_declared_functions
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""
 
-_CODE = frozenset({"executableCode", "codeExecutionResult"})
-"""Parts after which the model goes on, whatever the finish reason says."""
+_AT_GOOGLE = frozenset(
+    {"executableCode", "codeExecutionResult", "toolCall", "toolResponse", "functionResponse"}
+)
+"""Parts of tools that Google runs, after which the model goes on, whatever the finish reason says."""
 
 _USAGE = "usageMetadata"
 _ENVELOPE = frozenset({"candidates", _USAGE, "modelVersion", "responseId"})
@@ -27,12 +32,22 @@ _TEXT = frozenset({"text"})
 
 
 class Assembler:
-    """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to."""
+    """Folds the `GenerateContentResponse` objects of a stream into the one that they add up to.
 
-    def __init__(self) -> None:
+    `declared` are the functions that the user runs; None for all. Google may have called any other function
+    itself. The result that tells so comes later, so from such a call on, calls are shown at the end.
+    `before` is the reply that the stream continues.
+    """
+
+    def __init__(self, declared: Container[str] | None = None, before: JSONMapping | None = None) -> None:
+        self._declared = declared
+        self._before = before or {}
+        # The candidates with calls that are shown at the end.
+        self._holding: set[int] = set()
         self._head: JSONObject = {}
         self._candidates: dict[int, JSONObject] = {}
-        # The first event. It comes again only if a server sends its whole stream again.
+        # The first event with parts. It comes again only if a server sends its whole stream again: gateways
+        # begin with several equal events that have a finish reason and nothing else.
         self._first: Any = None
         self._again = False
         # The candidate whose steps are shown: the first that came. A server may number a single one 1.
@@ -47,6 +62,9 @@ class Assembler:
         self._streamed: dict[int, _StreamedCall] = {}
         # The parts of calls without an id of their own, with their numbers and the ids that were shown.
         self._named: list[tuple[JSONObject, int, str]] = []
+        for candidate in self._before.get("candidates", ()):
+            index = index_of(candidate)
+            self._calls[index] = len(self._showable(index, read_parts(self._parts_before(index))[2]))
 
     def feed(self, event: Any) -> Step:
         running = self._running
@@ -92,16 +110,17 @@ class Assembler:
         event = expect_dict(event, "stream event")
         if reports_error(event, "candidates"):
             raise error_of(event, status=200)
-        if self._first is None:
-            self._first = event
-        elif self._again or (self._is_finished() and self._begins_again(event)):
+        if self._again or (self._is_finished() and self._begins_again(event)):
             return []
         for name, value in event.items():
             if name != "candidates" and value is not None:
                 self._head[name] = join_counts(self._head.get(name), value) if name == _USAGE else value
         pieces = event.get("candidates")
         candidates = pieces if isinstance(pieces, list) else ()
-        return [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
+        numbered = [(index_of(expect_dict(piece, "candidate")), piece) for piece in candidates]
+        if self._first is None and any(part(piece, "content").get("parts") for _, piece in numbered):
+            self._first = event
+        return numbered
 
     def _begins_again(self, event: JSONObject) -> bool:
         """Whether the stream comes a second time, after its end, which no event marks.
@@ -146,14 +165,15 @@ class Assembler:
 
     def _add_parts(self, index: int, parts: list[JSONObject], added: list[Any]) -> Step:
         text, reasoning, calls = read_parts(added)
+        first = len(parts)
         for entry in added:
             self._append_part(index, parts, entry)
+        calls = self._showable(index, calls)
         if not (reasoning or calls):
             return text
         before = self._calls.get(index, 0)
         self._calls[index] = before + len(calls)
-        named = [entry for entry in parts[-len(added) :] if entry.get("functionCall") is not None]
-        named = named[len(named) - len(calls) :]
+        entries = open_calls(parts[first:])[: len(calls)]
         return Delta(
             text=text,
             reasoning=reasoning,
@@ -164,12 +184,53 @@ class Assembler:
                     name=call["name"],
                     arguments=arguments_of(call),
                 )
-                for number, (entry, call) in enumerate(zip(named, calls, strict=True), before)
+                for number, (entry, call) in enumerate(zip(entries, calls, strict=True), before)
             ),
         )
 
+    def _parts_before(self, index: int) -> list[JSONObject]:
+        candidates = self._before.get("candidates", ())
+        parts = (part(each, "content").get("parts") for each in candidates if index_of(each) == index)
+        return next(parts, None) or []
+
+    def _answer_id(self) -> str | None:
+        return text_of((self._before or self._head).get("responseId"))
+
+    def _showable(self, index: int, calls: list[JSONObject]) -> list[JSONObject]:
+        """The first of some new calls, up to the first one that Google may have made."""
+        if self._declared is None or not calls:
+            return calls
+        for number, call in enumerate(calls):
+            if index in self._holding or call["name"] not in self._declared:
+                self._holding.add(index)
+                return calls[:number]
+        return calls
+
+    def end(self) -> list[Step]:
+        """The calls that are shown at the end, where the stream was not cut."""
+        steps: list[Step] = []
+        ended = self._is_finished() and continuation({"candidates": self._list_candidates()}) is None
+        for index in sorted(self._holding) if ended else ():
+            parts = self._candidates.get(index, {"content": {}})["content"].get("parts", [])
+            calls = read_parts([*self._parts_before(index), *parts])[2]
+            first, identifier = self._calls.get(index, 0), self._answer_id()
+            deltas = [
+                ToolCallDelta(
+                    index=number,
+                    id=call_id(call, identifier, number),
+                    name=call["name"],
+                    arguments=arguments_of(call),
+                )
+                for number, call in enumerate(calls[first:], first)
+            ]
+            if deltas and self._shown_index in (None, index):
+                # `feed_samples` has the numbers of all samples, and `feed` one sample.
+                number = index if self._shown_index is None else 0
+                steps.append(Delta(tool_calls=tuple(deltas), index=number))
+        return steps
+
     def _id(self, entry: JSONObject, call: JSONMapping, number: int) -> str:
-        identifier = call_id(call, text_of(self._head.get("responseId")), number)
+        identifier = call_id(call, self._answer_id(), number)
         if "id" not in call:
             self._named.append((entry, number, identifier))
         return identifier
@@ -188,8 +249,11 @@ class Assembler:
             opened = {**entry, "functionCall": {**call, "args": dict(part(call, "args"))}}
             parts.append(opened)
             number = self._calls.get(index, 0)
+            is_shown = bool(self._showable(index, [call]))
+            streamed = self._streamed[index] = _StreamedCall(opened, number if is_shown else None)
+            if not is_shown:
+                return join_steps((ended, self._continue(index, streamed, call)))
             self._calls[index] = number + 1
-            streamed = self._streamed[index] = _StreamedCall(opened, number)
             begun = ToolCallDelta(index=number, id=self._id(opened, call, number), name=call["name"])
             return join_steps((ended, Delta(tool_calls=(begun,)), self._continue(index, streamed, call)))
         if streamed is None:
@@ -203,7 +267,7 @@ class Assembler:
 
     def _end_call(self, index: int) -> Step:
         streamed = self._streamed.pop(index, None)
-        if streamed is None:
+        if streamed is None or streamed.number is None:
             return ""
         arguments = arguments_of(streamed.part["functionCall"])
         return Delta(tool_calls=(ToolCallDelta(index=streamed.number, arguments=arguments),))
@@ -238,10 +302,11 @@ class Assembler:
         return False
 
     def is_whole(self) -> bool:
-        """Whether every candidate has its finish reason, and is not in the middle of executing code."""
+        """Whether every candidate has its finish reason, and Google is not in the middle of a tool."""
         return self._is_finished() and not any(
-            _CODE & candidate["content"].get("parts", [{}])[-1].keys()
-            for candidate in self._candidates.values()
+            (_AT_GOOGLE | {"functionCall"} if index in self._holding else _AT_GOOGLE)
+            & candidate["content"].get("parts", [{}])[-1].keys()
+            for index, candidate in self._candidates.items()
         )
 
     def _is_finished(self) -> bool:
@@ -256,21 +321,24 @@ class Assembler:
             raise APIResponseValidationError("the stream ended before its first candidate: it was cut")
         if self._candidates and not self._is_finished():
             raise APIResponseValidationError("the stream ended before its finish reason: it was cut")
-        identifier = text_of(self._head.get("responseId"))
+        identifier = self._answer_id()
         for entry, number, name in self._named:
             # The answer's id, from which this one is made, came or changed after the call was shown.
             if name != call_id({}, identifier, number):
                 entry["functionCall"] = {**entry["functionCall"], "id": name}
-        ordered = [candidate for _, candidate in sorted(self._candidates.items())]
+        ordered = self._list_candidates()
         return {**({"candidates": ordered} if ordered else {}), **self._head}
+
+    def _list_candidates(self) -> list[JSONObject]:
+        return [candidate for _, candidate in sorted(self._candidates.items())]
 
 
 class _StreamedCall:
-    """A function call whose arguments come in pieces: its part, and its number among the calls."""
+    """A function call whose arguments come in pieces: its part, and its number if it is shown now."""
 
     __slots__ = ("number", "part")
 
-    def __init__(self, part: JSONObject, number: int) -> None:
+    def __init__(self, part: JSONObject, number: int | None) -> None:
         self.part = part
         self.number = number
         for name in ("partialArgs", "willContinue"):
@@ -339,4 +407,8 @@ def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    return Assembler()
+    return (
+        Assembler()
+        if encoded is None
+        else Assembler(find_declared_functions(encoded.payload), encoded.continues)
+    )

@@ -9,8 +9,8 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from typing import Any
 
-from ..._errors import APIResponseValidationError
 from ..protocol import OnHeaders, Outgoing
+from ..transport.sse import events
 from .sdk_http_clients import Exchange, close_response, exchanging
 
 _EMBEDS = ":batchEmbedContents"
@@ -22,11 +22,15 @@ MOST_PREPARED = 256
 
 
 class TypedRequests:
-    """Requests of one connection; the SDK's arguments are prepared once, for all bodies."""
+    """Requests of one connection, of at most `most_bytes` an answer.
+
+    The SDK's arguments are prepared once, for all bodies.
+    """
 
     send_in_chunks = None
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self.prepare = functools.lru_cache(MOST_PREPARED)(_prepare)
 
     async def send(self, client: Any, outgoing: Outgoing) -> Any:
@@ -44,26 +48,18 @@ class TypedRequests:
     async def stream(
         self, client: Any, outgoing: Outgoing, on_headers: OnHeaders
     ) -> AsyncGenerator[Iterable[Any], None]:
-        """Post and yield the JSON of each event by itself."""
+        """Post and yield the JSON of the events. The SDK, whose types lack some of it, reads an empty one."""
         arguments = self._arguments(outgoing, streamed=True)
-        stream = await client.aio.models.generate_content_stream(**arguments)
         exchange = None
         try:
-            # The SDK sends the request when the first event is asked for. A context variable cannot be kept
-            # set across a `yield`.
-            with exchanging(outgoing, by_sdk=True) as exchange:
-                chunk = await anext(stream, None)
+            with exchanging(outgoing, by_sdk=True, hidden=True) as exchange:
+                # The SDK sends the request when the first event is asked for.
+                async for _ in await client.aio.models.generate_content_stream(**arguments):
+                    pass
             on_headers(exchange.response.headers)
-            while chunk is not None:
-                yield [_event(chunk)]
-                chunk = await anext(stream, None)
-        except (TypeError, AttributeError, KeyError, IndexError, UserWarning) as error:
-            raise APIResponseValidationError(
-                f"the SDK cannot read the stream: {type(error).__name__}: {error}"
-            ) from error
+            async for batch in events(exchange.chunks(self._most_bytes)):
+                yield batch
         finally:
-            await stream.aclose()
-            # The SDK leaves a response open until it is garbage-collected, unless it was read to its end.
             if exchange is not None and exchange.response is not None:
                 await close_response(exchange.response)
 
@@ -138,24 +134,3 @@ def http_options(version: str, headers: tuple[tuple[str, str], ...], timeout: fl
 
     milliseconds = max(1, math.ceil(timeout * 1000))
     return types.HttpOptions(api_version=version, headers=dict(headers), timeout=milliseconds)
-
-
-_SDK_FIELDS = {"sdk_http_response", "automatic_function_calling_history", "parsed"}
-_STANDARD_ALPHABET = str.maketrans("-_", "+/")
-
-
-def _event(chunk: Any) -> dict[str, Any]:
-    """A typed event as it came: the SDK renames citations, and writes bytes in URL-safe base64."""
-    event: dict[str, Any] = chunk.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude=_SDK_FIELDS
-    )
-    for candidate in event.get("candidates", ()):
-        citations = candidate.get("citationMetadata", {})
-        if "citations" in citations:
-            citations["citationSources"] = citations.pop("citations")
-        for entry in candidate.get("content", {}).get("parts", ()):
-            if "thoughtSignature" in entry:
-                entry["thoughtSignature"] = entry["thoughtSignature"].translate(_STANDARD_ALPHABET)
-            if "data" in entry.get("inlineData", {}):
-                entry["inlineData"]["data"] = entry["inlineData"]["data"].translate(_STANDARD_ALPHABET)
-    return event

@@ -55,6 +55,8 @@ class RequestFacts(NamedTuple):
     """Whether the provider adds input of unknown length: search results, stored conversations, files."""
     prediction: Any = None
     """A predicted answer. The provider bills the wrong part of it as output."""
+    continued: int = 0
+    """Tokens of the answer so far, which a request that continues it reads too."""
     special_prices: Callable[[], SpecialPrices] = SpecialPrices
     """Finds the special prices that may apply. Only budgets need them, and finding them takes a while."""
 
