@@ -107,11 +107,9 @@ def has_length(value: object) -> bool:
 
 
 def _check_as_read(inputs: Iterable[Prompt]) -> Iterator[Prompt]:
-    first = True
-    for prompt in inputs:
-        if first:
+    for index, prompt in enumerate(inputs):
+        if not index:
             _check_first(prompt)
-            first = False
         yield prompt
 
 
