@@ -273,7 +273,7 @@ class _Sending:
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
-            selection.withdrawn(self.ticket)
+            selection.scope.record_withdrawal(self.ticket)
             if hold is not None:
                 hold.count_nothing()
             raise stop.refuse()
@@ -300,7 +300,7 @@ class _Sending:
             original = replace(self.outgoing, encoded=call.encoded)
             self.outgoing = fill_references(original, self.file_ids, body)
             return True
-        selection.withdrawn(self.ticket)
+        selection.scope.record_withdrawal(self.ticket)
         if hold is not None:
             hold.count_nothing()
         call.sent.withdraw()
@@ -321,7 +321,7 @@ class _Sending:
     def _end_cancelled(self, attempt: Attempt, cancellation: BaseException, hold: Hold | None) -> None:
         if attempt.departure.is_held:
             # It was not sent, and counts as sent no longer.
-            self.selection.withdrawn(self.ticket)
+            self.selection.scope.record_withdrawal(self.ticket)
             if hold is not None:
                 hold.count_nothing()
             return
