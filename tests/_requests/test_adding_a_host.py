@@ -66,8 +66,6 @@ OF_ONE_HOST = {
     ("_requests/foreign_names.py", "mistral"): "another library's name of a model at a cloud",
     ("_calls/sending/recorder.py", "local"): "a server of the user's own has no price",
     ("_tokens/models.py", "xai"): "a provider that people call by the name of its models",
-    ("_foreign_attributes.py", "groq"): "its SDK is a library whose names people write",
-    ("_foreign_attributes.py", "mistral"): "its SDK is a library whose names people write",
     ("_providers/shared/errors.py", "mistral"): "the header of its request ids has its name",
     ("_providers/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
     ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",

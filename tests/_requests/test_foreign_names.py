@@ -2,7 +2,8 @@
 
 import pytest
 
-from llm_provider._requests.foreign_names import _PARAMETERS, describe_unexpected, problem_with
+from llm_provider._foreign_attributes import remedies_of
+from llm_provider._requests.foreign_names import describe_unexpected, problem_with
 from llm_provider._requests.parameters import BatchParameters
 from llm_provider._requests.routing import ROUTES, resolve
 
@@ -14,7 +15,7 @@ def test_embeddings_have_fewer_parameters() -> None:
 
 
 def test_no_parameter_is_taken_for_a_foreign_one() -> None:
-    assert not _PARAMETERS.keys() & BatchParameters.__annotations__.keys()
+    assert not remedies_of("call").keys() & BatchParameters.__annotations__.keys()
 
 
 def test_servers_that_litellm_knows_go_through_litellm() -> None:

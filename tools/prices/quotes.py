@@ -61,7 +61,7 @@ def usable(cells: Cells) -> Cells:
     return {
         column: price
         for column, price in cells.items()
-        if price != cells.get(PART_OF.get(column, ""))
+        if price != cells.get(PART_OF.get(column, ("",))[0])
         and not (column.startswith("cache_write") and price < cells.get("input", 0))
     }
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from .. import _errors as errors
 from .._calls.call import Call, Sample
 from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import find_mismatch, mismatch
@@ -18,13 +19,6 @@ from .._calls.sending.attempt import parse_reply
 from .._calls.sending.recorder import BatchRow, Bound
 from .._calls.sending.worst_case import worst_case
 from .._calls.sent_requests import NOTHING_SENT, SentRequests, cost_of
-from .._errors import (
-    APIResponseValidationError,
-    BadRequestError,
-    InternalServerError,
-    LLMError,
-    NotFoundError,
-)
 from .._json_values import JSONMapping
 from .._providers.shared.batches import (
     OTHERS_WRONG,
@@ -59,7 +53,7 @@ class RowEnd:
     """The end of a row: one sample for each of its parts, or an error."""
 
     samples: Sequence[Sample] = ()
-    error: LLMError | None = None
+    error: errors.LLMError | None = None
     sent: SentRequests = NOTHING_SENT
     """Its requests, for the first input that waits for it."""
 
@@ -116,7 +110,7 @@ class Collector:
         while True:
             try:
                 remote = await self._remote.retrieve(record.remote, patience)
-            except NotFoundError:
+            except errors.NotFoundError:
                 if await self._missing.judge_unknown() == "gone":
                     return None
             else:
@@ -214,9 +208,9 @@ class Collector:
                 if len(group) == _TOGETHER:
                     await self._take(group)
                     group = []
-        except NotFoundError:
+        except errors.NotFoundError:
             results_exist = False
-        except LLMError:
+        except errors.LLMError:
             await self._take(group)
             raise
         for custom_id in failed:
@@ -226,7 +220,10 @@ class Collector:
             self._warned = True
             # Where warnings are errors, the results must not be lost.
             with contextlib.suppress(UserWarning):
-                warn_user(_describe_unread(record, unread), UserWarning, stacklevel=2)
+                name = record.id if record.header is None else record.header.job
+                count, first = len(unread), unread[0].decode("utf-8", "replace").strip()
+                problem = f"{name} have {count:,} lines that name no row, such as {first!r}"
+                warn_user(f"the results of batch {problem}", UserWarning, stacklevel=2)
         return foreign, unread, results_exist
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
@@ -252,9 +249,9 @@ class Collector:
             call.metadata = call.metadata if waiting is None else waiting
             call.sent.attempts = 0 if record.paid_elsewhere else 1
         except KeyError as problem:
-            return RowEnd(error=InternalServerError(f"the journal is damaged: {problem}")), []
+            return RowEnd(error=errors.InternalServerError(f"the journal is damaged: {problem}")), []
         if reply.error is not None or reply.body is None:
-            error = reply.error or APIResponseValidationError("the row has no answer")
+            error = reply.error or errors.APIResponseValidationError("the row has no answer")
             error.provider, error.model = call.target.provider, call.request.model
             record.keep(reply.custom_id, None, _encode_error(error))
             return RowEnd(error=error, sent=call.sent), []
@@ -262,9 +259,9 @@ class Collector:
         try:
             body = await call.run_off_loop(partial(parse_reply, reply.body), reply.body)
             answer = call.operation.decode(call, body, len(line.parts))
-        except LLMError as error:
+        except errors.LLMError as error:
             usage = None
-            with contextlib.suppress(LLMError):
+            with contextlib.suppress(errors.LLMError):
                 usage = None if body is None else call.operation.usage(call, body)
             self._enter_failure(call, line, error, usage)
             record.keep(reply.custom_id, None, _encode_error(error))
@@ -294,9 +291,9 @@ class Collector:
             return False
         return call.operation.is_kept(sample.answer, self._engine.settings.kept)
 
-    def _enter_deleted(self, custom_id: str, sent: SentRequests) -> LLMError:
+    def _enter_deleted(self, custom_id: str, sent: SentRequests) -> errors.LLMError:
         """Enter a row whose answer may have been billed and was deleted, and return its error."""
-        error = NotFoundError(
+        error = errors.NotFoundError(
             "the provider has deleted the results of the batch: it keeps them for some weeks",
             maybe_billed=True,
         )
@@ -310,7 +307,9 @@ class Collector:
             self._enter_failure(call, line, error, None)
         return error
 
-    def _enter_failure(self, call: Call[Any], line: RowLine, error: LLMError, usage: Usage | None) -> None:
+    def _enter_failure(
+        self, call: Call[Any], line: RowLine, error: errors.LLMError, usage: Usage | None
+    ) -> None:
         """Enter a row that was billed, or may have been, and has no answer that can be used."""
         error.provider, error.model = call.target.provider, call.request.model
         error.retryable = False
@@ -339,13 +338,7 @@ class Collector:
         return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
 
 
-def _describe_unread(record: Record, unread: Sequence[bytes]) -> str:
-    name = record.id if record.header is None else record.header.job
-    first = unread[0].decode("utf-8", "replace").strip()
-    return f"the results of batch {name} have {len(unread):,} lines that name no row, such as {first!r}"
-
-
-def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str]) -> LLMError:
+def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str]) -> errors.LLMError:
     """The error of a row without a result in a batch that has ended. Its provider has not billed it.
 
     `number` is the number of its line in the batch's file, where some lines are wrong.
@@ -353,35 +346,35 @@ def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str])
     if error := explain_unreached(remote.state.lower()):
         return error
     if remote.results:
-        return mark_unbilled(InternalServerError("the results of the batch lack this row"))
+        return mark_unbilled(errors.InternalServerError("the results of the batch lack this row"))
     if number in wrong:
         problem = f"line {number} of the batch is wrong: {wrong[number]}"
-        return mark_unbilled(BadRequestError(problem, code=remote.problem_code))
+        return mark_unbilled(errors.BadRequestError(problem, code=remote.problem_code))
     if remote.problem is not None:
         lines = ", ".join(map(str, sorted(wrong)[:5]))
-        return BadRequestError(
+        return errors.BadRequestError(
             f"{REFUSED}{f'line {lines}: ' if lines else ''}{remote.problem}",
             code=OTHERS_WRONG if lines else remote.problem_code,
         )
-    return mark_unbilled(InternalServerError(f"the batch ended as {remote.state!r} without results"))
+    return mark_unbilled(errors.InternalServerError(f"the batch ended as {remote.state!r} without results"))
 
 
-def _encode_error(error: LLMError) -> dict[str, object]:
+def _encode_error(error: errors.LLMError) -> dict[str, object]:
     names = ("message", "code", "status", "retryable")
     fields = {"class": type(error).__name__} | {name: getattr(error, name) for name in names}
     return fields | {"maybe_billed": True} if error.cost is None else fields
 
 
-def decode_error(fields: JSONMapping) -> LLMError:
+def decode_error(fields: JSONMapping) -> errors.LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
     from .. import _errors
 
-    kind = getattr(_errors, str(fields.get("class")), InternalServerError)
-    error: LLMError
+    kind = getattr(_errors, str(fields.get("class")), errors.InternalServerError)
+    error: errors.LLMError
     try:
         error = kind(str(fields.get("message")), status=fields.get("status"), code=fields.get("code"))
     except TypeError:
-        error = InternalServerError(str(fields.get("message")))
+        error = errors.InternalServerError(str(fields.get("message")))
     error.retryable = bool(fields.get("retryable"))
     error.maybe_billed = fields.get("maybe_billed") is True
     return error

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._calls.call import Call, Sample
 from .._calls.sending.attempt import parse_reply
-from .._errors import (
-    InternalServerError,
-    LLMError,
-    PendingBatchError,
-    RequestError,
-)
+from .._errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._providers.shared.batches import DAY
 from .._requests.api_keys import Credential, find_accounts, find_key

@@ -122,8 +122,9 @@ class Job:
         if record.is_open:
             return record.remote is not None
         # Another process may have stored the answer after this job has looked for it in the cache.
-        stored = record.collected is not None and record.collected > self._since
-        return stored and not row.sent and self.shared.cache == "use" and not record.has_failed(row.custom_id)
+        if record.collected is None or record.collected <= self._since or row.sent:
+            return False
+        return self.shared.cache == "use" and "error" not in (record.read_row(row.custom_id) or {})
 
     def line_of(self, row: Wanted) -> RowLine:
         return RowLine.decode(self.spool.read(row.span))

@@ -293,9 +293,6 @@ class Record:
                 return fields
         raise KeyError(f"a line of {self.path} is damaged")
 
-    def has_failed(self, custom_id: str) -> bool:
-        return "error" in (self.read_row(custom_id) or {})
-
     def _line(self, custom_id: str, *, kept: bool = False) -> bytes:
         while True:
             with self.path.open("rb") as file:

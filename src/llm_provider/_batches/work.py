@@ -6,21 +6,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, Self
 
+from .. import _errors as errors
 from .._calls.batch.driver import END, Finished
 from .._calls.batch.interrupt import StoredAnswers
 from .._calls.batch.lookup import Lookup
 from .._calls.call import Call
 from .._calls.early_stop import EarlyStop
 from .._calls.lifecycle.engine import READING, Engine
-from .._errors import (
-    APITimeoutError,
-    BudgetExceededError,
-    CacheMissError,
-    LLMError,
-    RequestError,
-    UncertainBatchError,
-    UnknownPriceError,
-)
 from .._requests.checks import DeliveryOptions
 from .._runtime import event_loop
 from .collect import RowEnd
@@ -28,7 +20,7 @@ from .delivery import BatchDelivery
 from .job import Job
 from .journal import Record
 
-_BEFORE_ANYTHING = (BudgetExceededError, UncertainBatchError, UnknownPriceError)
+_BEFORE_ANYTHING = (errors.BudgetExceededError, errors.UncertainBatchError, errors.UnknownPriceError)
 """The errors of a job that are raised, unless a batch was submitted: the user has to decide first."""
 
 _ROWS_AT_ONCE = 1000
@@ -80,7 +72,7 @@ class BatchWork:
         error: BaseException | None = None
         try:
             await self.run()
-        except LLMError as raised:
+        except errors.LLMError as raised:
             # The traceback would keep the whole job in memory for as long as the error lives.
             error = raised.with_traceback(None)
             if self.job is not None and (self.job.known or not isinstance(raised, _BEFORE_ANYTHING)):
@@ -110,7 +102,7 @@ class BatchWork:
     def add(self, index: int, call: Call[Any], deliver: Callable[[int, Any], object]) -> None:
         """Add an input that is not stored."""
         if call.cache == "off":
-            raise RequestError(
+            raise errors.RequestError(
                 "delivery='batch' needs the cache, because the answers may come back to another process: "
                 "leave cache='off' out, or use cache='refresh'"
             )
@@ -150,7 +142,7 @@ class BatchWork:
                 await work
         except TimeoutError:
             assert deadline is not None
-            error = APITimeoutError(
+            error = errors.APITimeoutError(
                 f"not answered by the deadline of {deadline.allowed:g} s; {come_back(self)}",
                 phase="deadline",
                 limit=deadline.allowed,
@@ -174,7 +166,9 @@ async def _end_known_rows(engine: Engine, job: Job) -> None:
             if len(samples) == len(row.keys):
                 job.end_row(engine, row.custom_id, RowEnd(samples=samples))
             elif call.cache == "only":
-                error = CacheMissError("no answer is stored, and cache='only' sends nothing", key=row.keys[0])
+                error = errors.CacheMissError(
+                    "no answer is stored, and cache='only' sends nothing", key=row.keys[0]
+                )
                 job.end_row(engine, row.custom_id, RowEnd(error=error))
 
 
@@ -216,6 +210,6 @@ async def run_in_batch(engine: Engine, delivery: DeliveryOptions, call: Call[Any
     work = BatchWork(engine, lambda inputs: iter(()), StoredAnswers(engine, call.cache), delivery)
     work.add(0, call, results.__setitem__)
     await work.run()
-    if isinstance(results[0], LLMError):
+    if isinstance(results[0], errors.LLMError):
         raise results[0]
     return results[0]

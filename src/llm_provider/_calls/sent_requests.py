@@ -125,7 +125,8 @@ class SentRequests:
         charges = self.charges
         if len(charges) == 1 and not self.under_way:
             return None if charges[0].usd is None else charges[0].source
-        return None if self.cost is None else least_certain([charge.source for charge in charges])
+        sources = {charge.source for charge in charges} if self.cost is not None else set()
+        return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)
 
     @property
     def cost_unknown(self) -> str | None:
@@ -216,8 +217,3 @@ def _flat(sent: SentRequests) -> Iterator[SentRequests]:
     for part in sent.parts:
         if part.heir in (None, sent):
             yield from _flat(part)
-
-
-def least_certain(sources: Collection[CostSource | None]) -> CostSource | None:
-    """The least certain of some sources of costs; None if there is none."""
-    return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
 from .._calls.operations.score import SCORE
 from .._errors import RequestError
-from .._estimates.estimate import Estimate, Estimator, aestimate, estimate, estimate_texts, show
+from .._estimates.estimate import Estimate, Estimator, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates, add_fallbacks
 from .._requests.checks import DeliveryOptions, one_of
 from .._requests.inputs import Estimable
@@ -34,11 +34,7 @@ def estimate_batch(
         return _estimate_texts(runner, model, inputs, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("estimate", model, inputs, parameters, runner.defaults, on_error)
-    estimates = []
-    for name, part in options.each:
-        several, prompts = _estimators(runner, name, options), cast("Iterable[Prompt]", part.prompts)
-        prompts = prompts if len(several) == 1 else list(prompts)
-        estimates.append(add_fallbacks([estimate(each, prompts) for each in several]))
+    estimates = [_estimate_prompts(runner, name, options, part.prompts) for name, part in options.each]
     return _name_each(model, estimates)
 
 
@@ -48,24 +44,29 @@ async def aestimate_batch(
     inputs: Estimable | AsyncIterable[Prompt],
     parameters: EstimateParameters,
 ) -> Estimate | Estimates:
-    """`estimate_batch` for an event loop, whose inputs may be asynchronous."""
+    """`estimate_batch` for an event loop, in a thread. Its inputs may be asynchronous."""
+    import asyncio
+
     kind = _take_kind(model, parameters)
     if kind != "chat":
-        import asyncio
-
         texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
         return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
     estimates = []
     for name, part in options.each:
-        several, prompts = _estimators(runner, name, options), part.prompts
-        if isinstance(prompts, AsyncIterable):
-            prompts = [prompt async for prompt in prompts] if len(several) > 1 else prompts
-        elif len(several) > 1:
-            prompts = list(prompts)
-        estimates.append(add_fallbacks([await aestimate(each, prompts) for each in several]))
+        # They are read here, as an iterator of the user's may belong to this thread.
+        read = part.prompts
+        prompts = [each async for each in read] if isinstance(read, AsyncIterable) else list(read)
+        estimates.append(await asyncio.to_thread(_estimate_prompts, runner, name, options, prompts))
     return _name_each(model, estimates)
+
+
+def _estimate_prompts(runner: CallRunner, model: str, options: BatchOptions, prompts: Any) -> Estimate:
+    """The estimate of a model, and of the models of its `fallback`."""
+    several = _estimators(runner, model, options)
+    prompts = prompts if len(several) == 1 else list(prompts)
+    return add_fallbacks([estimate(each, prompts) for each in several])
 
 
 def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> None:

@@ -76,15 +76,18 @@ class BatchMethods(Hinting):
         """`llm_provider.iter_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("iter_many", model, inputs, parameters, self._runner.defaults)
-        return self._iterate(options, feeds=True)
+        results: Iterator[tuple[int, Result]] = self._iterate(options, feeds=True)
+        return results
 
-    def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Iterator[tuple[int, Result]]:
+    def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
+        """The results of a batch as they come; asynchronously for an asynchronous function."""
         with name_shortage():
-            from .._calls.batch.driver import iterate
+            from .._calls.batch.driver import aiterate, iterate
 
+            run: Callable[..., object] = aiterate if options.awaited else iterate
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
-                return iterate(*self._jobs(options))
-            return iterate(*self._live_batches(options), feeds=feeds)
+                return run(*self._jobs(options))
+            return run(*self._live_batches(options), feeds=feeds)
 
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters
@@ -94,15 +97,8 @@ class BatchMethods(Hinting):
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
         seal(parameters)
         options = parse_batch("aiter_many", model, inputs, parameters, self._runner.defaults)
-        return self._aiterate(options, feeds=True)
-
-    def _aiterate(self, options: BatchOptions, *, feeds: bool = False) -> AsyncIterator[tuple[int, Result]]:
-        with name_shortage():
-            from .._calls.batch.driver import aiterate
-
-            if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
-                return aiterate(*self._jobs(options))
-            return aiterate(*self._live_batches(options), feeds=feeds)
+        results: AsyncIterator[tuple[int, Result]] = self._iterate(options, feeds=True)
+        return results
 
     def _live_batches(self, options: BatchOptions) -> tuple[Batches, Observers]:
         """The batch of each model, whose calls are sent one by one, and what sees their results."""
@@ -126,12 +122,11 @@ class BatchMethods(Hinting):
             live = self._live_work(options, model, part)
             jobs.append((BatchWork(engine, live.lookup, live.stored, options.delivery), part.prompts))
 
-        def begin() -> Progress:
-            def list_records() -> list[Record]:
-                return [record for work, _ in jobs for record in work.known]
+        def list_records() -> list[Record]:
+            return [record for work, _ in jobs for record in work.known]
 
-            return BatchProgress(options.total, options.progress, list_records, options.models)
-
+        arguments = (options.total, options.progress, list_records, options.models)
+        begin = functools.partial(BatchProgress, *arguments)
         return jobs, self._observers(options, None if options.progress is False else begin)
 
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
@@ -228,7 +223,7 @@ class BatchMethods(Hinting):
         defaults = self._runner.defaults
         options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
         results = self._begin(options)
-        async for index, result in self._aiterate(options):
+        async for index, result in self._iterate(options):
             results[index] = result
         return self._put_in_order(model, results, on_error)
 

@@ -8,7 +8,7 @@ Each input takes the path of a call as far as the cache, so nothing is sent, and
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -172,7 +172,6 @@ class Estimator:
         self._engine = engine
         self._prepare = prepare
         self._number = number
-        self.fetches = engine.cache.has_second_level
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
@@ -408,24 +407,6 @@ def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
     """The estimate of a batch. An iterator of inputs is used up."""
     for prompt in estimator.fetch(inputs):
         estimator.add(prompt)
-    return estimator.result()
-
-
-async def aestimate(estimator: Estimator, inputs: Iterable[Prompt] | AsyncIterable[Prompt]) -> Estimate:
-    """`estimate` for an event loop, whose other tasks run between any two inputs."""
-    import asyncio
-
-    if isinstance(inputs, AsyncIterable) and not estimator.fetches:
-        async for prompt in inputs:
-            estimator.add(prompt)
-        return estimator.result()
-    if isinstance(inputs, AsyncIterable):
-        inputs = [prompt async for prompt in inputs]
-    if estimator.fetches:
-        inputs = await asyncio.to_thread(estimator.fetch, inputs)
-    for prompt in inputs:
-        estimator.add(prompt)
-        await asyncio.sleep(0)
     return estimator.result()
 
 

@@ -95,6 +95,7 @@ class AdaptiveController(Stored):
     def __init__(self, *, random_source: randomness.Random | None = None) -> None:
         self.in_flight = 0
         self.gate = -math.inf
+        """Time before which nothing is sent."""
         self.refusals = 0
         """Refusals so far: answers with 429, 503 or 529."""
         if random_source is not None:
@@ -125,10 +126,12 @@ class AdaptiveController(Stored):
 
     @property
     def rate(self) -> float:
+        """Requests per second that may be sent now."""
         return self._estimator.rate
 
     @property
     def open(self) -> bool:
+        """Whether no limit on the rate is known yet."""
         return self._estimator.open
 
     @property

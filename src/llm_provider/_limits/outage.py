@@ -18,13 +18,7 @@ something else, the scope is up again, and its failures count as answers for `EV
 
 import math
 
-from .._errors import (
-    APIConnectionError,
-    APIResponseValidationError,
-    APITimeoutError,
-    InternalServerError,
-    LLMError,
-)
+from .. import _errors as errors
 from .failure_table import consequence_of
 from .rate_estimator import Ticket
 from .retry import is_free
@@ -56,20 +50,20 @@ SHORTAGES = ("EMFILE", "ENFILE")
 """The codes of a failure to connect because this process, or the machine, may open no more files."""
 
 
-def is_outage(error: LLMError) -> bool:
+def is_outage(error: errors.LLMError) -> bool:
     """Whether a failure may be part of an outage. That this process has no file left is not."""
     if error.code in SHORTAGES:
         return False
     return consequence_of(error).outage and (error.retryable or "_ended" in vars(error))
 
 
-def is_answer(error: LLMError) -> bool:
+def is_answer(error: errors.LLMError) -> bool:
     """Whether a failure is an answer that shows that the provider works: HTTP 400 or 429, for example."""
-    no_answers = (APIConnectionError, APIResponseValidationError, APITimeoutError)
+    no_answers = (errors.APIConnectionError, errors.APIResponseValidationError, errors.APITimeoutError)
     return error.status is not None and not is_outage(error) and not isinstance(error, no_answers)
 
 
-def is_unbilled(error: LLMError) -> bool:
+def is_unbilled(error: errors.LLMError) -> bool:
     """Whether no provider bills a failed request of an outage: its status of 500 or above is no answer.
 
     `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
@@ -77,18 +71,18 @@ def is_unbilled(error: LLMError) -> bool:
     return not error.maybe_billed or (error.status is not None and error.status >= 500)
 
 
-def may_be_of_requests(error: LLMError | None) -> bool:
+def may_be_of_requests(error: errors.LLMError | None) -> bool:
     """Whether the requests may be the reason for a failure. A 503 or 529 asks to come back later."""
-    return isinstance(error, InternalServerError) and (error.status or 0) >= 500
+    return isinstance(error, errors.InternalServerError) and (error.status or 0) >= 500
 
 
-def still_waits(error: LLMError, patience: Patience, now: float) -> bool:
+def still_waits(error: errors.LLMError, patience: Patience, now: float) -> bool:
     """Whether a call would wait longer for the provider that an error says is down: one of `note_outage`."""
     down_since, most = vars(error).get("_outage", (-math.inf, 0.0))
     return bool(now < max(down_since, patience.since) + min(patience.seconds, most))
 
 
-def note_outage(error: LLMError, down_since: float, most: float) -> None:
+def note_outage(error: errors.LLMError, down_since: float, most: float) -> None:
     """Note in an error of a call that its provider is down, and the most seconds that calls wait for that."""
     vars(error)["_outage"] = down_since, most
 
@@ -101,7 +95,7 @@ class Outage:
         """Whether the state is another one than up. Otherwise the other methods need not be called."""
         self.down_since: float | None = None
         """When the first failed request of the outage was sent; None unless the scope is down."""
-        self.cause: LLMError | None = None
+        self.cause: errors.LLMError | None = None
         """The last failure."""
         self.longest_interval = _LONGEST_INTERVAL
         """Seconds between two probes, at most."""
@@ -145,7 +139,7 @@ class Outage:
             # The answer to a probe that hangs is not awaited for longer than this.
             self.next_try = now + _LONGEST_INTERVAL
 
-    def record_failure(self, now: float, ticket: Ticket, error: LLMError, caller: object) -> None:
+    def record_failure(self, now: float, ticket: Ticket, error: errors.LLMError, caller: object) -> None:
         """Record a failure that may be part of an outage; see `is_outage`. `caller` identifies the call."""
         self.watches = True
         self.cause = error
@@ -174,7 +168,7 @@ class Outage:
             self._goal = max(self._first.in_flight, self._last.in_flight)
             self._wait(now, error)
 
-    def _note(self, error: LLMError, caller: object) -> None:
+    def _note(self, error: errors.LLMError, caller: object) -> None:
         if len(self._callers) < LEAST_FAILURES:
             self._callers.add(caller)
         if is_free(error):
@@ -198,7 +192,7 @@ class Outage:
         self._reset()
         self.down_since, self.excused_until = None, until
 
-    def _wait(self, now: float, error: LLMError) -> None:
+    def _wait(self, now: float, error: errors.LLMError) -> None:
         retry_after = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
         self.next_try = now + max(self._interval, retry_after)
 

@@ -128,14 +128,6 @@ class Mark(Stored):
             self.refused += 1
             self.refused_tokens += ticket.tokens
 
-    def count_accepted(self, ticket: Ticket) -> int:
-        """Requests that were accepted between this mark and a refused request."""
-        return ticket.number - self.number - 1 - self.refused
-
-    def count_accepted_tokens(self, ticket: Ticket) -> float:
-        """Estimated tokens of the requests that were accepted between this mark and a refused request."""
-        return ticket.tokens_sent - ticket.tokens - self.tokens_sent - self.refused_tokens
-
     def count_refused_use(self, rate: float) -> int:
         """How many requests used the limit although they were refused: none if the provider counts them too.
 
@@ -250,7 +242,8 @@ class RateEstimator(Stored):
         `mark` is the previous one. `spread` is the mean of the squared tokens over the square of their mean.
         """
         elapsed = max(ticket.at - mark.at, 1e-3)
-        requests = float(mark.count_accepted(ticket))
+        # What was accepted between the mark and the refused request.
+        requests = float(ticket.number - mark.number - 1 - mark.refused)
         if mark.fresh:
             # The measurement includes the savings of a full bucket, so it can only be too high.
             measured = requests / elapsed if requests > 8 else 0.85 * self.estimate
@@ -258,7 +251,8 @@ class RateEstimator(Stored):
             self._weight = 1.0
         else:
             self._choose_unit(ticket.tokens / mean_tokens, spread)
-            accepted = mark.count_accepted_tokens(ticket) / mean_tokens if self.by_tokens else requests
+            tokens = ticket.tokens_sent - ticket.tokens - mark.tokens_sent - mark.refused_tokens
+            accepted = tokens / mean_tokens if self.by_tokens else requests
             accepted += mark.count_refused_use(accepted / elapsed)
             # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
             waited = ticket.phase * self._cycle < elapsed / 2

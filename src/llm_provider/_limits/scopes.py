@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._errors import LLMError, OverloadedError, ProviderError
 from .._runtime import clock
@@ -21,11 +21,16 @@ from .._telemetry.reasons import reason
 from .._telemetry.waits import LEAST_SECONDS, Waits, count_calls
 from .._words import format_clock_time, format_duration
 from .concurrency import IN_FLIGHT, InFlight, group_of
-from .headers import Headroom, headroom
+from .headers import headroom
 from .outage import Outage, is_answer, is_outage, may_be_of_requests, note_outage
 from .rate_estimator import Ticket
 from .retry import RetryBudget, end_retries, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
+
+if TYPE_CHECKING:
+    from .aimd import AIMD
+    from .controller import AdaptiveController
+    from .shared_controller import SharedController
 
 TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""
@@ -34,42 +39,8 @@ _ASK_AGAIN = 0.02
 """Seconds until a scope asks again for a connection of this process, which another scope may give back."""
 
 
-class Controller(Protocol):
-    """Decides when the next request of a scope may be sent. `controller.AdaptiveController` has its rules."""
-
-    @property
-    def in_flight(self) -> int:
-        """Requests in flight."""
-
-    @property
-    def gate(self) -> float:
-        """Time before which nothing is sent."""
-
-    @property
-    def refusals(self) -> int:
-        """Refusals so far: answers with 429, 503 or 529."""
-
-    @property
-    def rate(self) -> float:
-        """Requests per second that may be sent now."""
-
-    @property
-    def window(self) -> float:
-        """Requests that may be in flight."""
-
-    @property
-    def open(self) -> bool:
-        """Whether no limit on the rate is known yet."""
-
-    def admit(self, now: float, tokens: float, max_in_flight: int, at_once: int) -> Ticket | float: ...
-    def is_limited(self, now: float) -> bool: ...
-    def on_headers(self, ticket: Ticket, headroom: Headroom) -> None: ...
-    def record_success(self, now: float, ticket: Ticket, *, tokens: float | None) -> None: ...
-    def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
-    def record_overload(self, now: float, ticket: Ticket, retry_after: float | None) -> bool: ...
-    def record_failure(self, now: float, ticket: Ticket) -> None: ...
-    def record_cancellation(self, ticket: Ticket) -> None: ...
-    def record_withdrawal(self, ticket: Ticket) -> None: ...
+Controller: TypeAlias = "AdaptiveController | AIMD | SharedController"
+"""Decides when the next request of a scope may be sent: `AdaptiveController` says by which rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -399,18 +399,15 @@ async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservatio
 def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation] | None:
     """`reserve` if that is possible without waiting; else None."""
     held: list[Reservation] = []
-    complete = False
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(lambda: release(held))
         for budget in _in_order(budgets):
             reservation = budget.reserve_now(amount)
             if reservation is None:
                 return None
             held.append(reservation)
-        complete = True
-        return held
-    finally:
-        if not complete:
-            release(held)
+        undo.pop_all()
+    return held
 
 
 def release(reservations: Iterable[Reservation]) -> None:

@@ -205,13 +205,10 @@ class Ledger(Hinting):
     def __iter__(self) -> Iterator[LedgerRow]:
         return iter(self.rows())
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from .ledger_views import format_text
 
         return format_text(self.rows(), self.total)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         from .ledger_views import format_html

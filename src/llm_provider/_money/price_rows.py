@@ -63,14 +63,15 @@ PRICE_COLUMNS = COLUMNS[COLUMNS.index("input") : COLUMNS.index("effective_from")
 """The columns that hold prices."""
 
 PART_OF = {
-    "output_reasoning": "output",
-    "output_audio": "output",
-    "output_image": "output",
-    "input_audio": "input",
-    "input_image": "input",
-    "cache_read_audio": "cache_read",
+    "output_reasoning": ("output", "reasoning_output_tokens"),
+    "output_audio": ("output", "audio_output_tokens"),
+    "output_image": ("output", "image_output_tokens"),
+    "input_audio": ("input", "audio_input_tokens"),
+    "input_image": ("input", "image_input_tokens"),
+    "cache_read_audio": ("cache_read", "cache_read_audio_input_tokens"),
 }
-"""Columns that are billed at the price of another column where they have no price of their own."""
+"""Columns that are billed at the price of another column where they have no price of their own, and the count
+of a usage that each bills."""
 
 _REQUIRED = frozenset({"provider", "model", "input"})
 _DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}

@@ -85,16 +85,6 @@ _QUANTIZED = re.compile(r"(?:u?int[48]|fp(?:4|6|8|16|32)|bf16|unknown)")
 # genai-prices.
 _PEAK_HOURS = {"deepseek": ((1, 4), (6, 10))}
 
-# The count of a usage that each of the columns in `PART_OF` bills.
-_COUNTS = {
-    "output_reasoning": "reasoning_output_tokens",
-    "output_audio": "audio_output_tokens",
-    "output_image": "image_output_tokens",
-    "input_audio": "audio_input_tokens",
-    "input_image": "image_input_tokens",
-    "cache_read_audio": "cache_read_audio_input_tokens",
-}
-
 
 def default_prices_path() -> str:
     """The path of the `prices.csv` of this package."""
@@ -382,12 +372,13 @@ def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
         "web_search": usage.web_searches,
     }
     for part in _list_priced_parts(row):
-        count = getattr(usage, _COUNTS[part])
+        whole, name = PART_OF[part]
+        count = getattr(usage, name)
         if part == "input_audio":
             # The usage includes audio that was read from the cache, which is a part of `cache_read`.
             count -= usage.cache_read_audio_input_tokens
         billed[part] = count
-        billed[PART_OF[part]] -= count
+        billed[whole] -= count
     return billed
 
 

@@ -3,8 +3,6 @@
 Every input is checked before anything is sent if their number is known. An iterator is checked as it is read.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import string
@@ -38,11 +36,7 @@ class BatchInputs:
 
 
 def batch_inputs(
-    inputs: AsyncInputs,
-    rows: object = None,
-    metadata: object = None,
-    *,
-    awaited: bool = False,
+    inputs: AsyncInputs, rows: object = None, metadata: object = None, *, awaited: bool = False
 ) -> BatchInputs:
     """Check the inputs of a batch, and fill the template if there is one.
 
@@ -113,11 +107,9 @@ def has_length(value: object) -> bool:
 
 
 def _check_as_read(inputs: Iterable[Prompt]) -> Iterator[Prompt]:
-    first = True
-    for prompt in inputs:
-        if first:
+    for index, prompt in enumerate(inputs):
+        if not index:
             _check_first(prompt)
-            first = False
         yield prompt
 
 

@@ -201,11 +201,7 @@ class BackgroundTask(Generic[T]):
     __slots__ = ("_cancel", "_context", "_coroutine", "_inbox", "_settle", "_task")
 
     def __init__(
-        self,
-        coroutine: Work[T],
-        settle: Settle[T],
-        cancel: Cancel = cancel_task,
-        inbox: Inbox | None = None,
+        self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None
     ) -> None:
         self._coroutine = coroutine
         self._context = contextvars.copy_context()

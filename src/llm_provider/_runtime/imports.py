@@ -26,17 +26,19 @@ _UNFINISHED = ("partially initialized module", "cannot access submodule")
 """Words of CPython's errors. The second is that of `package.module` before that module has been imported."""
 
 
-def is_unfinished(error: BaseException) -> bool:
-    """Whether an error, or one that caused it, comes from a module that another thread still imports."""
+def exception_chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, its cause, the cause of that, and so on."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        message = str(link)
-        if any(words in message for words in _UNFINISHED):
-            return True
+        yield link
         link = link.__cause__ or link.__context__
-    return False
+
+
+def is_unfinished(error: BaseException) -> bool:
+    """Whether an error, or one that caused it, comes from a module that another thread still imports."""
+    return any(words in str(link) for link in exception_chain(error) for words in _UNFINISHED)
 
 
 @contextlib.contextmanager

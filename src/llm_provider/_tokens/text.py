@@ -4,8 +4,6 @@ The number is a weighted sum of counts, such as the letters of long words, with 
 `python -m benchmarks tokens` measures the error against real tokenizers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import NamedTuple

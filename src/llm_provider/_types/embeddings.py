@@ -1,7 +1,5 @@
 """The vectors of texts: `Embeddings`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload

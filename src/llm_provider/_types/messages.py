@@ -1,7 +1,5 @@
 """Messages, the calls of tools in them, and the parts of a stream."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

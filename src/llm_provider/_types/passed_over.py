@@ -1,7 +1,5 @@
 """`PassedOver`: a model that did not answer, so that the next one of `fallback` did."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .._errors import READERS

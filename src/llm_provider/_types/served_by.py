@@ -1,7 +1,5 @@
 """Who answered: `ServedBy`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 

@@ -75,29 +75,22 @@ class Carrier(Protocol):
 class Work(Protocol):
     """How the inputs of one model are looked up, and how their calls are sent."""
 
+    early_stop: EarlyStop
+    """Says whether the batch was stopped."""
+    max_in_flight: int
+    """How many requests may be in flight."""
+    sends_as_whole: bool
+    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
+    stored: StoredAnswers
+    """Says after an interrupt which inputs are answered."""
+
     @property
     def lookup(self) -> Lookup:
         """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
 
     @property
-    def early_stop(self) -> EarlyStop:
-        """Says whether the batch was stopped."""
-
-    @property
-    def max_in_flight(self) -> int:
-        """How many requests may be in flight."""
-
-    @property
     def width(self) -> int:
         """Inputs that may be read ahead of the results taken, so that no worker waits for the reader."""
-
-    @property
-    def sends_as_whole(self) -> bool:
-        """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
-
-    @property
-    def stored(self) -> StoredAnswers:
-        """Says after an interrupt which inputs are answered."""
 
     def come_back(self, *works: Any) -> str:
         """What a user does after an interrupt of these works, this one among them."""
@@ -183,12 +176,8 @@ class Lane:
         self._early_stop.stored = getattr(inputs, "answered_before", 0)
 
     @property
-    def reads(self) -> bool:
-        """Whether another input may be read now."""
-        return self._free > 0
-
-    @property
-    def _free(self) -> int:
+    def free(self) -> int:
+        """How many inputs may be read now."""
         if self.exhausted:
             return 0
         free = self._width - self.outstanding
@@ -204,7 +193,7 @@ class Lane:
         """Ask for as many inputs as may be read now; False if they are read in this thread."""
         if self.feed is None:
             return False
-        count = self._free
+        count = self.free
         self.awaited += count
         self.feed.ask(count)
         return True
@@ -327,7 +316,7 @@ class Driver:
             while reading and nothing_arrived():
                 reading = False
                 for lane in self.lanes:
-                    if lane.reads and not lane.ask_feed():
+                    if lane.free > 0 and not lane.ask_feed():
                         yield lane
                         reading = reading or not lane.exhausted
             if not any(lane.outstanding or lane.awaited for lane in self.lanes):

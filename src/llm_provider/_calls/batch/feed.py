@@ -4,8 +4,6 @@ An iterator of the lines of a pipe, or of questions that follow from answers, ma
 thread of its own reads it, or a task of the user's loop if it is asynchronous.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

@@ -1,7 +1,5 @@
 """What an interrupted batch leaves: how many of its calls have stored answers, and what the next run does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

@@ -33,7 +33,7 @@ _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LiveWork:
     """Each call is sent by itself, as soon as a worker is free."""
 

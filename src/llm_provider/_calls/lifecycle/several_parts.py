@@ -4,8 +4,6 @@ If one request fails, the others are waited for, and their answers are stored an
 has them as `samples`, and the same call asks again for what failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar

@@ -266,10 +266,6 @@ class KeySelection:
         candidates = self._candidates() if self._pool.has_several_accounts else [self._pooled]
         return max(backoff, min(pooled.scope.seconds_until_open() for pooled in candidates))
 
-    def withdrawn(self, ticket: Ticket) -> None:
-        """Give back a slot whose request was not sent."""
-        self.scope.record_withdrawal(ticket)
-
     def wait_for_all(self) -> None:
         """Wait for every candidate from now on, not only for the account of the conversation."""
         self._join([pooled for pooled in self._candidates() if pooled not in self._joined], first=True)

@@ -68,10 +68,10 @@ class BudgetedRequest:
                 await selection.key.prepare()
             held = reserve_now(self._budgets, self._amount)
         except BaseException:
-            selection.withdrawn(ticket)
+            selection.scope.record_withdrawal(ticket)
             raise
         if held is None:
-            selection.withdrawn(ticket)
+            selection.scope.record_withdrawal(ticket)
             text = "waiting for requests under way, beside which the budget has no room for another"
             with waits.during(selection.scope.name, "budget", text):
                 held = await reserve(self._budgets, self._amount)

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._errors import (
-    AuthenticationError,
-    FailedAttempt,
-    LLMError,
-    NotFoundError,
-    UnsupportedParameterError,
-    cite,
-)
+from ... import _errors as errors
 from ..._limits import retry
 from ..._limits.aimd import AIMD
 from ..._limits.controller import AdaptiveController
@@ -99,14 +92,14 @@ class Sender:
         """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
         request, target = call.request, call.target
         if cassette.replayed is not None:
-            question, key = cite(describe_input(request)), call.key(parts[0])
+            question, key = errors.cite(describe_input(request)), call.key(parts[0])
             cassette.refuse_sending(f"{question} to {request.model}", key, provider=target.provider)
         try:
             selection = self._keys.select(target, request)
             connection = self._connection(call)
             if request.timeout is not None and request.timeout.watches and emit is None:
                 _check_watchable(connection)
-        except LLMError as error:
+        except errors.LLMError as error:
             if (stop := call.early_stop) is not None:
                 error = stop.refuse() if stop.stopped else error
                 stop.note_failure(error)
@@ -131,7 +124,7 @@ class Sender:
         """Raise a `MissingAPIKeyError` if a call has no key."""
         try:
             self._keys.select(call.target, call.request)
-        except LLMError as error:
+        except errors.LLMError as error:
             error.provider, error.model = call.target.provider, call.request.model
             raise
 
@@ -210,7 +203,7 @@ class _Sending:
     """Time of the first failure, on the clock of the loop."""
     free: int = 0
     """Failed requests that do not count against `max_retries`."""
-    failures: tuple[FailedAttempt, ...] = ()
+    failures: tuple[errors.FailedAttempt, ...] = ()
     verdict: retry.Verdict = retry.FINAL
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
@@ -250,10 +243,10 @@ class _Sending:
                 # After most refusals the gate of the scope holds every call back, including this one. A call
                 # that is refused again and again leaves the gate to others, and keeps its retries.
                 await asyncio.sleep(self.verdict.delay if alone else 0.0)
-        except LLMError as error:
+        except errors.LLMError as error:
             if (stop := self.call.early_stop) is not None:
                 stop.failing.discard(id(self.call))
-                if isinstance(error, AuthenticationError):
+                if isinstance(error, errors.AuthenticationError):
                     key, variables = self.selection.key, self.call.target.route.key_variables
                     stop.key_source = name_source(key, variables, self.sender.env_file)
                 stop.note_failure(error)
@@ -280,7 +273,7 @@ class _Sending:
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
-            selection.withdrawn(self.ticket)
+            selection.scope.record_withdrawal(self.ticket)
             if hold is not None:
                 hold.count_nothing()
             raise stop.refuse()
@@ -307,7 +300,7 @@ class _Sending:
             original = replace(self.outgoing, encoded=call.encoded)
             self.outgoing = fill_references(original, self.file_ids, body)
             return True
-        selection.withdrawn(self.ticket)
+        selection.scope.record_withdrawal(self.ticket)
         if hold is not None:
             hold.count_nothing()
         call.sent.withdraw()
@@ -315,7 +308,7 @@ class _Sending:
         try:
             ids = await uploads.upload(call, key, self.max_retries)
             self.uploaded = key, ids
-        except LLMError as error:
+        except errors.LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
             if not selection.record_failure(error):
                 raise
@@ -328,7 +321,7 @@ class _Sending:
     def _end_cancelled(self, attempt: Attempt, cancellation: BaseException, hold: Hold | None) -> None:
         if attempt.departure.is_held:
             # It was not sent, and counts as sent no longer.
-            self.selection.withdrawn(self.ticket)
+            self.selection.scope.record_withdrawal(self.ticket)
             if hold is not None:
                 hold.count_nothing()
             return
@@ -362,7 +355,9 @@ class _Sending:
             self.call.watch.note_attempt(EndedAttempt(len(self.failures) + 1, waited, sample.sending))
         return sample
 
-    def _judge_failure(self, attempt: Attempt, error: LLMError, waited: float, hold: Hold | None) -> bool:
+    def _judge_failure(
+        self, attempt: Attempt, error: errors.LLMError, waited: float, hold: Hold | None
+    ) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
@@ -417,7 +412,7 @@ class _Sending:
         self._tell(error, alone=alone)
         return alone
 
-    def _is_suspect(self, error: LLMError) -> bool:
+    def _is_suspect(self, error: errors.LLMError) -> bool:
         """Whether the input is rather the reason for a failure than an outage of the provider.
 
         It is none for a connection that cannot be opened, or while other calls, which tell more, wait too.
@@ -428,7 +423,7 @@ class _Sending:
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
 
-    def _tell(self, error: LLMError, *, alone: bool) -> None:
+    def _tell(self, error: errors.LLMError, *, alone: bool) -> None:
         """Tell observers of a failed request, and the user of the wait for the next one."""
         delay, failure, number = None, self.failures[-1], len(self.failures)
         if self.verdict.retry:
@@ -443,12 +438,12 @@ class _Sending:
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)
 
-    def _explain(self, error: LLMError) -> LLMError:
+    def _explain(self, error: errors.LLMError) -> errors.LLMError:
         """The error as the user sees it. It names the provider and the model, and holds no API key."""
         error.provider = self.call.target.provider
         error.model = self.call.request.model
         error.attempts = len(self.failures)
-        if isinstance(error, NotFoundError) or error.status == 405:
+        if isinstance(error, errors.NotFoundError) or error.status == 405:
             error.message += explain_not_found(self.call.target, self.call.request.model)
         attributes = vars(error)
         attributes |= {name: self._scrub(value) for name, value in attributes.items()}
@@ -480,7 +475,7 @@ def _scrub(value: Any, key: Credential) -> Any:
 def _check_watchable(connection: Connection) -> None:
     """Refuse timeouts that cannot be kept, as the answer comes as a whole. A default is ignored then."""
     if connection.send_in_chunks is None:
-        raise UnsupportedParameterError(
+        raise errors.UnsupportedParameterError(
             "timeout cannot have first_byte or idle here, because the SDK returns an answer only as a whole: "
             "leave them out, or use stream()",
             parameter="timeout",

@@ -23,6 +23,7 @@ from ..._limits.failure_table import find_rule
 from ..._limits.headers import wait_for_reset, wait_in_words
 from ..._limits.outage import SHORTAGES
 from ..._limits.retry import ORDERLY_END, heed_should_retry, retry_after
+from ..._runtime.imports import exception_chain as exception_chain  # noqa: PLC0414  # litellm takes it from here
 from ..transport.certificates import trust_remedy
 from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
 
@@ -217,16 +218,6 @@ def _system_code(links: list[BaseException], names: list[str]) -> str | None:
 
 def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:
     return any(name in wanted for name in names)
-
-
-def exception_chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, its cause, the cause of that, and so on."""
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = link.__cause__ or link.__context__
 
 
 def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:

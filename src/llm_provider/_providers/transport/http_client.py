@@ -224,9 +224,7 @@ def client_class(library: ModuleType) -> Any:
     """The client class for `httpx` or `httpx2`; an SDK accepts only subclasses of its own library's."""
     from yarl import URL
 
-    @functools.lru_cache(maxsize=64)
-    def parse_url(url: str) -> URL:
-        return URL(url, encoded=True)
+    parse_url = functools.lru_cache(maxsize=64)(functools.partial(URL, encoded=True))
 
     class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
         """Sends over one aiohttp session, which the first request opens."""
