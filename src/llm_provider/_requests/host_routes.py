@@ -27,7 +27,7 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
     # `ChatCompletionRequest` of vllm/entrypoints/openai and of sglang/srt/entrypoints/openai.
     "vllm": {"stores_answers": True, "scores": "vllm"},
     "sglang": {"stores_answers": True, "scores": "sglang"},
-    # tools/server: "Only one completion choice is allowed".
+    # tools/server/server-common.cpp: "Only one completion choice is allowed".
     "llama.cpp": {"lacks": {"n"}, "scores": "llama.cpp"},
     # `ChatCompletionRequest` of ollama's openai/openai.go.
     "ollama": {"lacks": {"n", "tool_choice", "top_k", "logit_bias", "parallel_tool_calls"}},
@@ -35,7 +35,8 @@ _DIALECTS: Mapping[Dialect, JSONMapping] = {
     "lm_studio": {
         "lacks": {"n", "logprobs", "top_logprobs", "parallel_tool_calls"}, "stores_answers": True
     },
-    # `ChatRequest` of text-generation-inference marks `n` and `logit_bias` as unused and has no others.
+    # `ChatRequest` in router/src/lib.rs of text-generation-inference marks `n` and `logit_bias` as unused and
+    # has no others.
     "tgi": {
         "lacks": {"n", "logit_bias", "top_k", "parallel_tool_calls", "reasoning_effort"}, "scores": "tgi"
     },

@@ -67,6 +67,7 @@ _ROWS = (
         "together_ai",
         "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+        # types/embedding_create_params.py of together 3.1 has a model and texts alone.
         lacks=frozenset({"dimensions"}),
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
@@ -79,7 +80,8 @@ _ROWS = (
         "openrouter",
         "https://openrouter.ai/api/v1",
         like_openai=True,
-        # It ignores `n`: OpenRouterArchived/openrouter-runner#99.
+        # It ignores `n`: OpenRouterArchived/openrouter-runner#99. The others are not in `chatrequest.py` and
+        # `chattoolchoice.py` of openrouter 1.3, and its Responses API stores nothing, says its documentation.
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
@@ -88,13 +90,14 @@ _ROWS = (
         "huggingface",
         "https://router.huggingface.co/v1",
         key_variables=("HUGGINGFACE_API_KEY", "HF_TOKEN"),
+        # Hosts behind it ignore `n`: huggingface/huggingface_hub#2931.
         lacks=frozenset({"n"}),
         options=frozenset({"upstream"}),
     ),
     Route(
         "groq",
         "https://api.groq.com/openai/v1",
-        # console.groq.com/docs/openai; fields that it does not know are a 400: fanenr/chatbot#21.
+        # Not supported yet, says groq 1.7, which has no `top_k`. Unknown fields are a 400: fanenr/chatbot#21.
         lacks=frozenset({"n", "logprobs", "top_logprobs", "logit_bias", "top_k"}),
         options=frozenset({"service_tier"}),
         default_effort=True,
@@ -105,7 +108,8 @@ _ROWS = (
     Route(
         "deepseek",
         "https://api.deepseek.com/beta",
-        # `n`: vibrantlabsai/ragas#1072. It takes `seed`, and does not say that it has an effect.
+        # It ignores `n` (vibrantlabsai/ragas#1072), so fields that are not in its API reference
+        # (api-docs.deepseek.com/api/create-chat-completion) may be ignored too, as the others here.
         lacks=frozenset({"n", "seed", "logit_bias", "top_k"}),
         # api-docs.deepseek.com/guides/reasoning_model
         models_lack=(("deepseek-reasoner", frozenset({"logprobs", "top_logprobs"})),),
@@ -115,8 +119,11 @@ _ROWS = (
     Route(
         "xai",
         "https://api.x.ai/v1",
+        # `GetCompletionsRequest` of xai-sdk 1.21 has no `top_k`.
         lacks=frozenset({"top_k"}),
         models_lack=GROK_LACKS,
+        # docs.x.ai/developers/advanced-api-usage/priority-processing
+        options=frozenset({"service_tier"}),
         stores_answers=True,
         other_names=("x-ai", "x_ai", "grok"),
         genai_prices_name="x-ai",
@@ -124,9 +131,10 @@ _ROWS = (
     Route(
         "mistral",
         "https://api.mistral.ai/v1",
-        # Fields outside its schema are a 422: mistralai/platform-docs-public#7.
-        lacks=frozenset({"logprobs", "top_logprobs", "logit_bias", "top_k", "user"}),
-        options=frozenset({"metadata"}),
+        # Fields outside its schema (`chatcompletionrequest.py` of mistralai 3.7) are a 422:
+        # mistralai/platform-docs-public#7.
+        lacks=frozenset({"logit_bias", "user"}),
+        options=frozenset({"metadata", "prompt_cache_key"}),
         parts=frozenset({"media in results", "thinking"}),
         spelling={"seed": "random_seed", "dimensions": "output_dimension"},
         stream_usage=False,
@@ -148,7 +156,9 @@ _ROWS = (
     Route(
         "sambanova",
         "https://api.sambanova.ai/v1",
-        lacks=frozenset({"n", "seed", "logprobs", "top_logprobs", "logit_bias"}),
+        # It ignores the penalties and biases, and refuses `n` beside tools:
+        # docs.sambanova.ai/docs/en/features/openai-compatibility
+        lacks=frozenset({"n", "logit_bias", "presence_penalty", "frequency_penalty"}),
     ),
     Route(
         "local",
@@ -167,11 +177,12 @@ _ROWS = (
         # litellm finds the keys of its providers itself.
         key_required=False,
         default_effort=True,
+        # litellm 1.106 drops or refuses `n` for many of its providers.
         lacks=frozenset({"n"}),
     ),
     *CLOUD_ROWS,
     *(
-        # Few hosts have `n`, and a host that ignores it would return one sample.
+        # A host that ignores `n`, as huggingface/huggingface_hub#2931 tells of, would return one sample.
         Route(name, url, key_variables=(name_variable(name, "API_KEY"), *variables), lacks=frozenset({"n"}))
         for name, (url, *variables) in HOSTS.items()
     ),

@@ -81,14 +81,17 @@ def _check_prefill(request: Request, family: Family, converted: list[JSONObject]
     last = request.messages[-1]
     prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None
     if prefills and not family.prefill:
+        # langchain-ai/deepagents#1585, livekit/agents#7217
         raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
 
 
 def _write_temperature(draft: Draft[Family], value: float) -> None:
     _check_sampling(draft, "temperature", accepted_while_thinking=value == 1)
     if draft.family.sampling == 1 and draft.request.top_p is not None:
+        # BerriAI/litellm#15097
         raise draft.refuse("temperature and top_p together", "leave one of them out")
     if value > 1:
+        # "temperature: range: 0..1": anthropics/anthropic-sdk-python#893
         raise draft.refuse("a temperature above 1", "Anthropic's scale ends at 1")
     draft.payload["temperature"] = value
 
@@ -109,8 +112,10 @@ def _write_top_k(draft: Draft[Family], value: int) -> None:
 
 def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool = False) -> None:
     if not draft.family.sampling:
+        # `_FAMILIES` of models.py
         raise draft.refuse(name, "leave it out; it does its own sampling")
     if _thinks_by_budget(draft) and not accepted_while_thinking:
+        # Anthropic's guide of extended thinking.
         other = "reasoning_effort" if draft.request.reasoning_effort else "thinking_budget"
         raise draft.refuse(f"{name} together with {other}", "leave one of them out")
 
@@ -133,6 +138,7 @@ def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObj
     if owner_of(tool) == PROVIDER:
         return dict(tool)
     if "function" not in tool:
+        # anthropic 2.11: tool_union_param.py has functions and tools of its own.
         raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
     function = dict(tool["function"])
     own = {name: value for name, value in tool.items() if name not in ("type", "function")}
@@ -152,6 +158,7 @@ def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     elif isinstance(choice, str):
         draft.payload["tool_choice"] = {"type": "any"}
     elif "function" not in choice:
+        # anthropic 2.11: tool_choice_param.py
         remedy = "name a function, or use 'auto', 'none' or 'required'"
         raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
     else:
@@ -169,6 +176,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
     request, family, payload = draft.request, draft.family, draft.payload
     _check_extra_body(request, "reasoning_effort")
     if effort not in family.efforts:
+        # `_FAMILIES` of models.py
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     if effort == "none":
@@ -206,6 +214,7 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
     _check_extra_body(request, "thinking_budget")
     if tokens == "adaptive":
         if family.budget or not family.schemas:
+            # Claude 4.6 and later: platform.claude.com/docs/en/build-with-claude/adaptive-thinking
             remedy = "use a number of tokens; Claude from 4.6 on has it"
             raise draft.refuse("thinking_budget='adaptive'", remedy)
         payload["thinking"] = dict(_ADAPTIVE)
@@ -214,8 +223,10 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
         payload["thinking"] = {"type": "disabled"}
         return
     if not family.sampling:
+        # zhukunpenglinyutong/jetbrains-cc-gui#1003, llmmanorg/llmman#507
         raise draft.refuse("thinking_budget", f"use reasoning_effort: {', '.join(family.efforts)}")
     if tokens < _LEAST_BUDGET:
+        # anthropic 2.11: thinking_config_enabled_param.py
         remedy = f"use 0 for no thinking, or {_LEAST_BUDGET} tokens or more"
         raise draft.refuse(f"thinking_budget={tokens}", remedy)
     if tokens >= payload["max_tokens"]:
@@ -232,6 +243,7 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
 def _write_stop(draft: Draft[Family], texts: Sequence[str]) -> None:
     kept = tuple(text for text in texts if draft.family.blank_stops or not text.isspace())
     if len(kept) < len(texts):
+        # BerriAI/litellm#3286
         error = draft.refuse("stop with a text of white space alone", "leave that text out")
         vars(error)["_kept"] = kept or None
         raise error
@@ -240,9 +252,11 @@ def _write_stop(draft: Draft[Family], texts: Sequence[str]) -> None:
 
 def _write_summary(draft: Draft[Family], summary: str) -> None:
     if summary != "auto":
+        # anthropic 2.11: thinking_config_adaptive_param.py has "summarized" and "omitted".
         raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
     thinking = draft.payload.get("thinking", {})
     if thinking.get("type") not in ("adaptive", "enabled"):
+        # anthropic 2.11: thinking_config_disabled_param.py has no `display`.
         remedy = "set reasoning_effort or thinking_budget too"
         raise draft.refuse("reasoning_summary without thinking", remedy)
     thinking["display"] = "summarized"
@@ -276,12 +290,14 @@ def _write_service_tier(draft: Draft[Family], tier: str) -> None:
     elif tier in _TIERS:
         draft.payload["service_tier"] = _TIERS[tier]
     else:
+        # anthropic 2.11: message_create_params.py
         remedy = "use 'auto', which takes priority capacity where there is some, 'default' or 'fast'"
         raise draft.refuse(f"service_tier={tier!r}", remedy)
 
 
 def _write_metadata(draft: Draft[Family], metadata: Mapping[str, str]) -> None:
     if metadata.keys() - {"user_id"}:
+        # anthropic 2.11: metadata_param.py
         remedy = "leave it out, or use track() to label costs; Anthropic keeps a 'user_id' only"
         raise draft.refuse("metadata other than 'user_id'", remedy)
     if metadata:

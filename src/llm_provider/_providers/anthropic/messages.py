@@ -29,6 +29,7 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
         leading += 1
     if leading == len(messages):
+        # The API says "messages: at least one message is required".
         raise _wrong("messages", "holds only system messages: Anthropic needs a user message")
     if leading == 0:
         return None, 0
@@ -68,6 +69,7 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
             blocks = _drop_blanks(_CONVERTERS[role](message, where))
         if not blocks:
             if role != "assistant":
+                # microsoft/autogen#6083
                 raise _wrong(where, earlier_answers.EMPTY_TEXT)
             earlier_answers.warn_of_empty_turn(PROVIDER)
             continue
@@ -145,6 +147,7 @@ def _system(message: Message, where: str) -> list[Block]:
     blocks = _blocks(content, f"{where}.content")
     for position, block in enumerate(blocks):
         if block["type"] != "text":
+            # anthropic 2.11: `system` of message_create_params.py
             raise _wrong(
                 f"{where}.content[{position}]", "must be text: a system message cannot contain anything else"
             )
@@ -237,9 +240,11 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
     for position, entry in enumerate(parts):
         path, kind = f"{where}[{position}]", entry["type"]
         if kind in _REFUSED:
+            # anthropic 2.11: content_block_param.py
             raise _wrong(path, _REFUSED[kind])
         convert = _PARTS.get(kind)
         if convert is None and kind != "thinking" and not is_anthropics(entry):
+            # anthropic 2.11: content_block_param.py
             raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
@@ -270,6 +275,7 @@ def _image_part(entry: JSONMapping, where: str) -> Block:
     if not isinstance(image, Mapping) or not isinstance(image.get("url"), str):
         raise _wrong(where, "must look like {'type': 'image_url', 'image_url': {'url': ...}}")
     if image.get("detail") not in (None, "auto"):
+        # anthropic 2.11: image_block_param.py
         raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
     url = image["url"]
     if isinstance(url, UploadReference):
@@ -281,6 +287,7 @@ def _image_part(entry: JSONMapping, where: str) -> Block:
         media_type = image_type(media_type, data)
         source = {"type": "base64", "media_type": media_type, "data": data}
     if media_type not in _IMAGES:
+        # anthropic 2.11: base64_image_source_param.py
         raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
     return {"type": "image", "source": source}
 
@@ -309,6 +316,7 @@ def _file_source(file: JSONMapping, where: str) -> dict[str, str]:
             raise _wrong(where, "is not UTF-8 text in base64") from None
         return {"type": "text", "media_type": media_type, "data": text}
     if media_type != "application/pdf":
+        # anthropic 2.11: base64_pdf_source_param.py, plain_text_source_param.py
         raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
     return {"type": "base64", "media_type": media_type, "data": data}
 

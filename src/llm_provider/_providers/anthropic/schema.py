@@ -25,6 +25,7 @@ def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
     """A schema as the API accepts it, with closed objects and no recursion; else an error names the path."""
     recursion = next(find_recursions(schema), None)
     if recursion is not None:
+        # "Recursive schemas" in Anthropic's guide of structured outputs.
         raise refuse(
             f"a response_format that contains itself (at {recursion})",
             request,
@@ -58,6 +59,7 @@ def _adapt(schema: object, request: Request, path: str) -> Any:
             accepted[word] = _adapt(value, request, f"{path}.{word}")
         elif word == "additionalProperties":
             if value is not False and not (value is True and "properties" in schema):
+                # `transform_schema` in lib/_parse/_transform.py of anthropic 2.11 closes all objects.
                 raise refuse(
                     f"a response_format with free keys ({schema.get('title', 'a dict')}, at {path}.{word})",
                     request,

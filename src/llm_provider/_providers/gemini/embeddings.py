@@ -68,6 +68,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 
 def _check_dimensions(request: EmbedRequest, target: Target) -> None:
     name = target.model.rpartition("/")[2]
+    # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
     if name == "embedding-001":
         remedy = "leave it out; its vectors have 768 dimensions"
     elif name.startswith("gemini-embedding") and (request.dimensions or 0) > _MOST_DIMENSIONS:

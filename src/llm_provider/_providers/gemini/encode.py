@@ -16,7 +16,9 @@ from .models import Family, choose_version, family_of
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
+# Further samples are further requests.
 _MOST_CANDIDATES = 8
+# An int32: pollinations/pollinations#6867.
 _SEEDS = range(-(2**31), 2**31)
 
 
@@ -74,6 +76,7 @@ def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], objec
 
     def write(draft: Draft[Family], value: object) -> None:
         if not draft.family.sampling:
+            # `_FAMILIES` of models.py
             raise draft.refuse(name, "leave it out; the model chooses its own sampling")
         _settings(draft)[field_name] = value
 
@@ -87,6 +90,7 @@ def _settings(draft: Draft[Family]) -> JSONObject:
 
 def _write_seed(draft: Draft[Family], seed: int) -> None:
     if seed not in _SEEDS:
+        # pollinations/pollinations#6867
         raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
     _settings(draft)["seed"] = seed
 
@@ -121,6 +125,7 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
 def _write_effort(draft: Draft[Family], effort: str) -> None:
     efforts = draft.family.efforts
     if effort not in efforts:
+        # `_FAMILIES` of models.py
         remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     value = efforts[effort]
@@ -139,9 +144,11 @@ def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
             _settings(draft)["thinkingConfig"] = {"thinkingBudget": 0}
         return
     if not family.efforts or (levels and not family.budget):
+        # `_FAMILIES` of models.py
         remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
         raise draft.refuse("thinking_budget", remedy)
     if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
+        # snailyp/gemini-balance#206, earendil-works/pi#3460
         remedy = "use 128 tokens or more; its thinking cannot be switched off"
         raise draft.refuse("thinking_budget=0", remedy)
     config = {"thinkingBudget": -1 if tokens == "adaptive" else tokens}
@@ -150,12 +157,14 @@ def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
 
 def _write_summary(draft: Draft[Family], summary: str) -> None:
     if summary != "auto":
+        # `ThinkingConfig` of google-genai 3.4 has a flag only.
         raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
     _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
 
 
 def _write_service_tier(draft: Draft[Family], tier: str) -> None:
     if tier not in _TIERS:
+        # `ServiceTier` of google-genai 3.4
         raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
     # "auto" leaves it to Google, as no field does.
     if tier != "auto":
@@ -172,6 +181,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
             own.append(dict(tool))
             continue
         if tool.get("type", "function") != "function" or "function" not in tool:
+            # `Tool` of google-genai 3.4
             raise draft.refuse(
                 f"tools[{index}] of type {tool.get('type')!r}",
                 "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
@@ -202,6 +212,7 @@ def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
     elif "function" in choice:
         _set_calling(draft, "ANY", [choice["function"]["name"]])
     else:
+        # `FunctionCallingConfig` of google-genai 3.4
         remedy = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
         raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
 

@@ -81,6 +81,7 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
             if name in ("cache_control", "name"):
                 earlier_answers.warn_of(name, PROVIDER)
             elif value is not None:
+                # `Content` of google-genai 3.4
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             texts = _texts(state, message, where)
@@ -100,9 +101,11 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
         else:
             parts = _user_parts(state, message, where)
             if not parts:
+                # vercel/ai#3775
                 raise state.problem(where, earlier_answers.EMPTY_TEXT)
             state.contents.append({"role": "user", "parts": parts})
     if not state.contents:
+        # langchain-ai/langchain-google#1298
         raise state.problem("messages", "contains only system messages; add a user message")
     instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}
     return {**instruction, "contents": state.contents}
@@ -119,6 +122,7 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObjec
             earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
             continue
         if piece["type"] not in ("text", "refusal"):
+            # langgenius/dify-official-plugins#3451
             raise state.problem(path, f"is of type {piece['type']!r}; only text is accepted here")
         texts.append({"text": _text(state, piece, piece["type"], path)})
     return texts
@@ -132,6 +136,7 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[JSON
     for position, piece in enumerate(content or ()):
         path, build = f"{where}.content[{position}]", _USER_PARTS.get(piece["type"])
         if build is None:
+            # `Part` of google-genai 3.4 has data and files; these are OpenAI's forms for them.
             kinds = ", ".join(_USER_PARTS)
             raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
         parts.append(build(state, piece, path))
@@ -143,6 +148,7 @@ def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path
         if name == "cache_control":
             earlier_answers.warn_of(name, PROVIDER)
         elif name not in names and value is not None:
+            # `Part` of google-genai 3.4
             raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
 
 
@@ -178,6 +184,7 @@ def _media_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObje
         fields[kind] = {"url": fields[kind]}
     inner = _inner(state, fields, ("url", "detail") if kind == "image_url" else ("url",), path)
     if inner.get("detail") not in (None, "auto"):
+        # `FileData` and `Blob` of google-genai 3.4
         remedy = "leave it out, or set extra_body={'generationConfig': {'mediaResolution': ...}}"
         raise state.problem(f"{path}.image_url.detail", f"does not exist in Gemini's API: {remedy}")
     url = inner.get("url")
@@ -302,6 +309,7 @@ def _add_tool_result(state: _Conversation, message: Message, position: int) -> N
     where, identifier, name = f"messages[{position}]", message["tool_call_id"], message.get("name")
     call = state.sent.find(identifier, name, where)
     if call is None and not isinstance(name, str):
+        # `FunctionResponse` of google-genai 3.4 has the function's name.
         raise state.problem(
             where, f"is the result of tool call {identifier!r}, which is in no message before it"
         )

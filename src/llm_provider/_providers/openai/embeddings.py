@@ -20,7 +20,8 @@ from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
 OPERATION = "embeddings"
 
-# By model: the most dimensions, and whether there may be fewer.
+# By model: the most dimensions, and whether there may be fewer: embedding_create_params.py of openai 2.54,
+# camel-ai/camel#902, and docs.mistral.ai/capabilities/embeddings
 _DIMENSIONS = (
     (re.compile(r"text-embedding-ada-.*"), 1_536, False),
     (re.compile(r"text-embedding-3-small.*"), 1_536, True),
@@ -64,6 +65,7 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
             elif (request.dimensions or 0) > most:
                 remedy = f"use at most {most}"
     if remedy:
+        # `_DIMENSIONS`, and `lacks` of routing.py.
         raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=target.provider)
     return route.spelling.get("dimensions", "dimensions")
 

@@ -19,6 +19,7 @@ _TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
 
 
 _PENALTIES = ("presence_penalty", "frequency_penalty")
+# huggingface/smolagents#1671, nextai-translator/nextai-translator#1781, and litellm 1.106.
 _GPT_5_LACKS = ("top_k", "stop", "logit_bias", *_PENALTIES)
 
 
@@ -135,6 +136,7 @@ def check_parameters(request: Request, family: Family) -> None:
         return
     effort = request.reasoning_effort
     if effort is not None and effort not in family.efforts:
+        # `_FAMILIES`, from litellm 1.106.
         remedy = f"use one of {', '.join(family.efforts)}" if family.efforts else _DOES_NOT_REASON
         raise refuse(f"reasoning_effort={effort!r}", request, remedy, provider="openai")
     reasons = bool(family.efforts) and (effort or family.default) != "none"
@@ -149,9 +151,11 @@ def check_parameters(request: Request, family: Family) -> None:
             switch = switch if "none" in family.efforts else "leave it out"
             remedy = f"it reasons before it answers; {switch}"
         if remedy:
+            # `_FAMILIES`; sampling beside reasoning: litellm 1.106, and OpenAI's guide of its latest models.
             raise refuse(name, request, remedy, provider="openai")
     modalities = parameters.get("modalities", ())
     if "image" in modalities:
+        # completion_create_params.py of openai 2.54
         remedy = "use tools=[{'type': 'image_generation'}]; Gemini has the modality"
         raise refuse("the modality 'image'", request, remedy, provider="openai")
     if "audio" in modalities and "audio" not in (request.extra_body or {}):

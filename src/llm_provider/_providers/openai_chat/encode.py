@@ -53,6 +53,7 @@ def _write_format(draft: Draft[None], value: object) -> None:
 
 def _write_effort(draft: Draft[None], effort: str) -> None:
     if effort == "default" and not (draft.target.route.default_effort or draft.target.custom_base_url):
+        # Groq has it. shared/reasoning_effort.py of openai 2.54 does not.
         raise draft.refuse("reasoning_effort='default'", "leave it out")
     draft.payload["reasoning_effort"] = effort
 

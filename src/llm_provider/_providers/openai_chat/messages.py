@@ -128,6 +128,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     """A message with fields of answers in the form that requests have, and its parts checked."""
     is_openai = target.maker == "openai" and not target.custom_base_url
     if is_openai and message.get("prefix"):
+        # chat_completion_assistant_message_param.py of openai 2.54
         raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
@@ -154,12 +155,14 @@ def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -
     for position, entry in enumerate(parts):
         kind, where = entry["type"], f"messages[{index}].content[{position}]"
         if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
+            # chat_completion_content_part_image_param.py of openai 2.54
             raise RequestError(
                 f"{where} has a 'path', which hosts do not read: send the file "
                 "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
             )
         if is_openai:
             if kind in _FOREIGN_TO_OPENAI:
+                # chat_completion_content_part_param.py of openai 2.54
                 remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
                 raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
             check_media(entry, where)
@@ -170,6 +173,7 @@ def _with_file_id(entry: JSONMapping, index: int, position: int) -> JSONMapping:
     if isinstance(part(entry, "file").get("file_data"), UploadReference):
         return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
     if isinstance(part(entry, "image_url").get("url"), UploadReference):
+        # chat_completion_content_part_image_param.py of openai 2.54
         raise RequestError(
             f"messages[{index}].content[{position}] is an image that is too large for a request, and Chat "
             "Completions takes no uploaded images: write endpoint='responses', or make it smaller",
@@ -188,9 +192,11 @@ def check_media(entry: JSONMapping, where: str) -> None:
     """Raise a `RequestError` for the format of an image or a recording that OpenAI's API does not take."""
     form = part(entry, "input_audio").get("format")
     if isinstance(form, str) and form not in _AUDIO:
+        # chat_completion_content_part_input_audio_param.py of openai 2.54
         raise RequestError(f"{where} is audio in the format {form!r}; OpenAI accepts {', '.join(_AUDIO)}")
     url = part(entry, "image_url").get("url")
     if isinstance(url, str) and url.startswith("data:image/"):
         kind = url[len("data:") : url.find(";")].lower()
         if kind not in (*_IMAGES, "image/jpg"):
+            # platform.openai.com/docs/guides/images-vision
             raise RequestError(f"{where} is {kind}; OpenAI accepts {', '.join(_IMAGES)}")

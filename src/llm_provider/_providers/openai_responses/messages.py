@@ -47,8 +47,6 @@ def encode_input(request: Request, target: Target) -> Iterator[JSONObject]:
             _check_fields(message, where, {"role", "content", "name"})
             if message.get("name"):
                 earlier_answers.warn_of("name", PROVIDER)
-            if not message["content"]:
-                raise RequestError(f"{where} {earlier_answers.EMPTY_TEXT}", provider=PROVIDER)
             content = _content(message["content"], where)
             if not isinstance(content, str):
                 content = [_with_detail(entry) for entry in content]
@@ -92,6 +90,7 @@ def _with_detail(entry: JSONObject) -> JSONObject:
 def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
     unknown = [name for name, value in message.items() if name not in known and value]
     if unknown:
+        # easy_input_message_param.py of openai 2.54
         raise RequestError(
             f"{where} has {unknown[0]!r}, which the Responses API does not accept: leave it out"
         )
@@ -156,6 +155,7 @@ def _assistant_part(entry: JSONMapping, where: str) -> JSONObject:
     if entry["type"] == "refusal":
         return dict(entry)
     if entry["type"] not in ("text", "input_text", "output_text"):
+        # response_output_message_param.py of openai 2.54
         raise RequestError(f"{where} has type {entry['type']!r}: an assistant's are 'text' and 'refusal'")
     return {**entry, "type": "output_text"}
 
@@ -176,6 +176,7 @@ def _part(entry: JSONMapping, where: str) -> JSONObject:
     if kind == "document_url":
         return _document(entry, where)
     if kind not in _PART_TYPES:
+        # response_input_message_content_list_param.py of openai 2.54
         remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
         raise RequestError(
             f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "

@@ -26,6 +26,7 @@ _EXAMPLES = (
 def check_model(request: EmbedRequest, target: Target) -> None:
     """Raise a `RequestError` for the name of another kind of model, and for `upstream` without a router."""
     if request.upstream and "upstream" not in target.route.options:
+        # The routers' own field: upstream.py.
         raise refuse("upstream", request, PARAMETERS["upstream"].remedy, provider=target.provider)
     name = target.known_model.rpartition("/")[2].lower().removeprefix("ft:")
     # A user's own server may give an embedding model any name.
@@ -35,6 +36,7 @@ def check_model(request: EmbedRequest, target: Target) -> None:
     if what is not None:
         problem = not_covered(what)
     elif _OTHER_MODELS.fullmatch(name):
+        # infiniflow/ragflow#1835
         problem = f"does not embed; use one of {', '.join(examples(price_names(target)[0]))}"
     else:
         return

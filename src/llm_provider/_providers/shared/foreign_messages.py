@@ -204,6 +204,7 @@ def _part(part: Part, where: str, provider: str) -> Part:
         return _of_responses(part, where, provider)
     if kind in ("image", "document") and isinstance(part["source"], Mapping):
         return _of_source(part, part["source"], where, provider)
+    # content_block_param.py of anthropic 2.11: blocks whose meaning is Anthropic's alone.
     raise _refuse(f"{where} has type {kind!r}", "send its text", provider)
 
 
@@ -211,6 +212,7 @@ def _of_responses(part: Part, where: str, provider: str) -> Part:
     """A file or an image of the Responses API."""
     if part["type"] == "input_image":
         if not isinstance(part.get("image_url"), str):
+            # response_input_image_param.py of openai 2.54: the file is in an account of OpenAI's.
             raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the image itself", provider)
         detail = {"detail": part["detail"]} if part.get("detail") else {}
         return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
@@ -219,6 +221,7 @@ def _of_responses(part: Part, where: str, provider: str) -> Part:
         return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
     if isinstance(part.get("file_url"), str):
         return {"type": "document_url", "document_url": part["file_url"]}
+    # response_input_file_param.py of openai 2.54, as above.
     raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
 
 
@@ -244,6 +247,7 @@ def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Pa
     ):
         text = "\n".join(str(entry["text"]) for entry in text)
     if not isinstance(text, str):
+        # file_document_source_param.py of anthropic 2.11: the file is in an account of Anthropic's.
         raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
     named = [str(part[name]) for name in ("title", "context") if part.get(name)]
     return {"type": "text", "text": "\n\n".join([*named, text]), **control}

@@ -38,7 +38,7 @@ _NAMED: Mapping[str, Mapping[str, JSONMapping]] = {
     "google_maps": {"gemini": {"google_maps": {}}},
 }
 
-# Of Chat Completions and Responses, Anthropic's Messages and Gemini's `FunctionDeclaration`.
+# function_definition.py of openai 2.54, vybestack/llxprt-code#482, and google-genai 3.4.
 _FUNCTION_NAMES = {
     "openai": re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII),
     "anthropic": re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII),
@@ -76,6 +76,7 @@ _INNER = ("name", "description", "strict")
 def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping:
     forms = _NAMED[name]
     if provider not in forms or (provider == "openai" and request.endpoint == "chat"):
+        # The tools of openai 2.54, anthropic 2.11 and google-genai 3.4.
         having = f"{', '.join(forms)} have it" if len(forms) > 1 else f"only {next(iter(forms))} has it"
         remedy = (
             "use endpoint='responses'" if provider in forms else f"{having}; leave it out, or give a function"
@@ -103,6 +104,7 @@ def adapt_tools(request: Request, provider: str) -> Request:
     for index, tool in enumerate(request.tools or ()):
         owner = owner_of(tool)
         if owner is not None and owner != provider:
+            # tool_union_param.py of anthropic 2.11, `Tool` of google-genai 3.4.
             raise refuse(
                 f"tools[{index}], which is one of the provider {owner!r}",
                 request,
@@ -111,6 +113,7 @@ def adapt_tools(request: Request, provider: str) -> Request:
             )
         function = tool.get("function")
         if names is not None and isinstance(function, Mapping) and not names.fullmatch(function["name"]):
+            # `_FUNCTION_NAMES`: vybestack/llxprt-code#482
             raise RequestError(
                 f"tools[{index}] is named {function['name']!r}, which {provider} does not accept: use up to "
                 "64 ASCII letters, digits, underscores and hyphens",

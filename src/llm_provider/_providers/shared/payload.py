@@ -49,6 +49,7 @@ def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
         write = accepts.get(name)
         if write is None:
             if row.remedy and value != row.no_effect:
+                # The types of the SDKs, and of hosts the rows of routing.py.
                 raise draft.refuse(name)
         elif isinstance(write, str):
             container = draft.labels if row.is_label else draft.payload

@@ -34,6 +34,7 @@ def write_upstream(draft: Draft[Any], upstream: str) -> None:
     extra = draft.request.extra_body or {}
     if draft.target.provider == "huggingface":
         if "/" in upstream or upstream in _POLICIES:
+            # huggingface.co/docs/inference-providers
             raise draft.refuse(
                 "upstream", "Hugging Face's router takes the name of a host alone, such as upstream='nebius'"
             )
