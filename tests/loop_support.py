@@ -28,7 +28,7 @@ class LoopServer:
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__, daemon=True)
-        self._writers: list[asyncio.StreamWriter] = []
+        self._accepted: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer what comes on one connection."""
@@ -44,7 +44,7 @@ class LoopServer:
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Coroutine[Any, Any, None]:
-        self._writers.append(writer)
+        self._accepted.append(writer)
         return self.serve(reader, writer)
 
     def __exit__(self, *exception: object) -> None:
@@ -63,7 +63,7 @@ class LoopServer:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         # The task of a connection may be cancelled before its first step, or anywhere in `serve`.
-        for writer in self._writers:
+        for writer in self._accepted:
             writer.transport.abort()
         # A transport that was closed or aborted lets go of its socket in the loop's next turn.
         await asyncio.sleep(0.01)

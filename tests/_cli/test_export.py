@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -101,14 +102,14 @@ def test_a_part_of_the_cache_is_exported_by_results_model_or_tag(
         assert run("export", str(out), *selection).code == 0, selection
         assert read_figures(verify(out)) == (count, count, 0), selection
         assert run("cache", "export", str(archive), *selection).out == f"{count} answers written\n"
-    cache = ResponseCache(own_cache)
-    cache.export(tmp_path / "r.jsonl", results=results)
-    assert ResponseCache(tmp_path / "other").load(tmp_path / "r.jsonl").added == 2
     results.to_jsonl(tmp_path / "results.jsonl")
     written = run("cache", "export", str(tmp_path / "r2.jsonl"), "--results", str(tmp_path / "results.jsonl"))
     assert written.out == "2 answers written\n"
-    with pytest.raises(RequestError, match="there is none"):
-        cache.export(tmp_path / "t.jsonl", tag="study")
+    with closing(ResponseCache(own_cache)) as cache, closing(ResponseCache(tmp_path / "other")) as other:
+        cache.export(tmp_path / "r.jsonl", results=results)
+        assert other.load(tmp_path / "r.jsonl").added == 2
+        with pytest.raises(RequestError, match="there is none"):
+            cache.export(tmp_path / "t.jsonl", tag="study")
 
 
 def test_scores_are_in_the_rows_and_in_records_of_every_eval_ever(

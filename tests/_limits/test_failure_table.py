@@ -204,6 +204,8 @@ ANSWERS: list[tuple[int, Any, type[LLMError]]] = [
         NO_MODEL,
     ),
     (400, error("400: {'error': '/chat/completions: Invalid model name passed in model=x'}", 400), NO_MODEL),
+    (400, error("anthropic_messages: Invalid model name passed in model=x. Call `/v1/models`"), NO_MODEL),
+    (400, error("agenerate_content_stream: Invalid model name passed in model=x. Call"), NO_MODEL),
     # What a server cannot do.
     (500, error("image input is not supported - hint: you may need to provide the mmproj", 500), WRONG),
     (500, error("audio input is not supported by this server", 500), WRONG),

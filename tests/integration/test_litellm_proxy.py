@@ -20,6 +20,7 @@ from llm_provider import (
     BadRequestError,
     ContextWindowExceededError,
     LLMError,
+    NotFoundError,
     RateLimitError,
     call,
     embed,
@@ -93,9 +94,9 @@ def test_a_call_has_the_answer_usage_and_cost_of_a_direct_one(litellm_proxy: Lit
     proxied = call(way.model, "What is 12 + 30?", **way.to(litellm_proxy))
     assert (proxied.text, proxied.finish_reason) == (direct.text, direct.finish_reason) == ("42", "stop")
     assert (proxied.usage, proxied.model) == (direct.usage, direct.model)
-    # The table has no prices for `local/…`.
-    expected = (None, None) if way.model.startswith("local/") else (direct.cost, "prices")
-    assert (proxied.cost, proxied.cost_source) == expected
+    # What it passes through has no cost in its headers.
+    source = "prices" if way.path == "/gemini" else "reply"
+    assert (proxied.cost, proxied.cost_source) == (direct.cost, source)
 
 
 def test_a_stream_arrives_in_pieces_with_usage_and_cost(litellm_proxy: LitellmProxy, way: Way) -> None:
@@ -188,7 +189,7 @@ def test_a_wrong_key_is_refused_and_not_shown(litellm_proxy: LitellmProxy, way: 
 @pytest.mark.parametrize("name", [name for name in WAYS if name != "Gemini passed through"])
 def test_a_model_that_the_proxy_does_not_have_is_refused(litellm_proxy: LitellmProxy, name: str) -> None:
     way = WAYS[name]
-    with pytest.raises(BadRequestError, match="Invalid model name"):
+    with pytest.raises(NotFoundError, match="Invalid model name"):
         call(f"{way.model}-9", "Hi", **way.to(litellm_proxy))
 
 

@@ -98,12 +98,15 @@ _LONGEST = 1000
 
 _HEADING = re.compile(
     r"(?![^:]{0,60}\b(prompt|contents?|messages?|text|user)\b)(litellm\.\w+: |[{\[]+['\"]error['\"]: ?['\"]?"
-    r"|\"|/[\w/]+: "
+    r"|\"|(/[\w/]+|anthropic_messages|agenerate_content(_stream)?): "
     r"|[\w .()/,-]{0,60}?\b(errors?|exception|\w+(error|exception)|denied|rejected)[\w .()/,-]{0,40}?(: | - )"
     r"|\[?\d{3,4}\b[\])]?[\s:\[-]+)",
     re.IGNORECASE,
 )
-"""What stands before the words of a provider: the name of an exception, a status, an endpoint."""
+"""What stands before the words of a provider: the name of an exception, a status, an endpoint.
+
+litellm's proxy has names of its own for the endpoints of Anthropic and Gemini.
+"""
 
 _QUOTED = re.compile(
     r"(?<!\w)[`'\"\u201c\u2018][^`'\"\u201d\u2019]*\s[^`'\"\u201d\u2019]*([`'\"\u201d\u2019]|$)"

@@ -21,7 +21,7 @@ from llm_provider import (
 )
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.attachments import Attachment
-from llm_provider.simulator import Fault, Simulator
+from llm_provider.simulator import Fault, RecordedRequest, Simulator
 from support import wait_until
 
 GPT, CLAUDE, GEMINI = "gpt-6.1-sol", "claude-haiku-5-5", "gemini-3.8-flash"
@@ -35,9 +35,13 @@ def prompt(question: str, content: bytes = b"%PDF-1.7 a", kind: str = "applicati
     return [question, {"type": "file", "file": {"filename": "document.pdf", "file_data": file}}]
 
 
+def kind_of(request: RecordedRequest) -> str:
+    return "upload" if "/files" in request.path else "call"
+
+
 def paths(simulator: Simulator) -> list[str]:
     """The requests so far: uploads, and everything else."""
-    return ["upload" if "/files" in request.path else "call" for request in simulator.requests()]
+    return [kind_of(request) for request in simulator.requests()]
 
 
 @pytest.mark.parametrize("model", [GPT, CLAUDE, GEMINI])
@@ -106,18 +110,17 @@ def test_a_call_that_moves_to_another_account_uploads_its_file_there(
     fingerprints = {APIKey(key).identity[:8]: key for key in keys}
 
     def senders(kind: str) -> list[str]:
-        sent = [request for request, path in zip(simulator.requests(), paths(simulator), strict=True)
-                if path == kind and (kind == "upload" or "What?" in str(request.body))]  # fmt: skip
-        texts = [str(dict(request.headers)) for request in sent]
+        sent = [request for request in simulator.requests() if kind_of(request) == kind]
+        texts = [str(dict(each.headers)) for each in sent if kind == "upload" or "What?" in str(each.body)]
         return [key for text in texts for name, key in fingerprints.items() if name in text]
 
     async def run(client: Client) -> Response:
-        simulator.inject(Fault(delay=0.5), match="files.upload")
+        simulator.inject(Fault(delay=1.0), match="files.upload")
         asked = asyncio.create_task(client.acall(model, prompt("What?")))
         while not simulator.requests():
             await asyncio.sleep(0.01)
         # Its account is refused for minutes while the file is on its way there.
-        [account] = senders("upload")
+        account, *_ = senders("upload")
         simulator.inject(Fault(status=429, retry_after="300"), match="busy", key=account, times=None)
         await asyncio.gather(*(client.acall(model, f"busy {number}") for number in range(8)))
         return await asked
