@@ -82,7 +82,7 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
         message = _with_texts(message, rules)
-        if "refusal" in foreign and message.get("refusal") and not message.get("content"):
+        if message.get("refusal") and not (message.get("content") or rules.empty_texts):
             message = {**message, "content": message["refusal"]}
         if message.get("content") and foreign.isdisjoint(message):
             yield message

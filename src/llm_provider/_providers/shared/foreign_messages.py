@@ -52,9 +52,11 @@ def in_chat_form(
     """
     entries = list(_in_chat_form(messages, provider, own, start))
     results = [message for _, message in entries if message["role"] == "tool"]
-    # Responses takes them anywhere.
-    in_place = own == OPENAI and all(message["tool_call_id"] for message in results)
-    return iter(entries) if in_place or not results else _behind_calls(entries)
+    if own == OPENAI and all(message["tool_call_id"] for message in results):
+        # Responses takes them anywhere, if each call has one.
+        calls = sum(len(calls_of(message)) for _, message in entries if message["role"] == "assistant")
+        results = results if len(results) < calls else []
+    return _behind_calls(entries) if results else iter(entries)
 
 
 def _in_chat_form(
