@@ -142,3 +142,13 @@ def test_a_content_of_the_user_has_the_parts_of_a_message() -> None:
 @pytest.mark.parametrize("entry", [USER, "Hi", {"type": "text", "text": "Hi"}, b"x", None, 5])
 def test_messages_and_contents_are_not_foreign(entry: Any) -> None:
     assert not is_foreign(entry)
+
+
+def test_a_signature_may_be_bytes() -> None:
+    # As `model_dump()` gives it, which also has the names in snake case.
+    part = google.Part(function_call=google.FunctionCall(name="f", args={}), thought_signature=b"sig")
+    content = google.Content(role="model", parts=[part])
+    dumped, written = plain_messages([content.model_dump(exclude_none=True)]), plain_messages([content])
+    assert dumped[0]["provider_specific_fields"]["content"][0]["thoughtSignature"] == "c2ln"
+    assert base64.b64decode(dumped[0]["provider_specific_fields"]["content"][0]["thoughtSignature"]) == b"sig"
+    assert dumped[0]["tool_calls"] == written[0]["tool_calls"]

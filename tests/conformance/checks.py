@@ -86,6 +86,10 @@ def _beside(message: Any) -> str:
     return " ".join(said[1:]) if all(said[1:]) else str(said[1] or said[2]) if said[0] else ""
 
 
+# What a provider gives in an answer, and refuses once the user goes on.
+_REFUSED_IN_RETURN = ("reasoning that nothing follows", "a tool that Anthropic has not run")
+
+
 def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = "") -> list[str]:
     """Why the message of a reply cannot be sent to a format, as far as `wrong_in_answer` finds nothing."""
     message = form.decode(reply).choices[0].message
@@ -111,8 +115,9 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
             message[name] = {part: message[name][part] for part in _ONLY_IN_ANSWERS[name]}
         # The original content stands for the text, which joins what stood apart in it.
         lost = {text for text in texts(message.get("provider_specific_fields", message)) if text not in sent}
-        problems += [f"lost: {sorted(lost)}"] if lost else []
-        expected = ("is empty", *(f"holds {name}," for name in _ONLY_IN_ANSWERS))
+        is_told = any(fragment in text for text in warned for fragment in _REFUSED_IN_RETURN)
+        problems += [f"lost: {sorted(lost)}"] if lost and not is_told else []
+        expected = ("is empty", *_REFUSED_IN_RETURN, *(f"holds {name}," for name in _ONLY_IN_ANSWERS))
         problems += [
             f"warned: {text}" for text in warned if not any(fragment in text for fragment in expected)
         ]

@@ -5,6 +5,7 @@ its own, and each result names the city of its call.
 """
 
 import contextlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +54,7 @@ IDS: dict[str, Callable[[int, int], Any]] = {
     "none": lambda turn, call: None,
 }
 
-BROKEN = ('{"city": "%s"', '"%s"', '["%s"]', "city: %s")
+BROKEN = ('{"city": "%s"', '"%s"', '["%s"]', "city: %s", r'{"city": "%s \ud83d"}')
 
 
 # --- What a provider takes ----------------------------------------------------------------------------------
@@ -104,9 +105,22 @@ def problems_of_pairs(turns: Sequence[Any], once: bool) -> Iterator[str]:
 
 
 def problems_in_chat(payload: JSON, rules: ConversationRules) -> Iterator[str]:
-    before, turns = "", []
+    before, turns, waiting = "", list[Any](), 0
     for message in payload["messages"]:
-        role, calls = message["role"], message.get("tool_calls") or ()
+        role, calls, content = message["role"], message.get("tool_calls") or (), message.get("content")
+        if role in ("tool", "function"):
+            waiting -= 1
+        elif waiting:
+            yield f"role {role} between a call and its result"
+        waiting += len(calls) or bool(message.get("function_call"))
+        if content == [] or message.get("tool_calls") == []:
+            yield "an empty list"
+        says_nothing = role == "assistant" and not (content or calls or message.get("function_call"))
+        is_blank = isinstance(content, list) and {"type": "text", "text": ""} in content
+        if not rules.empty_texts and (says_nothing or is_blank):
+            yield "an empty answer or text"
+        if role == "tool" and rules.text_results and not isinstance(content, str):
+            yield "a result in parts"
         if role == "developer" and not rules.developer:
             yield "role developer"
         if role in ("system", "developer") and not re.fullmatch(rules.system_after, before):
@@ -114,7 +128,7 @@ def problems_in_chat(payload: JSON, rules: ConversationRules) -> Iterator[str]:
         if role == "user" and before == "tool" and rules.answer_first:
             yield "a user's message after a result"
         entries = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
-        if "function_call" in message:
+        if message.get("function_call"):
             if not rules.old_functions:
                 yield "function_call"
             entries = [(None, message["function_call"]["name"], message["function_call"]["arguments"])]
@@ -137,7 +151,11 @@ def problems_in_chat(payload: JSON, rules: ConversationRules) -> Iterator[str]:
 
 def problems_in_responses(payload: JSON, rules: ConversationRules) -> Iterator[str]:
     turns = []
-    for item in payload["input"]:
+    for item, after in itertools.zip_longest(payload["input"], payload["input"][1:], fillvalue={}):
+        if len(item.get("id", "")) > 64:
+            yield "a long id of an item"
+        if item.get("type") == "reasoning" and (not after or after.get("role", "assistant") != "assistant"):
+            yield "reasoning that nothing follows"
         if item.get("type") == "function_call":
             yield from problems_of_calls([(item["call_id"], item["name"], item["arguments"])], rules)
             turns.append(("call", item["call_id"], city_in(item["arguments"])))
@@ -149,8 +167,21 @@ def problems_in_responses(payload: JSON, rules: ConversationRules) -> Iterator[s
 def problems_in_anthropic(payload: JSON, rules: ConversationRules) -> Iterator[str]:
     turns: list[Any] = []
     waiting: set[str] = set()
-    for message in payload["messages"]:
-        blocks = message["content"] if isinstance(message["content"], list) else []
+    running: set[str] = set()
+    for role, group in itertools.groupby(payload["messages"], key=lambda message: message["role"]):
+        blocks = [
+            block
+            for message in group
+            for content in [message["content"]]
+            for block in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+        ]
+        kinds = [block["type"] == "tool_result" for block in blocks]
+        if role == "user" and kinds != sorted(kinds, reverse=True):
+            yield "a result behind something else"
+        running |= {block["id"] for block in blocks if block["type"] == "server_tool_use"}
+        running -= {block.get("tool_use_id") for block in blocks}
+        if role == "user" and running and not all(kinds):
+            yield "a tool of Anthropic's has not run"
         results = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
         if results != waiting:
             yield "the results are not in the next message"
@@ -165,13 +196,23 @@ def problems_in_anthropic(payload: JSON, rules: ConversationRules) -> Iterator[s
             for block in blocks
             if block["type"] == "tool_result"
         ]
+    if role == "assistant" and blocks[-1].get("text", "").endswith((" ", "\n")):
+        yield "white space at the end"
     yield from problems_of_pairs(turns, rules.ids_once)
 
 
 def problems_in_gemini(payload: JSON, rules: ConversationRules) -> Iterator[str]:
     """Results are given to calls by their place, also where both have an id."""
     waiting: list[JSON] = []
+    before, signed = "", False
     for content in payload["contents"]:
+        of_calls = [part for part in content["parts"] if "functionCall" in part]
+        if of_calls and before == "model":
+            yield "a call behind another content of the model"
+        signed = any(part.get("thoughtSignature") for part in of_calls)
+        if of_calls and payload["of_gemini_3"] and not signed:
+            yield "a call without a signature"
+        before = content["role"]
         results = [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
         calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
         if len(results) != len(waiting):
@@ -221,18 +262,74 @@ def conversations(draw: st.DrawFn, source: str) -> list[JSON]:
         for position in range(draw(st.integers(1, 3))):
             number += 1
             city, name = f"City{number}", draw(st.sampled_from(NAMES))
-            broken = source != "gemini" and draw(st.integers(0, 4)) == 0
+            broken = "emini" not in source and draw(st.integers(0, 4)) == 0
             text = draw(st.sampled_from(BROKEN)) % city if broken else json.dumps({"city": city})
             calls.append((ids(turn, position), name, text, city))
-        messages += draw(SOURCES[source](turn, calls))
+        if draw(st.integers(0, 5)) == 0:
+            messages.append({"role": "assistant", "content": "Let me look.", **draw(st.sampled_from(EMPTY))})
+        messages += interrupted(draw, draw(SOURCES[source](turn, calls)))
         last = draw(st.sampled_from(["results", "user", "answer", "system"]))
         if last == "answer":
             messages.append({"role": "assistant", "content": "It is sunny."})
         if last == "system":
             messages.append({"role": draw(st.sampled_from(["system", "developer"])), "content": "Be kind."})
+        if last == "answer" and draw(st.booleans()):
+            # Answers that were cut, refused, or empty.
+            messages += [{"role": "user", "content": "Go on."}, draw(st.sampled_from(UNFINISHED))]
         if last != "results":
             messages.append({"role": "user", "content": "And now?"})
+    if draw(st.integers(0, 5)) == 0:
+        messages.append({"role": "assistant", "content": "The answer is "})
     return messages
+
+
+# Fields without a value, as `model_dump()` of an SDK writes them.
+NULLS = dict.fromkeys(("refusal", "audio", "function_call", "tool_calls", "reasoning_content"))
+EMPTY = ({}, {"tool_calls": []}, NULLS)
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_9", "name": "web_search", "input": {"query": "x"}}
+REASONING = {"type": "reasoning", "id": "rs_9", "summary": [], "encrypted_content": "x"}
+UNFINISHED: list[JSON] = [
+    {"role": "assistant", "content": ""},
+    {"role": "assistant", "content": []},
+    {**NULLS, "role": "assistant", "content": None, "refusal": "No."},
+    {"role": "assistant", "content": [{"type": "text", "text": ""}]},
+    ANTHROPIC.decode({"type": "message", "stop_reason": "pause_turn", "content": [SEARCH]})
+    .choices[0]
+    .message,
+    RESPONSES.decode(
+        {"id": "r9", "object": "response", "status": "incomplete", "output": [REASONING]}
+        | {"incomplete_details": {"reason": "max_output_tokens"}}
+    )
+    .choices[0]
+    .message,
+]
+
+
+def interrupted(draw: st.DrawFn, messages: list[JSON]) -> list[JSON]:
+    """An answer and its results, perhaps with something between them."""
+    if "role" not in messages[-1] or "content" not in messages[-1] or draw(st.integers(0, 3)):
+        return messages
+    first = next(place for place, message in enumerate(messages) if is_result(message))
+    between = draw(
+        st.sampled_from([{"role": "user", "content": "Wait."}, {"role": "system", "content": "Be nice."}])
+    )
+    if (
+        draw(st.booleans())
+        and isinstance(messages[first]["content"], list)
+        and messages[first]["role"] == "user"
+    ):
+        content = [{"type": "text", "text": "Here."}, *messages[first]["content"]]
+        return [*messages[:first], {**messages[first], "content": content}]
+    place = draw(st.integers(first, len(messages) - 1))
+    return [*messages[:place], between, *messages[place:]]
+
+
+def is_result(message: JSON) -> bool:
+    blocks = message.get("content")
+    return message["role"] in ("tool", "function") or (
+        isinstance(blocks, list) and any(block.get("type") == "tool_result" for block in blocks)
+    )
 
 
 def results(draw: st.DrawFn, calls: Sequence[tuple[Any, str, str, str]], *, shuffled: bool) -> list[JSON]:
@@ -336,8 +433,19 @@ def written_for_openai(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
             message.pop("name", None)
         if not message["tool_call_id"] and draw(st.booleans()):
             del message["tool_call_id"]
-    content = draw(st.sampled_from([None, "", "Let me look."]))
-    message = {"role": "assistant", "content": content, "tool_calls": entries}
+    if apart and draw(st.booleans()):
+        # One result has no id, or the name that another API gives the id.
+        odd = draw(st.sampled_from(answered))
+        odd.pop("name", None)
+        name = draw(st.sampled_from(["", "tool_use_id", "call_id"]))
+        odd.update({name: odd["tool_call_id"]} if name else {})
+        del odd["tool_call_id"]
+    if len(calls) == 1 and apart and draw(st.booleans()):
+        # Some servers give a call twice.
+        entries *= 2
+    content = draw(st.sampled_from([None, "", [], [{"type": "text", "text": ""}], "Let me look."]))
+    message = {**draw(st.sampled_from([{}, {"refusal": None, "audio": None}]))}
+    message |= {"role": "assistant", "content": content, "tool_calls": entries}
     if draw(st.booleans()) and apart:
         # Some gateways repeat the calls as Anthropic's blocks.
         blocks = anthropic_reply(turn, calls, lambda _: False)["content"]  # type: ignore[arg-type]
@@ -348,6 +456,8 @@ def written_for_openai(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
 @st.composite
 def written_for_anthropic(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
     blocks = anthropic_reply(turn, calls, draw)["content"]
+    for block, (_, _, text, _) in zip(blocks[-len(calls) :], calls, strict=True):
+        block["input"] = draw(st.sampled_from([block["input"], text, [text]]))
     told = [identifier for identifier, _, _, _ in calls]
     apart = len(set(map(str, told))) == len(told) and all(told)
     answered = [
@@ -357,6 +467,39 @@ def written_for_anthropic(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
     return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answered}]
 
 
+@st.composite
+def written_for_gemini(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
+    """Contents of google-genai. Its older models give calls without ids and without signatures."""
+    parts = gemini_reply(turn, calls, draw)["candidates"][0]["content"]["parts"]
+    told = [part["functionCall"] for part in parts]
+    answered = [
+        {
+            "functionResponse": {
+                **{name: call[name] for name in ("name", "id") if name in call},
+                "response": city,
+            }
+        }
+        for call, (_, _, _, city) in zip(told, [(*c[:3], {"output": c[3]}) for c in calls], strict=True)
+    ]
+    return [{"role": "model", "parts": parts}, {"role": "user", "parts": answered}]
+
+
+@st.composite
+def written_for_responses(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
+    """Items, with the ids of a gateway and with arguments that are no text."""
+    items = responses_reply(turn, calls, draw)["output"]
+    for item in items[1:]:
+        item["id"] = draw(st.sampled_from([item["id"], f"fc_{item['id']}" + "x" * 90]))
+        with contextlib.suppress(ValueError):
+            arguments = json.loads(item["arguments"])
+            item["arguments"] = draw(st.sampled_from([item["arguments"], arguments]))
+    outputs = [
+        {"type": "function_call_output", "call_id": item["call_id"], "output": city}
+        for item, (_, _, _, city) in zip(items[1:], calls, strict=True)
+    ]
+    return [*items, *outputs]
+
+
 SOURCES: dict[str, Callable[[int, Any], st.SearchStrategy[list[JSON]]]] = {
     "chat": answered_by(CHAT, chat_reply),
     "responses": answered_by(RESPONSES, responses_reply),
@@ -364,6 +507,8 @@ SOURCES: dict[str, Callable[[int, Any], st.SearchStrategy[list[JSON]]]] = {
     "gemini": answered_by(GEMINI, gemini_reply),
     "a user of OpenAI": written_for_openai,
     "a user of Anthropic": written_for_anthropic,
+    "a user of Gemini": written_for_gemini,
+    "a user of Responses": written_for_responses,
 }
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .tools import SentTool
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
+# The id of a call in the words of Anthropic and of the Responses API.
+_IDS_OF_OTHERS = ("tool_use_id", "call_id")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
 
 _RELATED = frozenset({"system", "top_logprobs", "tool_choice", "max_tool_rounds", *RARE})
@@ -241,7 +243,9 @@ def _check_message(message: Message, where: str) -> Message:
 
 def _result(message: Message, where: str) -> Message:
     """The result of a tool. It may have no id: the encoders find the call that it answers."""
-    identifier = message.get("tool_call_id")
+    names = ("tool_call_id", *(name for name in _IDS_OF_OTHERS if name in message))
+    identifier = next((message[name] for name in names if message.get(name) is not None), None)
+    message = {name: value for name, value in message.items() if name not in _IDS_OF_OTHERS}
     if identifier is not None and type(identifier) not in (str, int):
         raise RequestError(f"{where}.tool_call_id must be the id of a call, not {cite(identifier)}")
     return {**message, "role": "tool", "tool_call_id": "" if identifier is None else str(identifier)}

@@ -53,13 +53,19 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
     items: list[JSONMapping] = []
     for entry in _flat(entries):
         if isinstance(entry, Mapping) and _is_item(entry) and _is_of_the_model(entry, items):
-            items.append(dict(entry))
+            items.append(_with_text(entry))
             continue
         if items:
             messages.append(_answer("openai", items))
             items = []
         messages += _messages(entry, known)
     return [*messages, _answer("openai", items)] if items else messages
+
+
+def _with_text(item: JSONMapping) -> JSONObject:
+    """An item whose arguments are text, as OpenAI has them."""
+    is_call = item.get("type") == "function_call" and not isinstance(item.get("arguments"), str)
+    return {**item, "arguments": json.dumps(item.get("arguments") or {})} if is_call else dict(item)
 
 
 def _is_list_of_objects(entry: object) -> bool:
@@ -192,6 +198,8 @@ def _in_wire_words(part: object) -> Any:
     if not isinstance(part, Mapping):
         return part
     named = {_camel_case(name): value for name, value in part.items()}
+    if isinstance(named.get("thoughtSignature"), bytes):
+        named["thoughtSignature"] = base64.b64encode(named["thoughtSignature"]).decode()
     for name in ("inlineData", "fileData"):
         if isinstance(named.get(name), Mapping):
             named[name] = {_camel_case(inner): value for inner, value in plain(named[name]).items()}

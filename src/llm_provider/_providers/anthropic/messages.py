@@ -1,6 +1,7 @@
 """OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
 
 import base64
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -84,7 +85,70 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
         around = [converted[place]["role"] for place in (index - 1, index + 1) if 0 <= place < len(converted)]
         if turn["role"] == "system" and not (later_system and around in (["user"], ["user", "assistant"])):
             turn["role"] = earlier_answers.warn_of_late_system(PROVIDER)
-    return converted
+    return _in_order(converted)
+
+
+def _in_order(turns: list[JSONObject]) -> list[JSONObject]:
+    """The turns as Anthropic takes them one after another."""
+    turns, ordered = _results_first(turns), list[JSONObject]()
+    for index, turn in enumerate(turns):
+        content = turn["content"]
+        if turn["role"] == "assistant" and type(content) is list:
+            content = _without_open_tools(content, turns, turns[index + 1 :])
+        if content:
+            ordered.append({**turn, "content": content})
+    last = ordered[-1] if ordered else {}
+    if last.get("role") == "assistant":
+        # "final assistant content cannot end with trailing whitespace": tailcallhq/forgecode#1872.
+        content = last["content"]
+        if isinstance(content, str):
+            last["content"] = content.rstrip()
+        elif isinstance(content[-1].get("text"), str):
+            last["content"] = [*content[:-1], {**content[-1], "text": content[-1]["text"].rstrip()}]
+    return ordered
+
+
+def _results_first(turns: list[JSONObject]) -> list[JSONObject]:
+    """What the user says after an answer begins with the results of its calls: mindsdb/anton#230."""
+    ordered = list[JSONObject]()
+    for role, group in itertools.groupby(turns, key=lambda turn: turn["role"]):
+        run = list(group)
+        kinds = [block.get("type") == "tool_result" for turn in run for block in _blocks_of(turn)]
+        if role == "user" and kinds != sorted(kinds, reverse=True):
+            blocks = [block for turn in run for block in _blocks_of(turn)]
+            blocks.sort(key=lambda block: block.get("type") != "tool_result")
+            run = [{"role": role, "content": blocks}]
+        ordered += run
+    return ordered
+
+
+def _without_open_tools(
+    blocks: list[Block], turns: Sequence[JSONObject], later: Sequence[JSONObject]
+) -> list[Block]:
+    """The blocks of an answer without the calls of Anthropic's own tools that nobody can answer any more.
+
+    It runs such a call unless the user says more than results: anthropics/anthropic-sdk-typescript#1090.
+    """
+    said = [block for turn in later if turn["role"] == "user" for block in _blocks_of(turn)]
+    if all(block.get("type") == "tool_result" for block in said):
+        return blocks
+    # Code may have called a function of the user's.
+    everything = [block for turn in turns for block in _blocks_of(turn)]
+    used = {block.get("tool_use_id") for block in everything}
+    used |= {caller.get("tool_id") for block in everything if (caller := block.get("caller"))}
+    kept = [
+        block
+        for block in blocks
+        if block.get("type") not in ("server_tool_use", "mcp_tool_use") or block.get("id") in used
+    ]
+    if len(kept) < len(blocks):
+        earlier_answers.warn_of("a call of a tool that Anthropic has not run", PROVIDER)
+    return kept
+
+
+def _blocks_of(turn: JSONObject) -> list[Block]:
+    content = turn["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _drop_blanks(content: str | list[Block]) -> Any:
@@ -113,7 +177,7 @@ def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentC
 def _sent_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
     if block.get("type") == "tool_use":
         link = next(links)
-        return {**block, "id": link.id, "name": link.name}
+        return {**earlier_answers.with_object(block, PROVIDER), "id": link.id, "name": link.name}
     if block.get("type") == "tool_result":
         identifier = block.get("tool_use_id")
         found = sent.find(identifier, name, where)

@@ -94,7 +94,11 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
             _add_tool_result(state, message, index)
         elif role == "assistant":
             parts = _assistant_parts(state, message, index)
-            if parts:
+            calls = any("functionCall" in part for part in parts)
+            if calls and state.contents and state.contents[-1]["role"] == "model":
+                # "function call turn comes immediately after a user turn": lobehub/lobehub#10049.
+                state.contents[-1]["parts"] += parts
+            elif parts:
                 state.contents.append({"role": "model", "parts": parts})
             else:
                 earlier_answers.warn_of_empty_turn(PROVIDER)
@@ -262,8 +266,6 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
         if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
             parts.append({"text": refusal})
         parts += [{"functionCall": call} for call in calls]
-        if state.signed and calls:
-            parts[-len(calls)]["thoughtSignature"] = _NO_SIGNATURE
     else:
         parts, calls = original
     named: dict[int, JSONObject] = {}
@@ -272,6 +274,10 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
         link.id = call.get("id", "")
         if call["name"] != link.name:
             named[id(part)] = {**part, "functionCall": {**part["functionCall"], "name": link.name}}
+    if state.signed and called and not any(part.get("thoughtSignature") for part in called):
+        # Also Gemini's older models give calls without one.
+        first = called[0]
+        named[id(first)] = {**named.get(id(first), first), "thoughtSignature": _NO_SIGNATURE}
     return [named.get(id(part), part) for part in parts]
 
 

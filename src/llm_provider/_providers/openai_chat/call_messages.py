@@ -19,6 +19,9 @@ def link_message(message: Message, index: int, sent: SentCalls, target: Target) 
 
 def _answer(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
     rules, calls = sent.rules, calls_of(message)
+    if not calls and message.get("tool_calls") is not None:
+        # "empty array. Expected an array with minimum length 1": openai/openai-node#1341.
+        return {name: value for name, value in message.items() if name != "tool_calls"}
     if calls:
         links = sent.add_answer(map(_id_and_name, calls), index)
         if rules.old_functions and not message.get("tool_calls"):

@@ -23,6 +23,8 @@ _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
 # The fields that may stand alone in an assistant message.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
+_BESIDE_CONTENT = ("role", "content", "name")
+
 # Parts that other hosts have added to OpenAI's.
 _FOREIGN_TO_OPENAI = ("video_url", "document_url")
 
@@ -79,6 +81,9 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         message = _in_input_form(link_message(original, index, sent, target), index, target)
         if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
+        message = _with_texts(message, rules)
+        if message.get("refusal") and not (message.get("content") or rules.empty_texts):
+            message = {**message, "content": message["refusal"]}
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
@@ -86,7 +91,7 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
             {name: message[name] for name in foreign & message.keys()}, provider
         )
         kept = {name: value for name, value in message.items() if name not in foreign}
-        if is_empty(message, kept):
+        if is_empty(message, kept, rules):
             earlier_answers.warn_of_empty_turn(provider)
         elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
             # The API requires the field.
@@ -113,15 +118,28 @@ def _without_media(message: Message, media: list[Any]) -> Message:
     return {**message, "content": texts or "The result is in the next message of the user."}
 
 
-def is_empty(message: Message, kept: Message) -> bool:
+def _with_texts(message: Message, rules: ConversationRules) -> Message:
+    """The message with its list of parts as the host takes it: not empty, and perhaps one text."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)) or message["role"] not in ("assistant", "tool"):
+        return message
+    said = [entry for entry in content if rules.empty_texts or entry.get("text") != ""]
+    is_result = message["role"] == "tool"
+    if not said:
+        return {**message, "content": "" if is_result else None}
+    if is_result and rules.text_results and all(entry["type"] == "text" for entry in said):
+        return {**message, "content": "".join(entry["text"] for entry in said)}
+    return message if len(said) == len(content) else {**message, "content": said}
+
+
+def is_empty(message: Message, kept: Message, rules: ConversationRules) -> bool:
     """Whether nothing of an answer is left to send. OpenAI accepts an empty text, so that alone is sent."""
-    if (
-        message["role"] != "assistant"
-        or kept.get("content")
-        or message == {"role": "assistant", "content": ""}
-    ):
+    if message["role"] != "assistant" or kept.get("content"):
         return False
-    return not any(value for name, value in kept.items() if name not in ("role", "content", "name"))
+    if rules.empty_texts and message == {"role": "assistant", "content": ""}:
+        return False
+    beside = _BESIDE_CONTENT if rules.empty_texts else (*_BESIDE_CONTENT, "reasoning_content", "reasoning")
+    return not any(value for name, value in kept.items() if name not in beside)
 
 
 def _in_input_form(message: Message, index: int, target: Target) -> Message:

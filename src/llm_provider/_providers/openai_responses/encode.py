@@ -23,7 +23,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the payload. This API has no `seed` and no `stop`."""
     payload: JSONObject = {
         "model": target.model,
-        "input": list(encode_input(request, target)),
+        "input": encode_input(request, target),
         "store": False,
         "include": ["reasoning.encrypted_content"],
     }

@@ -1,5 +1,7 @@
 """OpenAI-style messages → the input items of the Responses format. Pure."""
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -28,8 +30,29 @@ _REFUSED_IN_ANSWERS = frozenset({"prefix"})
 _OWN_PART_TYPES = ("input_text", "input_image", "input_file")
 
 
-def encode_input(request: Request, target: Target) -> Iterator[JSONObject]:
+# What the API refuses as the id of an item, such as a gateway's: BerriAI/litellm#41534.
+_NO_ITEM_ID = re.compile(r"call_.*|.{65,}", re.DOTALL)
+
+
+def encode_input(request: Request, target: Target) -> list[JSONObject]:
     """The input items for the messages; a `RequestError` names a message or a part without a form here."""
+    items = list(_items(request, target))
+    # "was provided without its required following item": langchain-ai/langchainjs#9082.
+    kept = [item for item, after in itertools.zip_longest(items, items[1:]) if not _is_loose(item, after)]
+    if len(kept) < len(items):
+        earlier_answers.warn_of("reasoning that nothing follows", PROVIDER)
+    return kept
+
+
+def _is_loose(item: JSONObject, after: JSONObject | None) -> bool:
+    """Whether an item is reasoning that nothing of the same answer follows."""
+    if item.get("type") != "reasoning":
+        return False
+    is_input = after is None or str(after.get("type")).endswith(("_output", "_approval_response"))
+    return is_input or (after or {}).get("role", "assistant") != "assistant"
+
+
+def _items(request: Request, target: Target) -> Iterator[JSONObject]:
     messages, sent = request.messages, SentCalls(RESPONSES, request.tool_names)
     any_text = not target.custom_base_url and target.maker == "openai"
     for index, message in in_chat_form(messages, PROVIDER, own=PROVIDER):
@@ -69,12 +92,14 @@ def _link_calls(
 def _sent_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
     changes: JSONObject = {}
     link.kind = item["type"]
-    if item.get("call_id") or not item.get("id"):
+    if item.get("call_id") or not item.get("id") or item["type"] in STREAMED:
         changes["call_id"] = link.id
+        if _NO_ITEM_ID.fullmatch(str(item.get("id"))):
+            item = {name: value for name, value in item.items() if name != "id"}
     else:
         # The id of the item itself is the id of its call.
         link.id = item["id"]
-    if item["type"] in STREAMED and item.get("name"):
+    if item["type"] in STREAMED:
         changes["name"] = link.name
     if item["type"] == "function_call":
         changes["arguments"] = earlier_answers.write_arguments(item["arguments"], any_text=any_text)

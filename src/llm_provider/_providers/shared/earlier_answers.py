@@ -4,11 +4,13 @@ It is left out of the request, and a `UserWarning` names it. The text of a warni
 Python's default filter shows each kind of content once.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
-from ..._runtime.canonical_json import write_exactly
+from ..._runtime.canonical_json import replace_halves, write_exactly
 from ..._runtime.json_pieces import read_exactly
 from ..._runtime.warning import warn_user
 from ..._types.messages import Message
@@ -23,6 +25,11 @@ _IN_THE_MESSAGE = frozenset({"text", "tool_use", "message", "function_call", "ou
 _IN_THE_MESSAGE_OF_GEMINI = frozenset({"text", "functionCall", "thought"})
 
 _NOTES = ("citations", "annotations")
+
+# A lone half of a surrogate pair, as JSON writes it: anthropics/claude-code#3277.
+_HALF = re.compile(
+    r"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w", re.ASCII
+)
 
 
 def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> None:
@@ -75,6 +82,8 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
     except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
+        if _HALF.search(text):
+            return dict(json.loads(replace_halves(json.dumps(arguments, ensure_ascii=False))))
         return arguments
     warn_user(
         f"the arguments of an earlier tool call are not a JSON object, which {provider} needs: "
@@ -87,14 +96,23 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
 
 def write_arguments(arguments: Any, *, any_text: bool) -> Any:
     """The arguments of a call as text: of a JSON object, unless the host takes `any_text`."""
-    if isinstance(arguments, Mapping):
-        return write_exactly(dict(arguments)).decode()
     if arguments is None or (arguments == "" and not any_text):
         return "{}"
-    if any_text or not isinstance(arguments, str):
+    if not isinstance(arguments, str):
+        arguments = write_exactly(dict(arguments) if isinstance(arguments, Mapping) else arguments).decode()
+    if any_text:
         return arguments
     parsed = parse_arguments(arguments, "the host")
-    return arguments if parsed != {"arguments": arguments} else write_exactly(parsed).decode()
+    is_sent = parsed != {"arguments": arguments} and not _HALF.search(arguments)
+    return arguments if is_sent else write_exactly(parsed).decode()
+
+
+def with_object(block: JSONMapping, provider: str) -> JSONObject:
+    """A block of Anthropic's. The input of a call of a tool is an object, as `parse_arguments` makes it."""
+    if block.get("type") != "tool_use" or isinstance(block.get("input"), dict):
+        return dict(block)
+    text = write_arguments(block.get("input"), any_text=True)
+    return {**block, "input": parse_arguments(text, provider)}
 
 
 def warn_of_late_system(provider: str) -> str:

@@ -14,7 +14,7 @@ from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Message
 from . import earlier_answers
-from .call_ids import read_id
+from .call_ids import calls_of, name_calls, read_id
 from .replies import call_entry
 
 Part = JSONMapping
@@ -50,6 +50,18 @@ def in_chat_form(
 
     The words of the provider `own`, "anthropic" or "openai" (Responses), stay. `RequestError` for the rest.
     """
+    entries = list(_in_chat_form(messages, provider, own, start))
+    results = [message for _, message in entries if message["role"] == "tool"]
+    if own == OPENAI and all(message["tool_call_id"] for message in results):
+        # Responses takes them anywhere, if each call has one.
+        calls = sum(len(calls_of(message)) for _, message in entries if message["role"] == "assistant")
+        results = results if len(results) < calls else []
+    return _behind_calls(entries) if results else iter(entries)
+
+
+def _in_chat_form(
+    messages: Sequence[Message], provider: str, own: str, start: int
+) -> Iterator[tuple[int, Message]]:
     for index in range(start, len(messages)):
         message = messages[index]
         if type(message.get("content")) is str and "provider_specific_fields" not in message:
@@ -57,6 +69,49 @@ def in_chat_form(
         else:
             for translated in _translate(message, f"messages[{index}]", provider, own):
                 yield index, translated
+
+
+def _behind_calls(entries: Sequence[tuple[int, Message]]) -> Iterator[tuple[int, Message]]:
+    """The messages with the results of an answer's calls directly behind it.
+
+    A call that an answer holds twice is one call if it has one result.
+    """
+    taken: set[int] = set()
+    for place, (index, message) in enumerate(entries):
+        if place in taken:
+            continue
+        calls = calls_of(message) if message["role"] == "assistant" else ()
+        results = _find_results(calls, entries, place + 1) if calls else []
+        once = [call for number, call in enumerate(calls) if call not in calls[:number]]
+        is_twice = len(results) == len(once) < len(calls)
+        yield index, {**message, "tool_calls": once} if is_twice else message
+        yield from (entries[result] for result in results)
+        taken.update(results)
+
+
+def _find_results(calls: Sequence[Any], entries: Sequence[tuple[int, Message]], start: int) -> list[int]:
+    """The places of the results of an answer's calls. A later answer takes the ids that it has as well.
+
+    Results without ids come last where they are for calls that have some, so that they find what is left.
+    """
+    written = _ids(calls)
+    known, places, is_last = {*written, *name_calls(written)} - {""}, list[int](), True
+    for place in range(start, len(entries)):
+        message = entries[place][1]
+        if len(places) == len(calls):
+            break
+        if message["role"] == "assistant" and (later := calls_of(message)):
+            known, is_last = known.difference(_ids(later)), False
+        elif message["role"] == "tool":
+            identifier = message["tool_call_id"]
+            if identifier in known or (is_last and not identifier):
+                places.append(place)
+    nameless = [place for place in places if not entries[place][1]["tool_call_id"]]
+    return sorted(places, key=nameless.__contains__) if len(nameless) > written.count("") else places
+
+
+def _ids(calls: Sequence[Any]) -> list[str]:
+    return [read_id(call.get("id")) if isinstance(call, Mapping) else "" for call in calls]
 
 
 def _translate(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
@@ -68,11 +123,12 @@ def _translate(message: Message, where: str, provider: str, own: str) -> Sequenc
     content = message.get("content")
     if not isinstance(content, (list, tuple)):
         return (message,)
-    if own != ANTHROPIC:
-        if message["role"] == "assistant" and any(map(is_anthropics, content)):
-            return (_assistant(message, where),)
-        if any(part.get("type") == "tool_result" for part in content):
-            return list(_divide(message, where, provider, own))
+    role = message["role"]
+    if own != ANTHROPIC and role == "assistant" and any(map(is_anthropics, content)):
+        return (_assistant(message, where, provider),)
+    has_results = any(part.get("type") == "tool_result" for part in content)
+    if has_results and (own != ANTHROPIC or role == "tool"):
+        return list(_divide(message, where, provider, own))
     parts = _parts(content, where, provider, own)
     return (message,) if parts is content else ({**message, "content": parts},)
 
@@ -133,11 +189,11 @@ def _object(arguments: str) -> str:
     return arguments if isinstance(value, dict) else write_exactly({"input": value}).decode()
 
 
-def _assistant(message: Message, where: str) -> Message:
+def _assistant(message: Message, where: str, provider: str) -> Message:
     """An assistant's message as an answer of Anthropic's has it."""
     from ..anthropic.decode import kind_of, read_blocks
 
-    blocks = [dict(part) for part in message["content"]]
+    blocks = [earlier_answers.with_object(dict(part), provider) for part in message["content"]]
     try:
         text, _, calls = read_blocks(blocks)
     except APIResponseValidationError as error:
