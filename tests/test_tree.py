@@ -62,6 +62,8 @@ WITHOUT_TESTS = {
     "_telemetry/observed_call.py": "_client/test_call_runner.py gets the calls of every way to call",
     "_tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
+    "_providers/openai_chat/call_messages.py": "conformance/test_conversations.py generates its messages",
+    "_providers/shared/conversation_rules.py": "tests/conformance/test_conversations.py checks each row",
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
@@ -109,6 +111,7 @@ OF_NO_MODULE = {
     "test_tree.py": "the files of all modules",
     "_providers/test_golden.py": "all modules that have golden pairs",
     "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
+    "_requests/test_refusals.py": "the modules that refuse what a provider does not take",
     "_requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
 """Test file → its subject, which is not one private module."""

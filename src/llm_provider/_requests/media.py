@@ -310,7 +310,7 @@ def image_type(declared: str, data: str) -> str:
     ('image/jpeg', 'image/jpeg')
     """
     try:
-        seen = media_type(base64.b64decode(data[:_HEAD_BYTES]))
+        seen = media_type(base64.b64decode(data[: min(len(data), _HEAD_BYTES) // 4 * 4]))
     except ValueError:
         seen = None
     return seen if seen is not None and seen.startswith("image/") else OTHER_TYPES.get(declared, declared)

@@ -82,7 +82,7 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
             converted.append({"role": "user" if role == "tool" else role, "content": blocks})
         previous = role
     for index, turn in enumerate(converted):
-        around = [converted[place]["role"] for place in (index - 1, index + 1) if 0 <= place < len(converted)]
+        around = [other["role"] for other in converted[max(0, index - 1) : index + 2] if other is not turn]
         if turn["role"] == "system" and not (later_system and around in (["user"], ["user", "assistant"])):
             turn["role"] = earlier_answers.warn_of_late_system(PROVIDER)
     return _in_order(converted)
@@ -171,17 +171,17 @@ def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentC
     """The blocks of a message, whose calls have ids and names that Anthropic takes, and results these ids."""
     calls = [(block.get("id"), block.get("name", "")) for block in blocks if block.get("type") == "tool_use"]
     links = iter(sent.add_answer(calls, index) if calls else ())
-    return [_sent_block(block, where, name, links, sent) for block in blocks]
+    return [_link_block(block, where, name, links, sent) for block in blocks]
 
 
-def _sent_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
+def _link_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
     if block.get("type") == "tool_use":
         link = next(links)
         return {**earlier_answers.with_object(block, PROVIDER), "id": link.id, "name": link.name}
     if block.get("type") == "tool_result":
         identifier = block.get("tool_use_id")
-        found = sent.find(identifier, name, where)
-        return {**block, "tool_use_id": sent.fit_id(read_id(identifier)) if found is None else found.id}
+        call = sent.find(identifier, name, where)
+        return {**block, "tool_use_id": sent.fit_id(read_id(identifier)) if call is None else call.id}
     return block
 
 

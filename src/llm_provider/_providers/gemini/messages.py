@@ -269,7 +269,8 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
     else:
         parts, calls = original
     named: dict[int, JSONObject] = {}
-    for part, call, link in zip(open_calls(parts), calls, links, strict=True):
+    called = open_calls(parts)
+    for part, call, link in zip(called, calls, links, strict=True):
         # Gemini's own id. A call without one is known by its place.
         link.id = call.get("id", "")
         if call["name"] != link.name:
@@ -338,8 +339,8 @@ def _add_tool_result(state: _Conversation, message: Message, position: int) -> N
         state.contents.append({"role": "user", "parts": []})
     last = state.contents[-1]["parts"]
     number = len(state.results) if call is None else call.position
-    place = bisect.bisect(state.results, number)
-    state.results.insert(place, number)
-    last.insert(place, {"functionResponse": answer})
+    index = bisect.bisect(state.results, number)
+    state.results.insert(index, number)
+    last.insert(index, {"functionResponse": answer})
     if not state.media_in_results:
         last += media

@@ -30,7 +30,7 @@ _FOREIGN_TO_OPENAI = ("video_url", "document_url")
 
 _TEXT_ONLY = {"role", "content"}
 
-# The fields of messages of which some hosts want another form.
+# Fields that some hosts want in another form.
 _IN_OTHER_FORMS = frozenset(
     {"audio", "prefix", "is_error", "tool_calls", "tool_call_id", "function_call", "reasoning_content"}
 )

@@ -86,10 +86,10 @@ def _link_calls(
     of_item = {id(call): link for call, link in zip(calls, links, strict=True)}
     for item in items:
         link = of_item.get(id(item))
-        yield item if link is None else _sent_item(item, link, any_text=any_text)
+        yield item if link is None else _link_item(item, link, any_text=any_text)
 
 
-def _sent_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
+def _link_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
     changes: JSONObject = {}
     link.kind = item["type"]
     if item.get("call_id") or not item.get("id") or item["type"] in STREAMED:

@@ -14,7 +14,7 @@ from .conversation_rules import ConversationRules
 
 
 def name_calls(identifiers: Iterable[object]) -> list[str]:
-    """The ids of the calls of one answer, each of which tells its call. Some servers give none, or one twice.
+    """The ids of the calls of one answer, each another. Some servers give none, or one twice.
 
     >>> name_calls(["call_a", None, "call_a", 7])
     ['call_a', 'call_1', 'call_a_2', '7']
@@ -100,27 +100,27 @@ class SentCalls:
         """
         wanted = read_id(identifier)
         if wanted:
-            found = self._find_by_id(wanted, name)
+            call = self._find_by_id(wanted, name)
         else:
             waiting = [call for call in self._answers[-1] if not call.answered] if self._answers else []
             waiting.sort(key=lambda call: (call.wanted != name, bool(call.written)))
             if not waiting:
                 raise RequestError(f"{where} has no tool_call_id, and no call before it waits for a result")
-            found = waiting[0]
-        if found is not None:
-            found.answered = True
-        return found
+            call = waiting[0]
+        if call is not None:
+            call.answered = True
+        return call
 
     def _find_by_id(self, wanted: str, name: object) -> SentCall | None:
         """The newest call with an id: an open one before an answered one."""
-        found = None
+        answered = None
         for answer in reversed(self._answers):
             same = [call for call in answer if wanted in (call.distinct, call.written)]
             same.sort(key=lambda call: (call.answered, call.wanted != name, call.distinct != wanted))
             if same and not same[0].answered:
                 return same[0]
-            found = found or (same[0] if same else None)
-        return found
+            answered = answered or (same[0] if same else None)
+        return answered
 
     def fit_id(self, identifier: str) -> str:
         """An id in the form that the provider takes. Equal ids give equal ones."""
