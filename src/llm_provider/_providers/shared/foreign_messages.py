@@ -76,17 +76,17 @@ def _behind_calls(entries: Sequence[tuple[int, Message]]) -> Iterator[tuple[int,
 
     A call that an answer holds twice is one call if it has one result.
     """
-    taken: set[int] = set()
-    for place, (index, message) in enumerate(entries):
-        if place in taken:
+    moved: set[int] = set()
+    for position, (index, message) in enumerate(entries):
+        if position in moved:
             continue
         calls = calls_of(message) if message["role"] == "assistant" else ()
-        results = _find_results(calls, entries, place + 1) if calls else []
+        results = _find_results(calls, entries, position + 1) if calls else []
         once = [call for number, call in enumerate(calls) if call not in calls[:number]]
         is_twice = len(results) == len(once) < len(calls)
         yield index, {**message, "tool_calls": once} if is_twice else message
         yield from (entries[result] for result in results)
-        taken.update(results)
+        moved.update(results)
 
 
 def _find_results(calls: Sequence[Any], entries: Sequence[tuple[int, Message]], start: int) -> list[int]:
@@ -95,19 +95,19 @@ def _find_results(calls: Sequence[Any], entries: Sequence[tuple[int, Message]], 
     Results without ids come last where they are for calls that have some, so that they find what is left.
     """
     written = _ids(calls)
-    known, places, is_last = {*written, *name_calls(written)} - {""}, list[int](), True
-    for place in range(start, len(entries)):
-        message = entries[place][1]
-        if len(places) == len(calls):
+    known, positions, is_last = {*written, *name_calls(written)} - {""}, list[int](), True
+    for position in range(start, len(entries)):
+        message = entries[position][1]
+        if len(positions) == len(calls):
             break
         if message["role"] == "assistant" and (later := calls_of(message)):
             known, is_last = known.difference(_ids(later)), False
         elif message["role"] == "tool":
             identifier = message["tool_call_id"]
             if identifier in known or (is_last and not identifier):
-                places.append(place)
-    nameless = [place for place in places if not entries[place][1]["tool_call_id"]]
-    return sorted(places, key=nameless.__contains__) if len(nameless) > written.count("") else places
+                positions.append(position)
+    nameless = [position for position in positions if not entries[position][1]["tool_call_id"]]
+    return sorted(positions, key=nameless.__contains__) if len(nameless) > written.count("") else positions
 
 
 def _ids(calls: Sequence[Any]) -> list[str]:
