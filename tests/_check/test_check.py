@@ -63,7 +63,7 @@ CHANGED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("chat", r'"(prompt|total)_tokens":\d+', r'"\1_tokens":0', "usage", "call: 0 + 1 tokens"),
         ("chat", r"gpt-oss-120b", "gpt-oss-120b-mini", "served by", "gpt-oss-120b-mini answered"),
         ("chat", r'"arguments":"\{', r'"arguments":"{{', "tool call", "arguments: '{{"),
-        ("chat.*stream", r'"id":"call_\w+', '"id":"', "streamed tool call", "calls: [[''"),
+        ("chat.*stream", r'"id":"call_\w+', '"id":"', WRONG, "a call has no id"),
         ("chat", '"finish_reason":"tool_calls"', '"finish_reason":"stop"', WRONG, "calls ends with stop"),
         ("chat", r"data: \[DONE\]\n", "", WRONG, "the stream ends without [DONE]"),
         ("chat.*stream", '"content":"', '"content":"\u2028', "call", ""),

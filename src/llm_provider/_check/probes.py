@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,7 @@ def _judge_text(case: Case) -> str:
 
 def _judge_tool(case: Case) -> str:
     calls = case.result["tool_calls"]
-    if [name for _, name, _ in calls] != ["weather"] or not calls[0][0]:
+    if [name for _, name, _ in calls] != ["weather"]:
         return f"calls: {calls}"
     arguments = read_json(calls[0][2])
     if not isinstance(arguments, dict) or "city" not in arguments:
@@ -115,7 +116,10 @@ def check_questions(account: Account) -> None:
     if case.answer and case.answer.tool_calls:
         result = {"role": "tool", "tool_call_id": case.answer.tool_calls[0].id, "content": "sunny"}
         messages = [{"role": "user", "content": _WEATHER}, case.answer.message, result]
-        account.judge(account.play("tool result", "call", messages, tools=_TOOLS), "taken")
+        with warnings.catch_warnings():
+            # Its arguments may be broken, which the row of the call says.
+            warnings.simplefilter("ignore", UserWarning)
+            account.judge(account.play("tool result", "call", messages, tools=_TOOLS), "taken")
 
 
 def check_answers(account: Account) -> None:

@@ -169,6 +169,9 @@ def _check_reply(reply: JSONObject) -> Iterator[str]:
     choices = reply.get("choices") or reply.get("candidates") or []
     if len(choices) > 1 or any(choice.get("index") for choice in choices):
         yield "an answer has another index than 0"
+    messages = [choice.get("message") or {} for choice in choices]
+    if any(not call.get("id") for message in messages for call in message.get("tool_calls") or ()):
+        yield "a call has no id"
     holder = reply.get("response") or reply.get("message") or reply
     usage = holder.get("usage") or holder.get("usageMetadata") or {}
     for total, parts in _TOTALS.items():
@@ -199,7 +202,9 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
     late = choices[ends.index(True) + 1 :] if True in ends else []
     pieces = [choice.get("delta") or choice.get("content") or {} for choice in late]
     deltas = [choice.get("delta") or {} for choice in choices]
-    calls = [call.get("index") for delta in deltas for call in delta.get("tool_calls") or ()]
+    fragments = [call for delta in deltas for call in delta.get("tool_calls") or ()]
+    calls = [call.get("index") for call in fragments]
+    first = {call.get("index"): call for call in reversed(fragments)}
     items = [event["item"] for event in events if isinstance(event.get("item"), dict)]
     names = {(item.get("id"), item["call_id"]) for item in items if "call_id" in item}
     numbers = [event["sequence_number"] for event in events if "sequence_number" in event]
@@ -219,6 +224,7 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         "the stream goes on after its finish reason": ends.count(True) > 1
         or any(piece.get(name) for piece in pieces for name in ("content", "tool_calls", "parts")),
         f"the first call of a stream has the index {next(iter(calls), 0)}": calls and calls[0] != 0,
+        "a call has no id": not all(call.get("id") for call in first.values()),
         "a call of a stream has another call_id at its end": len(names) > len({item for item, _ in names}),
         "sequence_number does not rise": numbers != sorted(set(numbers)),
         f"the stream begins with {kinds[0]}": not kinds[0].endswith(("start", "created")),
