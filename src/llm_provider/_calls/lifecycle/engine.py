@@ -99,10 +99,12 @@ class Engine:
         try:
             body = canonical(encoded.payload)
         except RequestError:
-            if not hasattr(request, "mend_answers"):
-                raise
-            request = request.mend_answers()
-            encoded = operation.encode(request, target, adapter)
+            body = b""
+        if not body:
+            # Outside the handler, so that an error has no other one as its context.
+            if hasattr(request, "mend_answers"):
+                request = request.mend_answers()
+                encoded = operation.encode(request, target, adapter)
             body = canonical(encoded.payload)
         if len(body) > MAX_REQUEST_BYTES:
             size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
