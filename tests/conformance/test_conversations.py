@@ -375,11 +375,10 @@ def chat_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
 def responses_reply(turn: int, calls: Any, draw: st.DrawFn) -> JSON:
     items: list[JSON] = [{"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "x"}]
     for position, (identifier, name, text, _) in enumerate(calls):
-        # The API gives every call an id.
-        own = str(identifier or f"call_{turn}")
-        own = own if not any(item.get("call_id") == own for item in items) else f"{own}{position}"
-        item = {"type": "function_call", "id": f"fc_{turn}{position}", "call_id": own}
-        items.append({**item, "name": name, "arguments": text, "status": "completed"})
+        # Servers that imitate the API give calls any ids, and arguments as an object.
+        item = {"type": "function_call", "id": f"fc_{turn}{position}", "call_id": identifier}
+        written = json.loads(text) if is_object(text) and draw(st.booleans()) else text
+        items.append({**item, "name": name, "arguments": written, "status": "completed"})
     return {"id": "r1", "object": "response", "status": "completed", "output": items}
 
 
@@ -486,13 +485,13 @@ def written_for_gemini(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
 
 @st.composite
 def written_for_responses(draw: st.DrawFn, turn: int, calls: Any) -> list[JSON]:
-    """Items, with the ids of a gateway and with arguments that are no text."""
+    """Items, with the ids of a gateway."""
     items = responses_reply(turn, calls, draw)["output"]
     for item in items[1:]:
         item["id"] = draw(st.sampled_from([item["id"], f"fc_{item['id']}" + "x" * 90]))
-        with contextlib.suppress(ValueError):
-            arguments = json.loads(item["arguments"])
-            item["arguments"] = draw(st.sampled_from([item["arguments"], arguments]))
+        # What a user keeps has ids that tell the calls apart.
+        item["call_id"] = str(item["call_id"] or f"call_{turn}")
+        item["call_id"] += "" if len({str(call[0] or "") for call in calls}) == len(calls) else item["id"][:9]
     outputs = [
         {"type": "function_call_output", "call_id": item["call_id"], "output": city}
         for item, (_, _, _, city) in zip(items[1:], calls, strict=True)

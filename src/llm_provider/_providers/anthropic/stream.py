@@ -7,6 +7,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
+from ..shared.call_ids import read_id
 from ..shared.errors import raise_error_in
 from ..shared.finish_words import FINISH_WORDS
 from ..shared.replies import expect_dict, join_counts, join_steps, part, same, text_of
@@ -91,7 +92,7 @@ class Assembler:
         self._blocks.append(block)
         kind = block.setdefault("type", kind_of(block))
         if kind == "tool_use":
-            identifier, name = require_text(block, "id"), require_text(block, "name")
+            identifier, name = read_id(block.get("id")), require_text(block, "name")
             self._without_pieces.add(position)
             begun = ToolCallDelta(index=self._call(position), id=identifier, name=name)
             return Delta(text=text_of(block.get("text")) or "", tool_calls=(begun,))

@@ -201,7 +201,7 @@ def is_result(response: JSONMapping, call: Any) -> bool:
 
 def _function_call(call: Any) -> JSONObject:
     call = expect_dict(call, "function call")
-    if not isinstance(call.get("name"), str) or not call["name"]:
+    if not isinstance(call.get("name"), str):
         raise APIResponseValidationError("a function call has no name")
     arguments = call.get("args")
     read = {

@@ -9,7 +9,8 @@ import orjson
 from ..._errors import APIResponseValidationError, RequestError
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import ToolCall
-from ..shared.replies import call_entry
+from ..shared.call_ids import read_id, tell_apart
+from ..shared.replies import call_entry, reply_body
 
 # The types of items that are calls, each with its fields. The first field that is set says what to do.
 _CALLS: Mapping[str, tuple[str, ...]] = {
@@ -69,18 +70,24 @@ def open_calls(items: Sequence[JSONMapping]) -> list[JSONMapping]:
     return [item for item in calls if (item.get("call_id") or item.get("id")) not in answered]
 
 
+def read_calls(items: Sequence[JSONMapping]) -> tuple[ToolCall, ...]:
+    """The calls of an answer that the user's program answers, each with an id of its own."""
+    return tell_apart(list(map(tool_call, open_calls(items))))
+
+
 def tool_call(item: JSONMapping) -> ToolCall:
-    """The call in an item; an `APIResponseValidationError` if it has no name or no id."""
+    """The call in an item, whose id is empty if it has none; an `APIResponseValidationError` for no name."""
     kind: str = item["type"]
-    identifier = item.get("call_id") or item.get("id")
+    identifier = read_id(item.get("call_id")) or read_id(item.get("id"))
     name = item.get("name") if kind in STREAMED else item.get("name") or kind.removesuffix("_call")
-    if not isinstance(identifier, str) or not isinstance(name, str):
-        raise APIResponseValidationError("a call of the answer has no call_id or no name")
+    if not isinstance(name, str):
+        raise APIResponseValidationError("a call of the answer has no name")
     arguments = next((item[field] for field in _CALLS[kind] if item.get(field) is not None), None)
-    if kind in STREAMED and not isinstance(arguments, str):
-        raise APIResponseValidationError(f"a part of the answer has no {_CALLS[kind][0]}")
+    if arguments is None and kind in STREAMED:
+        # Some servers leave out that there are none.
+        arguments = "{}" if kind == "function_call" else ""
     if not isinstance(arguments, str):
-        arguments = orjson.dumps(arguments).decode()
+        arguments = reply_body(arguments).decode()
     return ToolCall(id=identifier, name=name, arguments=arguments, type=_TYPES.get(kind, kind))
 
 

@@ -17,7 +17,7 @@ from ..shared.errors import from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
-from .calls import is_blank, open_calls, tool_call
+from .calls import is_blank, read_calls
 from .items import message_of, parts_of, require, text_in, texts_of
 
 # The statuses of an answer that the provider goes on with, as with `background`.
@@ -46,7 +46,7 @@ def decode(reply: object) -> Answer:
         raise APIResponseValidationError("the answer holds no output")
     items = [item for entry in items if not is_blank(item := expect_dict(entry, "output item"))]
     message = message_of(items)
-    refusal, calls = message.get("refusal"), tuple(map(tool_call, open_calls(items)))
+    refusal, calls = message.get("refusal"), read_calls(items)
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
     choice = Choice(
         text="".join(map(text_in, texts_of(items))),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..shared.replies import expect_dict, text_of
-from .calls import entry_of, open_calls, tool_call
+from .calls import entry_of, read_calls
 
 PROVIDER = "openai"
 """The provider in the messages of this format."""
@@ -16,7 +16,7 @@ def message_of(items: Sequence[JSONMapping]) -> JSONObject:
     parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
     text = "".join(map(text_of_part, parts))
     refusal = "".join(require(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
-    calls = [entry for item in open_calls(items) if (entry := entry_of(tool_call(item)))]
+    calls = [entry for call in read_calls(items) if (entry := entry_of(call))]
     images = [
         {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
         for item in items

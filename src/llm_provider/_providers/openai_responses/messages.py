@@ -102,7 +102,7 @@ def _link_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObjec
     if item["type"] in STREAMED:
         changes["name"] = link.name
     if item["type"] == "function_call":
-        changes["arguments"] = earlier_answers.write_arguments(item["arguments"], any_text=any_text)
+        changes["arguments"] = earlier_answers.write_arguments(item.get("arguments"), any_text=any_text)
     return {**item, **changes}
 
 

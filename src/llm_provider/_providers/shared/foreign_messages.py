@@ -158,11 +158,11 @@ def with_every_call(message: Message) -> Message:
     items = _items_of(message)
     if not items:
         return message
-    from ..openai_responses.calls import entry_of, open_calls, tool_call
+    from ..openai_responses.calls import entry_of, open_calls, read_calls
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:
-        every = [(item, tool_call(item)) for item in open_calls(items)]
+        every = list(zip(open_calls(items), read_calls(items), strict=True))
     except APIResponseValidationError:
         return message
     # A call without an entry has no form in `tool_calls`. One whose entry is gone was edited out.
