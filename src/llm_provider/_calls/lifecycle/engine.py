@@ -96,11 +96,14 @@ class Engine:
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter)
         encoded = operation.encode(request, target, adapter)
+        body = b""
         try:
             body = canonical(encoded.payload)
         except RequestError:
             if not hasattr(request, "mend_answers"):
                 raise
+        if not body:
+            # Outside the handler, so that a second error does not hold the first as its context.
             request = request.mend_answers()
             encoded = operation.encode(request, target, adapter)
             body = canonical(encoded.payload)
