@@ -21,6 +21,7 @@ import orjson
 from llm_provider import Client
 from llm_provider._cache.key import cache_key
 from llm_provider._cache.response_cache import Entry, Question, ResponseCache
+from llm_provider._runtime import event_loop
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 
@@ -197,7 +198,7 @@ def _lags(directory: Path, keys: list[str], rounds: int) -> dict[str, tuple[floa
             assert await asyncio.to_thread(cache.get, key)
 
         async def batched(key: str) -> None:
-            assert await cache.get_soon(key, asyncio.get_running_loop())
+            assert await cache.get_soon(key, event_loop.inbox_here())
 
         ways = {
             "the loop itself": in_the_loop,

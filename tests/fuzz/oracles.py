@@ -99,6 +99,7 @@ def reports_error(document: Any) -> bool:
     if not isinstance(document, dict):
         return False
     here = bool(document.get("error")) or document.get("type") in ("error", "response.failed")
+    here = here or document.get("object") == "error"
     # Some hosts answer with status 200 and an explanation in place of the answer.
     here = here or any(
         isinstance(document.get(name), (str, list)) for name in ("message", "detail", "errors")
