@@ -22,7 +22,7 @@ from llm_provider.simulator import Fault, Simulator
 CALL = {"functionCall": {"name": "search", "args": {"q": "a"}}}
 RESULT = {"functionResponse": {"name": "search", "response": {"output": "b"}}}
 MCP = {"mcpServers": [{"name": "docs", "streamableHttpTransport": {"url": "https://example.org/mcp"}}]}
-ADD = {"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}}
+ADD = {"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}, "thoughtSignature": "c2ln"}
 
 
 def add(x: int, y: int) -> int:

@@ -194,10 +194,8 @@ def test_each_round_of_tools_goes_on(client: Client, way: str) -> None:
         """Adds."""
         return x + y
 
-    parts = [
-        candidate({"text": "I add. "}),
-        candidate({"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}}),
-    ]
+    call = {"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}, "thoughtSignature": "c2ln"}
+    parts = [candidate({"text": "I add. "}), candidate(call)]
 
     class Server(DividingServer):
         def parts_of(self, body: JSON, number: int) -> JSON:
@@ -210,10 +208,7 @@ def test_each_round_of_tools_goes_on(client: Client, way: str) -> None:
             assert [each.text for each in answer.rounds] == ["I add. ", "It is 3."]
             assert (answer.cached, len(server.bodies)) == (cached, 4)
         (_, turn, result) = server.bodies[2]["contents"]
-        assert turn["parts"] == [
-            {"text": "I add. "},
-            {"functionCall": {"name": "add", "args": {"x": 1, "y": 2}}},
-        ]
+        assert turn["parts"] == [{"text": "I add. "}, call]
         assert result["parts"][0]["functionResponse"]["response"] == {"output": "3"}
 
 
