@@ -132,6 +132,10 @@ class LiteLLMConnection:
                 yield [event]
             if dropped.fields:
                 yield [{**dropped.fields, "choices": []}]
+            if isinstance(native := getattr(stream, "received_finish_reason", None), str):
+                # litellm writes "stop" for a word that it does not know.
+                own = {"native_finish_reason": native}
+                yield [{"choices": [{"index": 0, "delta": {}, "provider_specific_fields": own}]}]
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:
