@@ -269,3 +269,22 @@ def test_a_body_with_a_byte_order_mark_is_stored(tmp_path: Path) -> None:
     with host(sent, tmp_path) as (client, server):
         assert ask(client, "call", "lab/m").text == ask(client, "call", "lab/m").text == "Hi"
         assert server.requests == 1
+
+
+@needs_litellm
+@pytest.mark.parametrize("way", ["call", "stream"])
+@pytest.mark.parametrize("usage", [True, False])
+def test_the_usage_behind_litellm_is_that_of_the_provider(tmp_path: Path, way: str, usage: bool) -> None:
+    """Moonshot's cached tokens stand in a field that litellm drops from streams, and it counts by itself."""
+    counts = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010, "cached_tokens": 800}
+    sent = chat(way, {"content": "Hi"}, counts, finish_reason="stop")
+    if not usage:
+        none = {**completion({"content": "Hi"}), "usage": None}
+        chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+        sent = streaming([chunk]) if way == "stream" else answering(json.dumps(none).encode())
+    with RawServer(sent) as server, Client(cache_dir=tmp_path, keys={"litellm": "k"}) as client:
+        response = ask(client, way, "litellm/openai/gpt-4o-mini", base_url=f"{server.root}/v1")
+        found = None if response.usage is None else response.usage.cache_read_input_tokens
+        assert (response.text, found or 0) == ("Hi", 800 if usage else 0)
+        # 200 tokens at $0.15, 800 at $0.075 and 10 at $0.60 a million.
+        assert response.cost == (pytest.approx(96e-6) if usage else None)

@@ -126,7 +126,9 @@ class LiteLLMConnection:
             async for chunk in stream:
                 event = chunk.model_dump(warnings=False, exclude_none=True)
                 usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
-                if isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                if dropped.counts is not None and not routed:
+                    event.pop("usage", None)
+                elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
                     # litellm has computed it, and adds it to the usage of most streams.
                     usage.pop("cost")
                 yield [event]
