@@ -66,7 +66,7 @@ class Assembler:
         # The positions of items without a name and arguments, which are no calls unless these follow.
         self._blank: set[int] = set()
         # By the id of a call: its position, where the server gives none, or that of another call.
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         # In the order in which they were shown, and by the places of their parts.
         self._texts: list[_Text] = []
         self._texts_at: dict[_PartKey, list[_Text]] = {}
@@ -105,11 +105,11 @@ class Assembler:
         if item.get("type") == "message":
             self._messages[_key_of(event)[0]] = item
         elif identifier := text_of(item.get("id")):
-            taken = self._calls.get(position)
-            if taken is not None and self._shown_calls[taken].is_another(item):
+            known = self._calls.get(position)
+            if known is not None and self._shown_calls[known].is_another(item):
                 position = max(*self._calls, *self._items, -1) + 1
             if position != event.get("output_index"):
-                self._places[identifier] = position
+                self._positions[identifier] = position
         if is_blank(item):
             self._blank.add(position)
         if not is_call(item) or position in self._calls:
@@ -124,7 +124,7 @@ class Assembler:
 
     def _finish(self, event: JSONMapping) -> Step:
         """Take an item that has ended; returns the part of it that no delta has shown."""
-        position, (key, _) = self._place_of(event, len(self._items)), _key_of(event)
+        position, (key, _) = self._call_position(event, len(self._items)), _key_of(event)
         item = self._items[position] = expect_dict(event.get("item"), "output item")
         if position in self._blank:
             return self._begin(event)
@@ -135,10 +135,10 @@ class Assembler:
         index = self._calls.get(position) if item.get("type") in STREAMED else None
         return "" if index is None else self._end_call(index, text_of(item.get(_field_of(item))) or "")
 
-    def _place_of(self, event: JSONMapping, usual: int) -> int:
+    def _call_position(self, event: JSONMapping, usual: int) -> int:
         """The position of an item: llama.cpp says none, and other servers say one for several calls."""
         identifier = event.get("item_id") or part(event, "item").get("id")
-        return self._places.get(text_of(identifier) or "", _position_of(event, usual))
+        return self._positions.get(text_of(identifier) or "", _position_of(event, usual))
 
     def _continue(self, kind: str, event: JSONMapping) -> Step:
         piece = text_of(event.get("delta")) or ""
@@ -150,8 +150,8 @@ class Assembler:
             return self._end_text(_key_of(event), part(event, "part"))
         if kind in _ARGUMENTS:
             piece = text_of(event.get(_ARGUMENTS[kind])) or ""
-            index = self._calls.get(self._place_of(event, len(self._shown_calls) - 1))
-            position = self._place_of(event, len(self._shown_calls))
+            index = self._calls.get(self._call_position(event, len(self._shown_calls) - 1))
+            position = self._call_position(event, len(self._shown_calls))
             if piece and position in self._blank and position not in self._calls:
                 index = self._calls[position] = len(self._shown_calls)
                 self._shown_calls.append(_Call("", [], {}))
