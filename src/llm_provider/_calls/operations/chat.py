@@ -132,6 +132,8 @@ class Chat(Operation[Request, Response]):
             answer.usage = None
         elif usage is not None and usage.output_tokens == call.encoded.payload.get("max_output_tokens"):
             _mark_cut(call.target, answer)
+        if any(map(_breaks_off, answer.choices)) and usage is not None:
+            _mark_cut_calls(answer, usage.output_tokens, call.adapter.facts(call.encoded).max_output_tokens)
         return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
@@ -251,6 +253,29 @@ def _mark_cut(target: Target, answer: Answer) -> None:
         replace(choice, finish_reason="length") if choice.finish_reason in ("stop", "tool_calls") else choice
         for choice in answer.choices
     )
+
+
+def _mark_cut_calls(answer: Answer, written: int, most: int | None) -> None:
+    """Mark calls as cut whose arguments break off in an answer that has all its tokens.
+
+    vLLM's streams say "tool_calls" of every answer with a call, and so do some gateways.
+    """
+    if written == most:
+        answer.choices = tuple(
+            replace(choice, finish_reason="length") if _breaks_off(choice) else choice
+            for choice in answer.choices
+        )
+
+
+def _breaks_off(choice: Choice) -> bool:
+    """Whether a call of a function has arguments that are no JSON."""
+    try:
+        for call in choice.tool_calls if choice.finish_reason == "tool_calls" else ():
+            if call.type == "function":
+                loads(call.arguments.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return True
+    return False
 
 
 def build_payload(encoded: EncodedRequest, count: int) -> JSONObject:

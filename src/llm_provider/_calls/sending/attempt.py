@@ -70,6 +70,7 @@ class Attempt:
                     self._body = await self._collect(connection.send_in_chunks, self._watch)
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
+            self._body = self._body.removeprefix(BYTE_ORDER_MARK)
             self.departure.leave()
             if self._emit is not None:
                 self._body = reply_body(streamed)

@@ -12,7 +12,7 @@ from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.call_ids import read_id, tell_apart
 from ..shared.errors import raise_error_in
-from ..shared.finish_words import read_finish_word
+from ..shared.finish_words import judge_calls, read_finish_word
 from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import anthropic_tools, list_iterations, with_tools
 from .request_facts import tier_variant
@@ -34,8 +34,7 @@ def decode(reply: Any) -> Answer:
     text, reasoning, calls = read_blocks(blocks)
     # A whole answer may have an unknown word for its end, or none.
     reason = read_finish_word(text_of(reply.get("stop_reason")))
-    if calls and reason == "stop":
-        reason = "tool_calls"
+    reason = judge_calls(reason, calls=bool(calls), text=bool(text))
     message: JSONObject = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = list(map(call_entry, calls))

@@ -188,7 +188,8 @@ class Assembler:
         return self._ended
 
     def reply(self) -> Any:
-        if not self._ended:
+        # Some gateways leave `message_stop` out. The reason for the end is said after all blocks.
+        if not (self._ended or (self._message or {}).get("stop_reason")):
             began = self._message is not None or self._blocks
             raise APIResponseValidationError(
                 "the stream ended before message_stop: it was cut" if began else "the stream was empty"

@@ -126,12 +126,18 @@ class LiteLLMConnection:
             async for chunk in stream:
                 event = chunk.model_dump(warnings=False, exclude_none=True)
                 usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
-                if isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                if dropped.counts is not None and not routed:
+                    event.pop("usage", None)
+                elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
                     # litellm has computed it, and adds it to the usage of most streams.
                     usage.pop("cost")
                 yield [event]
             if dropped.fields:
                 yield [{**dropped.fields, "choices": []}]
+            if isinstance(native := getattr(stream, "received_finish_reason", None), str):
+                # litellm writes "stop" for a word that it does not know.
+                own = {"native_finish_reason": native}
+                yield [{"choices": [{"index": 0, "delta": {}, "provider_specific_fields": own}]}]
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:

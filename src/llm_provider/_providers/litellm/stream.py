@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Self
 
 import orjson
@@ -14,7 +14,7 @@ from ..._types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..openai_chat.stream import Assembler
 from ..protocol import EncodedRequest
-from ..shared.replies import part
+from ..shared.replies import join_counts, part
 from ..transport.sse import WholeReply
 
 
@@ -46,6 +46,25 @@ async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeRepl
     )
 
 
+class _Counts:
+    """A stream of OpenAI's SDK that keeps its usage.
+
+    litellm drops Moonshot's `cached_tokens`, and counts the tokens of an answer without usage itself.
+    """
+
+    def __init__(self, source: Any, fields: JSONObject) -> None:
+        self._source, self._fields = source, fields
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    async def __aiter__(self) -> AsyncGenerator[Any, None]:
+        async for chunk in self._source:
+            if (usage := getattr(chunk, "usage", None)) is not None:
+                self._fields["usage"] = join_counts(self._fields.get("usage"), usage.model_dump())
+            yield chunk
+
+
 class DroppedFields:
     """The lines of a stream, and what they say of who answered, which most of litellm's parsers drop."""
 
@@ -56,7 +75,11 @@ class DroppedFields:
         if stream.completion_stream is None and stream.make_call is not None:
             # That of Gemini begins with its first chunk.
             stream.make_call = functools.partial(self._begin, stream.make_call)
-        self._follow(stream.completion_stream)
+        source = self._follow(stream.completion_stream)
+        self.counts = _Counts(source, self.fields) if type(source).__module__.startswith("openai") else None
+        """The chunks of OpenAI's SDK, and their usage without what litellm drops of it and adds to it."""
+        if self.counts is not None:
+            stream.completion_stream = self.counts
 
     async def _begin(self, begin: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
         return self._follow(await begin(**arguments))

@@ -108,7 +108,7 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 def usage(reply: Any) -> Usage | None:
     counts = find_counts(reply, "usage") or {}
     if "prompt_tokens" in counts:
-        return read_usage({**counts, "total_tokens": 0})
+        return read_usage({**counts, "completion_tokens": 0, "total_tokens": 0})
     # Some hosts give the total alone.
     return Usage(input_tokens=count(counts, "total_tokens")) if "total_tokens" in counts else None
 

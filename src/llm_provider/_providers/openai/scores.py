@@ -76,7 +76,7 @@ def read_ids(reply: Any) -> tuple[int, ...]:
 def read_counts(reply: Any) -> Usage | None:
     """The usage that a reply reports, under the names of its server."""
     if counts := find_counts(reply, "usage"):
-        return read_usage(counts)
+        return read_usage({"completion_tokens": 0, **counts})
     meta, details = (find_counts(reply, name) or {} for name in ("meta_info", "details"))
     own = reply.get("tokens_evaluated") if isinstance(reply, dict) else None
     read: Any = meta.get("prompt_tokens", len(details.get("prefill") or ()) or own)

@@ -1,5 +1,7 @@
 """Chat completions of OpenAI and compatible hosts → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 from ..._errors import APIResponseValidationError
@@ -11,16 +13,12 @@ from ..protocol import Answer
 from ..shared.call_ids import name_calls
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
-from ..shared.finish_words import read_finish_word
+from ..shared.finish_words import ABORTED, judge_calls, read_finish_word, read_native_word
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import expect_dict, find_counts, part, reply_body, split_reply, text_of
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
 from .request_facts import tier_variant
 from .usage import read_usage
-
-# The finish reasons with which vLLM, SGLang, OpenRouter, Mistral, DeepSeek and Z.ai mark an answer that they
-# aborted.
-_ABORTED = ("abort", "error", "error_finish", "insufficient_system_resource", "network_error")
 
 # The fields in which hosts return the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -61,10 +59,14 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
-    word, message, logprobs = choice.get("finish_reason"), choice.get("message"), choice.get("logprobs")
+    message, logprobs = choice.get("message"), choice.get("logprobs")
+    word = read_native_word(choice.get("finish_reason"), choice.get("native_finish_reason"), replaced=False)
+    if "provider_specific_fields" in choice:
+        native = part(choice, "provider_specific_fields").get("native_finish_reason")
+        word = read_native_word(word, native, replaced=True)
     if word is not None and not isinstance(word, str):
         raise APIResponseValidationError("the finish_reason of the answer is not text")
-    if word in _ABORTED:
+    if word in ABORTED:
         raise APIResponseValidationError(f"the host aborted the answer: its finish_reason is {word!r}")
     reason = read_finish_word(word)
     if message is None and reason == "content_filter":
@@ -76,10 +78,8 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
     calls, held = ((), {}) if _CALLS.isdisjoint(message) else read_calls(message)
     if isinstance(refusal, str) and refusal:
         reason = "refusal"
-    elif calls and reason == "stop":
-        reason = "tool_calls"
-    elif reason == "tool_calls" and not calls:
-        reason = "stop" if text else "unknown"
+    else:
+        reason = judge_calls(reason, calls=bool(calls), text=bool(text))
     reasoning = thoughts
     # Also fields that this library does not know: some hosts need theirs to continue a conversation.
     others = {name: value for name, value in message.items() if value and name not in _NOT_KEPT}
@@ -140,6 +140,51 @@ def text_and_reasoning(content: object) -> tuple[str | None, str]:
         elif text := text_of(entry.get("text")):
             texts.append(text)
     return "".join(texts), "".join(thoughts)
+
+
+def join_content(pieces: Sequence[Any]) -> Any:
+    """The content of a message: a text, or parts as of Mistral's models, whose texts become parts too."""
+    with contextlib.suppress(TypeError):
+        return "".join(pieces) or None
+    parts: list[Any] = []
+    for piece in pieces:
+        parts += piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
+    return _join_parts(parts)
+
+
+def _join_parts(parts: Sequence[Any]) -> list[Any]:
+    """Parts as a whole answer has them: pieces of one text, or of one thought, are one part."""
+    runs: list[list[Any]] = []
+    for entry in parts:
+        if runs and _continues(runs[-1][-1], entry):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    result = []
+    for run in runs:
+        merged = {name: value for entry in run for name, value in entry.items()} if len(run) > 1 else run[0]
+        kind = merged.get("type") if isinstance(merged, dict) else None
+        if kind == "text" and isinstance(merged.get("text"), str):
+            merged = {**merged, "text": "".join(entry["text"] for entry in run)}
+            if merged == {"type": "text", "text": ""}:
+                continue
+        elif kind == "thinking" and isinstance(merged.get("thinking"), list):
+            merged = {
+                **merged,
+                "thinking": _join_parts([thought for entry in run for thought in entry["thinking"]]),
+            }
+        result.append(merged)
+    return result
+
+
+def _continues(last: Any, entry: Any) -> bool:
+    """Whether a part is the next piece of the one before it. A signature ends a thought."""
+    kind = entry.get("type") if isinstance(entry, dict) else None
+    if kind not in ("text", "thinking") or not isinstance(last, dict) or last.get("type") != kind:
+        return False
+    form = str if kind == "text" else list
+    both = isinstance(last.get(kind), form) and isinstance(entry.get(kind), form)
+    return both and not last.get("signature") and not last.get("closed")
 
 
 def dicts(value: object, what: str) -> list[JSONObject]:

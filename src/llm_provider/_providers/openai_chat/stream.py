@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -12,9 +11,18 @@ from ..._errors import APIResponseValidationError
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import error_in
-from ..shared.replies import expect_dict, join_counts, join_steps, number_step, text_of
+from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, text_of
 from ..transport.sse import END
-from .decode import KINDS, REASONING_FIELDS, arguments_of, content_of, dicts, kind_of, text_and_reasoning
+from .decode import (
+    KINDS,
+    REASONING_FIELDS,
+    arguments_of,
+    content_of,
+    dicts,
+    join_content,
+    kind_of,
+    text_and_reasoning,
+)
 from .text_chunk import TextChunks
 
 _MOST_ENTRIES = 10_000
@@ -30,6 +38,9 @@ _KNOWN = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "audio", "provider_specific_fields"}
     | set(REASONING_FIELDS)
 )
+
+# Fields of a choice with the upstream's own word for its end: of OpenRouter, and of litellm.
+_NATIVE = ("native_finish_reason", "provider_specific_fields")
 
 # Fields of the entries of a list whose text comes in pieces: reasoning of OpenRouter and of litellm.
 _GROWING = ("text", "summary", "thinking")
@@ -74,6 +85,9 @@ class Assembler:
 
     def _choices_of(self, event: Any) -> list[JSONObject]:
         """The choices of a chunk, whose other fields are kept."""
+        if event is None:
+            # Some upstreams write a null between their chunks.
+            return []
         event = expect_dict(event, "stream event")
         failure = error_in(event, "choices")
         if failure is not None:
@@ -89,8 +103,11 @@ class Assembler:
                     _replace(self._head, {name: value})
                 else:
                     self._head[name] = value
-        self._usage = join_counts(self._usage, event.get("usage"))
-        return dicts(event.get("choices"), "choices")
+        choices = dicts(event.get("choices"), "choices")
+        # Moonshot's usage stands in the choice.
+        reported = event.get("usage") or (choices[0].get("usage") if choices else None)
+        self._usage = join_counts(self._usage, reported)
+        return choices
 
     def _sample(self, index: int) -> _Sample:
         sample = self._samples.get(index)
@@ -139,6 +156,7 @@ class _Sample:
         """Pieces of text, and lists of parts."""
         self.finish_reason: Any = None
         self.error: Any = None
+        self._native: JSONObject = {}
         self._texts: dict[str, list[str]] = {}
         self._calls: list[_Call] = []
         """The calls that have a name or arguments."""
@@ -163,6 +181,7 @@ class _Sample:
         """Take one choice of a chunk; returns what it adds."""
         self.finish_reason = piece.get("finish_reason") or self.finish_reason
         self.error = piece.get("error") or self.error
+        self._native = {name: piece[name] for name in _NATIVE if piece.get(name)} or self._native
         # Some hosts send a sample that they did not stream as a whole message.
         delta = expect_dict(piece.get("delta") or piece.get("message") or piece.get("text") or {}, "delta")
         if piece.get("logprobs") is not None:
@@ -232,6 +251,9 @@ class _Sample:
         given, identifier = fragment.get("index"), text_of(fragment.get("id")) or ""
         index, is_place = str(given or 0), type(given) is int and given >= 0
         call = self._call_at.get((index, identifier)) or self._call_at.get((index, ""))
+        if call is None and self._calls and self._calls[-1].is_continued_by(fragment):
+            # Some hosts count the index up with every fragment.
+            call = self._calls[-1]
         if call is None or call.is_another(fragment, listed=position > 0 and not is_place):
             call = _Call()
         self._call_at[index, ""] = self._call_at[index, identifier] = call
@@ -260,7 +282,7 @@ class _Sample:
             raise APIResponseValidationError(
                 "the stream has a text after a refusal or after speech", retryable=False
             )
-        message: JSONObject = {"role": "assistant", "content": _content(self.content)}
+        message: JSONObject = {"role": "assistant", "content": join_content(self.content)}
         for name, pieces in self._texts.items():
             message[name] = "".join(pieces)
         if self._calls:
@@ -276,7 +298,7 @@ class _Sample:
             # The form that a whole answer has.
             message["provider_specific_fields"] = {"citations": [self._citations]}
         message |= {name: value for name, value in self._extra.items() if name not in message}
-        choice = {"index": self.index, "message": message}
+        choice = {"index": self.index, "message": message, **self._native}
         for name in ("finish_reason", "error"):
             if getattr(self, name):
                 choice[name] = getattr(self, name)
@@ -314,6 +336,11 @@ class _Call:
         begins = body["name"] != self._name or str(body.get("arguments", "")).lstrip().startswith("{")
         return listed or (begins and _is_object("".join(self._pieces)))
 
+    def is_continued_by(self, fragment: JSONObject) -> bool:
+        """Whether a fragment at an index of its own has arguments alone, which this call still lacks."""
+        named = fragment.get("id") or any(part(fragment, kind).get("name") for kind in KINDS)
+        return not named and not _is_object("".join(self._pieces))
+
     def add(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
         """What one entry of `tool_calls` adds; None before there is a call, which begins at `position`."""
         self._kind = self._kind or kind_of(fragment)
@@ -343,7 +370,11 @@ class _Call:
 
     def entry(self) -> JSONObject:
         field = "input" if self._kind == "custom" else "arguments"
-        body = {**self._inner, "name": self._name, field: "".join(self._pieces)}
+        written = "".join(pieces := [*filter(None, self._pieces)])
+        if len(pieces) > 1 and (written == pieces[-1] * 2 or all(map(pieces[-1].startswith, pieces))):
+            # Some hosts send all of the arguments so far in every fragment, or once more at the end.
+            written = pieces[-1] if _is_object(pieces[-1]) else written
+        body = {**self._inner, "name": self._name, field: written}
         kind = self._kind or "function"
         return {**self._extra, "id": self._id, "type": kind, kind: body}
 
@@ -365,51 +396,6 @@ def _index(container: JSONMapping) -> int:
     if not isinstance(index, int) or not 0 <= index < _MOST_ENTRIES:
         raise APIResponseValidationError(f"the stream has an entry at the impossible index {index!r:.40}")
     return index
-
-
-def _content(pieces: Sequence[Any]) -> Any:
-    """The content of a message: a text, or parts as of Mistral's models, whose texts become parts too."""
-    with contextlib.suppress(TypeError):
-        return "".join(pieces) or None
-    parts: list[Any] = []
-    for piece in pieces:
-        parts += piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
-    return _join_parts(parts)
-
-
-def _join_parts(parts: Sequence[Any]) -> list[Any]:
-    """Parts as a whole answer has them: pieces of one text, or of one thought, are one part."""
-    runs: list[list[Any]] = []
-    for entry in parts:
-        if runs and _continues(runs[-1][-1], entry):
-            runs[-1].append(entry)
-        else:
-            runs.append([entry])
-    result = []
-    for run in runs:
-        merged = {name: value for entry in run for name, value in entry.items()} if len(run) > 1 else run[0]
-        kind = merged.get("type") if isinstance(merged, dict) else None
-        if kind == "text" and isinstance(merged.get("text"), str):
-            merged = {**merged, "text": "".join(entry["text"] for entry in run)}
-            if merged == {"type": "text", "text": ""}:
-                continue
-        elif kind == "thinking" and isinstance(merged.get("thinking"), list):
-            merged = {
-                **merged,
-                "thinking": _join_parts([thought for entry in run for thought in entry["thinking"]]),
-            }
-        result.append(merged)
-    return result
-
-
-def _continues(last: Any, entry: Any) -> bool:
-    """Whether a part is the next piece of the one before it. A signature ends a thought."""
-    kind = entry.get("type") if isinstance(entry, dict) else None
-    if kind not in ("text", "thinking") or not isinstance(last, dict) or last.get("type") != kind:
-        return False
-    form = str if kind == "text" else list
-    both = isinstance(last.get(kind), form) and isinstance(entry.get(kind), form)
-    return both and not last.get("signature") and not last.get("closed")
 
 
 def _replace(kept: JSONObject, added: JSONMapping) -> None:

@@ -8,8 +8,9 @@ counts, and name them in the details or count them in `total_tokens` alone:
   audio, or if the prompt has no count.
 - All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
 
-A total that is smaller than the sum, or zero, says nothing. Nor does a total alone: input and output have
-different prices. A server that follows the other format in its answers may follow it in the names here too.
+A total that is smaller than the sum, or zero, says nothing. Nor does a total alone, or one count alone: input
+and output have different prices. A server that follows the other format in its answers may follow it in the
+names here too.
 """
 
 import itertools
@@ -26,11 +27,18 @@ _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_t
 
 def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
     """The usage in an object of Chat Completions, or of Responses with the names "input" and "output"."""
-    read, written = count(usage, f"{read_name}_tokens"), count(usage, f"{written_name}_tokens")
-    if not read and not written and not usage.keys() & {f"{read_name}_tokens", f"{written_name}_tokens"}:
-        others = _OTHER_NAMES[read_name]
-        if usage.keys() & {f"{name}_tokens" for name in others}:
-            return read_usage(usage, *others)
+    names = (f"{read_name}_tokens", f"{written_name}_tokens")
+    read, written = count(usage, names[0]), count(usage, names[1])
+    if not (read and written):
+        others = tuple([f"{name}_tokens" for name in _OTHER_NAMES[read_name]])
+        if not (read or written) and (count(usage, others[0]) or count(usage, others[1])):
+            return read_usage(
+                {name: value for name, value in usage.items() if name not in names}, *_OTHER_NAMES[read_name]
+            )
+        read, written = read or count(usage, others[0]), written or count(usage, others[1])
+        known = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
+        if not (all(known) or count(usage, "total_tokens")):
+            return Usage()
     details = part(usage, f"{read_name}_tokens_details")
     written_details = part(usage, f"{written_name}_tokens_details")
     # DeepSeek and Moonshot report cache hits in a field of their own instead of in the details.
@@ -65,6 +73,10 @@ def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str 
         audio_output_tokens=count(written_details, "audio_tokens"),
         image_output_tokens=count(written_details, "image_tokens"),
     )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _sums(parts: list[int]) -> set[int]:

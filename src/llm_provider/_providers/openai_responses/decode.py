@@ -14,6 +14,7 @@ from ..openai_chat.usage import read_usage
 from ..protocol import Answer
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer, raise_error_in
+from ..shared.finish_words import read_finish_word
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import expect_dict, find_counts, part, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
@@ -37,7 +38,7 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 def decode(reply: object) -> Answer:
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "status" if "status" in reply else "output")
-    ended_early, counts = end_before_completion(reply), usage(reply)
+    ended_early, counts = _end_of(reply), usage(reply)
     items = reply.get("output")
     if items is None and "output" in reply and counts is not None:
         items = []
@@ -66,6 +67,16 @@ def decode(reply: object) -> Answer:
     )
 
 
+def _end_of(reply: JSONObject) -> FinishReason | None:
+    """The reason for which the answer ended early. vLLM marks the item alone that was cut."""
+    reason, items = end_before_completion(reply), reply.get("output")
+    if reason is None and isinstance(items, list):
+        cut = [part({"item": item}, "item") for item in items]
+        kinds = [item.get("type") for item in cut if item.get("status") == "incomplete"]
+        reason = "length" if {"message", "function_call", "custom_tool_call"} & {*kinds} else None
+    return reason
+
+
 def end_before_completion(reply: JSONObject) -> FinishReason | None:
     """The reason for which the answer ended early; None where it is complete. A failure is raised."""
     status, error = reply.get("status"), reply.get("error")
@@ -87,8 +98,9 @@ def end_before_completion(reply: JSONObject) -> FinishReason | None:
             # An answer that ended for a reason that is not known yet was paid for too.
             return known or "length"
     if isinstance(status, str) and status != "cancelled" and reply.get("output"):
-        # A whole answer may have an unknown status.
-        return None
+        # A server's own word for the end.
+        reason = read_finish_word(status)
+        return None if reason in ("stop", "tool_calls") else reason
     raise APIResponseValidationError(
         f"the answer is not complete: the status of {reply.get('id')} is {status!r}",
         retryable=status != "cancelled",

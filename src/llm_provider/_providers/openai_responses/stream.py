@@ -33,7 +33,13 @@ _ARGUMENTS = {
     "response.custom_tool_call_input.done": "input",
 }
 
-_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+# The last events, with the status that they say. Gateways of Codex end with `response.done`.
+_LAST_EVENTS = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.done": "completed",
+}
 
 _DIFFERENT = "the stream's deltas are not those of its final answer"
 
@@ -59,6 +65,8 @@ class Assembler:
         self._shown_calls: list[_Call] = []
         # The positions of items without a name and arguments, which are no calls unless these follow.
         self._blank: set[int] = set()
+        # By the id of a call: its position, where the server gives none, or that of another call.
+        self._positions: dict[str, int] = {}
         # In the order in which they were shown, and by the places of their parts.
         self._texts: list[_Text] = []
         self._texts_at: dict[_PartKey, list[_Text]] = {}
@@ -76,9 +84,11 @@ class Assembler:
         raise_error_in(event, "type")
         if kind in _LAST_EVENTS:
             whole = expect_dict(event.get("response") or {}, "response")
-            known: JSONObject = {"object": "response", "status": kind.removeprefix("response.")}
+            known: JSONObject = {"object": "response", "status": _LAST_EVENTS[kind]}
             # A null may stand in the place of either.
             known |= {name: value for name, value in whole.items() if value is not None or name not in known}
+            if known["status"] == "completed":
+                known["status"] = _LAST_EVENTS[kind]
             self._response = known
             end_before_completion(self._response)
             return self._rest(self._response)
@@ -94,6 +104,12 @@ class Assembler:
         position = _position_of(event, index)
         if item.get("type") == "message":
             self._messages[_key_of(event)[0]] = item
+        elif identifier := text_of(item.get("id")):
+            known = self._calls.get(position)
+            if known is not None and self._shown_calls[known].is_another(item):
+                position = max(*self._calls, *self._items, -1) + 1
+            if position != event.get("output_index"):
+                self._positions[identifier] = position
         if is_blank(item):
             self._blank.add(position)
         if not is_call(item) or position in self._calls:
@@ -108,7 +124,7 @@ class Assembler:
 
     def _finish(self, event: JSONMapping) -> Step:
         """Take an item that has ended; returns the part of it that no delta has shown."""
-        position, (key, _) = _position_of(event, len(self._items)), _key_of(event)
+        position, (key, _) = self._call_position(event, len(self._items)), _key_of(event)
         item = self._items[position] = expect_dict(event.get("item"), "output item")
         if position in self._blank:
             return self._begin(event)
@@ -118,6 +134,11 @@ class Assembler:
             return "".join([self._end_text((key, number), entry) for number, entry in texts])
         index = self._calls.get(position) if item.get("type") in STREAMED else None
         return "" if index is None else self._end_call(index, text_of(item.get(_field_of(item))) or "")
+
+    def _call_position(self, event: JSONMapping, usual: int) -> int:
+        """The position of an item: llama.cpp says none, and other servers say one for several calls."""
+        identifier = event.get("item_id") or part(event, "item").get("id")
+        return self._positions.get(text_of(identifier) or "", _position_of(event, usual))
 
     def _continue(self, kind: str, event: JSONMapping) -> Step:
         piece = text_of(event.get("delta")) or ""
@@ -129,8 +150,8 @@ class Assembler:
             return self._end_text(_key_of(event), part(event, "part"))
         if kind in _ARGUMENTS:
             piece = text_of(event.get(_ARGUMENTS[kind])) or ""
-            index = self._calls.get(_position_of(event, len(self._shown_calls) - 1))
-            position = _position_of(event, len(self._shown_calls))
+            index = self._calls.get(self._call_position(event, len(self._shown_calls) - 1))
+            position = self._call_position(event, len(self._shown_calls))
             if piece and position in self._blank and position not in self._calls:
                 index = self._calls[position] = len(self._shown_calls)
                 self._shown_calls.append(_Call("", [], {}))
@@ -288,6 +309,11 @@ class _Call:
     arguments: list[str]
     item: JSONObject
     whole: str = ""
+
+    def is_another(self, item: JSONMapping) -> bool:
+        """Whether an item is not this call: neither its id nor its call's is the same."""
+        pairs = [(item.get(name), self.item.get(name)) for name in ("id", "call_id")]
+        return all(new and old and new != old for new, old in pairs)
 
 
 def _differ(whole: str, before: str) -> bool:
