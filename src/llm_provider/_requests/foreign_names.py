@@ -107,7 +107,6 @@ _REMEDIES_OF_EMBED = {
     "input_type": "write extra_body={'input_type': ...}",
     "task_type": "write extra_body={'taskType': ...}",
     "task": "write extra_body={'taskType': ...} for Gemini, {'task': ...} for others",
-    "batch_size": "leave it out: long lists are divided into requests for you",
     "dim output_dimensionality": "write dimensions=...",
     "fallback fallbacks": "leave it out: vectors of different models cannot be compared",
 }
