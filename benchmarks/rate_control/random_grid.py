@@ -1,12 +1,13 @@
 """A grid of batches against a provider with rate-limit headers that also refuses a share at random.
 
-    python -m benchmarks.rate_control.random_grid [--seeds 5] [--calls N …] [--write]
+    python -m benchmarks.rate_control.random_grid [--seeds 5] [--calls N …] [--sockets] [--write]
 
 The provider allows 10,000 requests a minute and saves up a minute's. Each cell has the medians of runs with
 seeds that were not used for tuning: the speed as a percentage of the same controller's at the same provider
 without random refusals / as a percentage of an oracle's. The oracle has the same controller, which it does
 not tell of random refusals, and sends each refused request again after its own Retry-After. `--write` puts
-the table into benchmarks/results/random_grid.md.
+the table into benchmarks/results/random_grid.md. With `--sockets`, twelve of the cells are measured with the
+real client over sockets, and are a section of that page.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
+import os
+import platform
 import random
 import statistics
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import NamedTuple
 
 from llm_provider._limits.headers import Allowance, Headroom
@@ -209,27 +214,55 @@ def table(rows: Iterable[tuple[Row, dict[Cell, Figures]]]) -> list[str]:
     return lines
 
 
+OVER_SOCKETS = "\n## Over sockets\n"
+
+
+def write(lines: list[str], *, sockets: bool, seeds: int) -> None:
+    """Write the page, or its section. The other one stays as it is."""
+    page = report.RESULTS / "random_grid.md"
+    grid, _, section = page.read_text(encoding="utf-8").partition(OVER_SOCKETS)
+    if sockets:
+        versions = ", ".join(f"{name} {version(name)}" for name in ("openai", "aiohttp"))
+        made = (
+            "\nMade by `python -m benchmarks.rate_control.random_grid --sockets --write` on "
+            f"{datetime.now(UTC).date()}, Python {platform.python_version()}, {versions}, {os.cpu_count()} "
+            f"cores, load {os.getloadavg()[2]:.1f} at the end. `call_many` with the client's default "
+            "settings asks a server in a process of its own; medians of three interleaved rounds. Speed in % "
+            "of the same calls to the same provider without random refusals, and the same in simulated "
+            "time.\n\n"
+        )
+        page.write_text(grid + OVER_SOCKETS + made + "\n".join(lines) + "\n", encoding="utf-8")
+        return
+    report.write_lines(
+        "random_grid",
+        "Random refusals beside rate-limit headers, in simulated time",
+        f"rate_control.random_grid --seeds {seeds}",
+        "Speed in % of the same controller's without random refusals / in % of the oracle's. The columns "
+        "have the share that is refused and its Retry-After. Of the largest batches every sixth cell is "
+        "measured, so that every pair of values occurs.",
+        [*lines, *([OVER_SOCKETS + section.rstrip("\n")] if section else [])],
+    )
+
+
 def main() -> None:
     """Measure, print, and write the table if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="runs per cell")
     parser.add_argument("--calls", type=int, nargs="*", default=CALLS, help="calls of a batch")
     parser.add_argument("--write", action="store_true", help="write the result")
+    parser.add_argument("--sockets", action="store_true", help="measure twelve cells over sockets instead")
     arguments = parser.parse_args()
-    seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
-    keys = list(itertools.product(CONTROLLERS, arguments.calls, LATENCIES, HEADERS))
-    with ProcessPoolExecutor(2) as pool:
-        lines = table(zip(keys, pool.map(functools.partial(row, seeds), keys), strict=True))
+    if arguments.sockets:
+        from . import grid_sockets
+
+        lines = grid_sockets.table()
+    else:
+        seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
+        keys = list(itertools.product(CONTROLLERS, arguments.calls, LATENCIES, HEADERS))
+        with ProcessPoolExecutor(2) as pool:
+            lines = table(zip(keys, pool.map(functools.partial(row, seeds), keys), strict=True))
     if arguments.write:
-        report.write_lines(
-            "random_grid",
-            "Random refusals beside rate-limit headers, in simulated time",
-            f"rate_control.random_grid --seeds {arguments.seeds}",
-            "Speed in % of the same controller's without random refusals / in % of the oracle's. The columns "
-            "have the share that is refused and its Retry-After. Of the largest batches every sixth cell is "
-            "measured, so that every pair of values occurs.",
-            lines,
-        )
+        write(lines, sockets=arguments.sockets, seeds=arguments.seeds)
 
 
 if __name__ == "__main__":

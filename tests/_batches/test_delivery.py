@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider import Client, PendingBatchError, Response, track
+from llm_provider import Client, PendingBatchError, RequestError, Response, track
 from llm_provider.simulator import Simulator
 
 HOSTS = [
@@ -43,6 +43,16 @@ def test_samples_come_in_one_row_where_the_api_has_them(client: Client, simulato
     (more,) = client.call_many("gpt-5.5", ["Hi"], n=5, delivery="batch")
     assert len(more.choices) == 5  # type: ignore[union-attr]  # no error
     assert simulator.ledger().answered == 2
+
+
+def test_texts_are_in_batches_of_a_size(client: Client) -> None:
+    texts = list("abcde")
+    with pytest.raises(RequestError, match="batch_size is for delivery='batch'"):
+        client.embed("text-embedding-3-small", texts, batch_size=2)
+    embeddings = client.embed("text-embedding-3-small", texts, delivery="batch", batch_size=2)
+    assert len(embeddings.vectors) == 5
+    (batch,) = client.batches()
+    assert len(batch.batch_ids) == 3
 
 
 @pytest.mark.parametrize("model", ["text-embedding-3-small", "gemini/gemini-embedding-001"])

@@ -20,6 +20,7 @@ PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
     PACKAGE / "_providers" / "shared" / "conversation_rules.py",
+    PACKAGE / "_providers" / "litellm" / "bounded_session.py",  # a list of litellm's providers
     PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 

@@ -1,10 +1,11 @@
 """The inputs of a batch: prompts, columns, templates with rows, and metadata."""
 
+import asyncio
 import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pandas
@@ -193,6 +194,26 @@ class TestMetadata:
         checked.metadata("a")
         with pytest.raises(RequestError, match="fewer values than"):
             checked.metadata("b")
+
+    def test_a_list_that_is_longer_than_a_generator_is_told_at_its_end(self) -> None:
+        async def arriving() -> AsyncIterator[str]:
+            for prompt in "ab":
+                yield prompt
+
+        async def read_all(inputs: Any) -> list[Any]:
+            return [prompt async for prompt in inputs]
+
+        rows = ({"question": number} for number in range(2))
+        said = "metadata has 3 values for 2 inputs"
+        for inputs, more in ((iter("ab"), None), ("{question}", rows)):
+            with pytest.warns(UserWarning, match=said):
+                assert len(list(cast("Any", batch_inputs(inputs, more, [1, 2, 3]).prompts))) == 2
+        checked = batch_inputs(arriving(), metadata=[1, 2, 3], awaited=True)
+        with pytest.warns(UserWarning, match=said):
+            assert asyncio.run(read_all(checked.prompts)) == ["a", "b"]
+        # An iterator may have no end, and a batch may end before its inputs.
+        assert list(cast("Any", batch_inputs(iter("ab"), metadata=itertools.count()).prompts)) == ["a", "b"]
+        assert next(iter(cast("Any", batch_inputs(iter("ab"), metadata=[1, 2, 3]).prompts))) == "a"
 
 
 ROW: dict[str, Any] = {"q": "Why?", "person": {"name": "Ada", "tags": ["a", "b"]}, "n": 3.14159, "w": "9"}

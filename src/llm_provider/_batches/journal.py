@@ -23,13 +23,16 @@ import platform
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from .._errors import RequestError
 from .._json_values import JSONMapping, JSONObject
+from .._requests.base_url import check_base_url
 from .._runtime import clock, files, randomness
 from .._runtime.files import TEMPORARY, full_disk, replace_file
+from .._runtime.json_pieces import loads
 
 VERSION = 1
 _SUFFIX = ".jsonl"
@@ -81,9 +84,9 @@ class RowLine(NamedTuple):
         # The fields before it are numbers, keys and texts, in which a quotation mark is escaped.
         end = line.find(_PAYLOAD)
         try:
-            fields = orjson.loads(line if end < 0 else line[:end] + b"}")
+            fields = _check(orjson.loads(line if end < 0 else line[:end] + b"}"))
             if end >= 0:
-                orjson.loads(line[end + len(_PAYLOAD) : -1])
+                loads(line[end + len(_PAYLOAD) : -1])
             custom_id, texts, metadata = fields["row"], fields.get("texts"), fields.get("metadata")
             return cls(
                 custom_id,
@@ -132,6 +135,41 @@ class Header:
     def destination(self) -> Destination:
         """The account to which it was submitted."""
         return self.provider, self.base_url, self.account
+
+
+_TYPES: tuple[tuple[str, Any], ...] = (
+    ("id job kind provider model name account operation deployed tag", str),
+    ("row sealed event file remote state body", str),
+    ("base_url label metadata", str | None),
+    ("payload labels", dict | None),
+    ("headers error", dict),
+    ("samples_field parts keys", list),
+    ("texts", list | None),
+    ("most_samples rows done failed", int),
+    ("custom_base_url ended", bool),
+    ("created at", int | float),
+)
+"""Names of fields in the lines of a file, and the types of their values."""
+
+_LATEST = 1e11
+"""A time in the year 5138."""
+
+
+def _check(fields: Any) -> JSONObject:
+    """The fields of a line; a `TypeError` for what this library has not written."""
+    for names, kind in _TYPES:
+        for name in fields.keys() & names.split():
+            if not isinstance(fields[name], kind):
+                raise TypeError(name)
+    texts = (each for name in ("samples_field", "keys", "texts") for each in fields.get(name) or ())
+    is_whole = all(type(part) is int for part in fields.get("parts", ()))
+    times = (fields[name] for name in ("created", "at") if name in fields)
+    if not (is_whole and all(isinstance(text, str) for text in texts)) or any(
+        not 0 <= each < _LATEST for each in times
+    ):
+        raise TypeError("a list or a time")
+    checked: JSONObject = fields
+    return checked
 
 
 def new_id() -> str:
@@ -208,13 +246,13 @@ class Record:
             self.rows[line[8:end].decode("utf-8", "replace")] = offset, len(line)
             return
         try:
-            fields = orjson.loads(line)
-        except ValueError:
+            fields = _check(orjson.loads(line))
+        except (ValueError, TypeError, AttributeError):
             return
-        if not isinstance(fields, dict):
-            return
-        with contextlib.suppress(KeyError, TypeError, ValueError):
+        with contextlib.suppress(KeyError, TypeError, ValueError, RequestError):
             if fields.get("v") == VERSION:
+                if fields["base_url"] is not None:
+                    check_base_url(fields["base_url"])
                 known = {name: fields[name] for name in Header.__dataclass_fields__ if name in fields}
                 known["samples_field"] = tuple(known.get("samples_field", ()))
                 self.header = Header(**known)
@@ -287,10 +325,8 @@ class Record:
         """The end of a row that the cache does not keep: its `body`, or its `error`."""
         if custom_id not in self.kept:
             return None
-        with contextlib.suppress(ValueError):
-            fields = orjson.loads(self._line(custom_id, kept=True))
-            if isinstance(fields, dict):
-                return fields
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            return _check(orjson.loads(self._line(custom_id, kept=True)))
         raise KeyError(f"a line of {self.path} is damaged")
 
     def _line(self, custom_id: str, *, kept: bool = False) -> bytes:

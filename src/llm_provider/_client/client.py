@@ -198,7 +198,7 @@ class Client(BatchMethods):
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
-        delivery = DeliveryOptions.take_from(parameters)
+        delivery = DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
         if delivery.mode == "live":
             return None
         self._runner.fill(parameters, EMBED)

@@ -9,6 +9,7 @@ docs/prices.md describes the layout of the file, the sources of its figures, and
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -416,7 +417,9 @@ def _utc(at: date | None) -> tuple[str, int | None]:
     if not isinstance(at, datetime):
         return at.isoformat(), None
     if at.tzinfo is not None:
-        at = at.astimezone(UTC)
+        # No price began or ends within a day of the years 1 and 9999.
+        with contextlib.suppress(OverflowError):
+            at = at.astimezone(UTC)
     return at.date().isoformat(), at.hour
 
 

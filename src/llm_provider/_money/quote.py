@@ -23,10 +23,11 @@ def quote(
             f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
             "Usage(input_tokens=1000)"
         )
-    wrong = [name for name in Usage.__slots__ if not is_count(getattr(usage, name))]
+    counts = {name: getattr(usage, name) for name in Usage.__slots__}
+    wrong = [name for name, value in counts.items() if not is_count(value) or value >= 2**63]
     if wrong:
         value = cite(getattr(usage, wrong[0]))
-        raise RequestError(f"{wrong[0]} of a usage is a whole number of 0 or more, not {value}")
+        raise RequestError(f"{wrong[0]} of a usage is a whole number from 0 to 2**63 - 1, not {value}")
     variant = "standard" if service_tier in (None, "default", "auto") else service_tier
     if variant not in VARIANTS:
         raise RequestError(f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {cite(service_tier)}")

@@ -37,6 +37,8 @@ _PROMPTS, _ANSWERS = 20, 30
 """20 border prompts, with 30 answers before and 30 after, see a shift of 0.2 with a power of 0.99."""
 _GROUP, _TRIES = 100, 3
 """A search asks groups of prompts three times each, until enough of them vary."""
+_LATEST = 1e11
+"""Unix time of the year 5138, which `gmtime` can still read."""
 _SUPPOSED = [0.7] * _PROMPTS
 """The shares of the commonest first tokens while no border prompts are known."""
 
@@ -208,9 +210,31 @@ def read_history(path: Path, target: str) -> list[JSONObject]:
         lines: list[Any] = [orjson.loads(text) for text in texts if text[:1] + text[-1:] == b"{}"]
     except (OSError, ValueError) as error:
         raise RequestError(f"history: {error}{files.file_remedy(path)}") from None
-    if (texts[1:] and not lines) or not all("target" in line for line in lines):
+    if (texts[1:] and not lines) or not all(map(_is_line, lines)):
         raise RequestError(f"history: {path} has lines that no recheck has written")
     return [line for line in lines if line.get("target") == target]
+
+
+def _is_line(line: JSONObject) -> bool:
+    """Whether a line has the types on which `BorderPrompts` and `count_days_off` rely."""
+    border, after, moment = line.get("border", {}), line.get("after", {}), line.get("time")
+    return (
+        isinstance(line.get("target"), str)
+        and isinstance(moment, int | float)
+        and 0 <= moment < _LATEST
+        and isinstance(line.get("off", False), bool)
+        and _has_texts(border)
+        and all(border.values())
+        and _has_texts(after)
+    )
+
+
+def _has_texts(value: Any) -> bool:
+    """Whether a value is an object of lists of texts."""
+    return isinstance(value, dict) and all(
+        isinstance(texts, list) and all(isinstance(text, str | None) for text in texts)
+        for texts in value.values()
+    )
 
 
 def count_days_off(lines: Iterable[JSONObject], moment: float, *, is_off: bool) -> int:

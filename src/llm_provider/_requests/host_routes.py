@@ -77,8 +77,8 @@ def _read_file(path: Path) -> Iterator[Route]:
         raise RequestError(f"{where} is not UTF-8 text: save it as UTF-8") from None
     except RecursionError:
         raise RequestError(f"{where} is nested too deep") from None
-    except tomllib.TOMLDecodeError as error:
-        # The message of the error may quote the text, which may hold a key.
+    except ValueError as error:
+        # Also a number of thousands of digits. The message may quote the text, which may hold a key.
         line = re.search(r"at line (\d+)", str(error))
         raise RequestError(
             f"{where} is not TOML: correct line {line[1] if line else len(text.splitlines())}"

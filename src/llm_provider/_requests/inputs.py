@@ -3,16 +3,27 @@
 Every input is checked before anything is sent if their number is known. An iterator is checked as it is read.
 """
 
+import contextlib
 import math
 import re
 import string
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from .._errors import RequestError, cite
 from .._json_values import MISSING, JSONObject
+from .._runtime.warning import warn_user
 from .._types.messages import Prompt
 from .._types.row_label import RowLabel
 
@@ -47,7 +58,8 @@ def batch_inputs(
     """
     if rows is None:
         prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
-        return BatchInputs(prompts, _metadata_of(metadata, prompts, prompts), _labels(inputs))
+        described = _metadata_of(metadata, prompts, prompts)
+        return BatchInputs(_tell_surplus(prompts, metadata), described, _labels(inputs))
     listed = _rows(rows)
     fill = _filling(inputs, rows)
     if isinstance(listed, list):
@@ -65,7 +77,39 @@ def batch_inputs(
 
     if callable(metadata):
         return BatchInputs(lazily(), lambda _: metadata(read.popleft()))
-    return BatchInputs(lazily(), _metadata_of(metadata, listed, listed))
+    return BatchInputs(_tell_surplus(lazily(), metadata), _metadata_of(metadata, listed, listed))
+
+
+def _tell_surplus(
+    prompts: Iterable[Prompt] | AsyncIterable[Prompt], metadata: Any
+) -> Iterable[Prompt] | AsyncIterable[Prompt]:
+    """The prompts, and after the last one a warning if a list of metadata has more values than these."""
+    if has_length(prompts) or callable(metadata) or not has_length(metadata):
+        return prompts
+    given = len(metadata)
+
+    def check(inputs: int) -> None:
+        if inputs < given:
+            message = f"metadata has {given:,} values for {inputs:,} inputs: give one value for each"
+            # Where warnings are errors, the results must not be lost.
+            with contextlib.suppress(UserWarning):
+                warn_user(message, UserWarning, stacklevel=2)
+
+    async def follow() -> AsyncIterator[Prompt]:
+        count = 0
+        async for prompt in cast("AsyncIterable[Prompt]", prompts):
+            count += 1
+            yield prompt
+        check(count)
+
+    def read() -> Iterator[Prompt]:
+        count = 0
+        for prompt in cast("Iterable[Prompt]", prompts):
+            count += 1
+            yield prompt
+        check(count)
+
+    return follow() if isinstance(prompts, AsyncIterable) else read()
 
 
 def check_inputs(inputs: object) -> Iterable[Prompt]:

@@ -423,6 +423,8 @@ class EmbedParameters(TextParameters, total=False):
     resend: Resend | None
     """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
     live requests. `max_retries=0` sends none again."""
+    batch_size: int | None
+    """The most texts in one batch of `delivery="batch"`; default as many as the provider takes."""
     in_batch: InBatch | None
     """The behaviour of a call with a text that is in a batch under way, as in `call`."""
 

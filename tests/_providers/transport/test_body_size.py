@@ -7,7 +7,7 @@ import itertools
 import json
 import types
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -199,8 +199,9 @@ def test_encodings_are_undone_in_their_order_and_within_the_limit(library: types
     body = b"told" * 100_000
     twice = zlib.compress(gzip.compress(body))
     assert asyncio.run(read(library, [twice], "gzip, deflate")) == body
-    # An encoding that was not accepted is left as it is, so that nothing decodes it without a limit.
-    assert asyncio.run(read(library, [b"\x8b\x03\x80"], "br")) == b"\x8b\x03\x80"
+    # Nothing decodes an encoding that was not accepted, which would be without a limit.
+    with pytest.raises(APIResponseValidationError, match="encoded as br, for which no request asks"):
+        asyncio.run(read(library, [b"\x8b\x03\x80"], "br"))
     with pytest.raises(APIResponseValidationError, match="more than 399,999 bytes"):
         asyncio.run(read(library, [twice], "gzip, deflate", 399_999))
     with pytest.raises(library.DecodingError):
@@ -265,7 +266,13 @@ def test_a_success_of_any_number_is_an_answer(
     content = shape.stream() if how == "stream" else json.dumps(shape.whole).encode()
     kind = "text/event-stream" if how == "stream" else "application/json"
     packed = gzip.compress(content)
-    for body, coded in ((content, {}), (packed, {"content-encoding": "gzip"})):
+    # A proxy that has decoded a body may leave the name of the encoding.
+    for body, coded in (
+        (content, {}),
+        (packed, {"content-encoding": "gzip"}),
+        (content, {"content-encoding": "br"}),
+        (packed, {"content-encoding": "gzip, zstd"}),
+    ):
         behaviour = answering(body, status=status, headers={"content-type": kind, **coded})
         with RawServer(behaviour) as server, Client(cache="off", transport=transport) as client:
             assert ask(client, how, model, base_url=server.root + MODELS[model]).text == TEXT
@@ -283,8 +290,36 @@ SHAPES = {
 }
 """Name → a body, and the requests that it is asked for at most."""
 
+
+def compress_by_runs(body: bytes) -> bytes:
+    """A body as zstd (RFC 8878): a block that repeats one byte is 4 bytes, and any other is as it was."""
+    coded, most = b"\x28\xb5\x2f\xfd\x00\x58", 2**17
+    for start in range(0, len(body), most):
+        block = body[start : start + most]
+        repeats = len(set(block)) == 1
+        head = len(block) << 3 | repeats << 1 | (start + most >= len(body))
+        coded += head.to_bytes(3, "little") + (block[:1] if repeats else block)
+    return coded
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda body: gzip.compress(body, 1),
+    "deflate": lambda body: zlib.compress(body, 1),
+    "zstd": compress_by_runs,
+}
+"""Every shape comes in each of these encodings, of which no request accepts the last."""
+
+BROTLI = {
+    "br, 3 MB of lists": "9bbfc62df825b6e2b14020cfb705",
+    "br, an answer": (
+        "1b5f00609c077633c707aaa9e192914e13b5c8de16cc9aa36b1d96aebe2df2f506d76d6c5dc7ba7e97d0092288"
+        "5ee431762e141139dcf1783f0b6348da469125e244acf5ac4c554200eede01"
+    ),
+}
+"""Bodies that another library has encoded, in hexadecimal digits."""
+
 ASK_ALL = """
-    import asyncio, resource, sys
+    import asyncio, itertools, resource, sys
 
     from llm_provider import APIResponseValidationError, Client, InternalServerError
 
@@ -305,12 +340,15 @@ ASK_ALL = """
             for model, path, usual in {models!r}:
                 await ask(client, model, False, usual)
             before = peak()
-            for model, path, usual in {models!r}:
-                cells = [(*server, streamed) for server in {servers!r} for streamed in (False, True)]
+            for (model, path, usual), servers in itertools.product({models!r}, {groups!r}):
+                cells = [(*server, streamed) for server in servers for streamed in (False, True)]
                 asked = (ask(client, model, streamed, root + path) for _, root, _, streamed in cells)
                 for cell, error in zip(cells, await asyncio.gather(*asked)):
                     assert isinstance(error, APIResponseValidationError), (model, cell, error)
                     assert error.attempts <= cell[2], (model, cell, error)
+                    unasked = cell[0].startswith(("zstd", "br"))
+                    assert ("for which no request asks" in str(error)) == unasked, (model, cell, error)
+            for model, path, usual in {models!r}:
                 failed = await ask(client.with_options(max_retries=0), model, False, {failing!r} + path)
                 assert type(failed) is InternalServerError and len(str(failed)) < 2000, failed
             print(peak() - before)
@@ -325,21 +363,29 @@ def test_no_shape_of_a_reply_takes_more_memory_than_its_bytes(
     simulator: Simulator, run_script: RunScript, transport: str
 ) -> None:
     with contextlib.ExitStack() as stack:
-        servers = []
-        for name, (body, attempts) in SHAPES.items():
-            packed = answering(gzip.compress(body, 1), headers={"content-encoding": "gzip"})
-            servers.append((name, stack.enter_context(RawServer(packed)).root, attempts))
+
+        def serve(name: str, body: bytes, attempts: int) -> tuple[str, str, int]:
+            packed = answering(body, headers={"content-encoding": name.partition(",")[0]})
+            return name, stack.enter_context(RawServer(packed)).root, attempts
+
+        # Those of one group are asked for at once.
+        groups = [
+            [
+                serve(f"{encoding}, {name}", pack(body), attempts if encoding != "zstd" else 1)
+                for name, (body, attempts) in SHAPES.items()
+            ]
+            for encoding, pack in PACKERS.items()
+        ]
+        groups.append([serve(name, bytes.fromhex(coded), 1) for name, coded in BROTLI.items()])
         plain = stack.enter_context(RawServer(answering(SHAPES["lists"][0])))
         failing = stack.enter_context(RawServer(answering(SHAPES["lists"][0], status=500)))
         models = [(model, path, simulator.url(provider(model))) for model, path in MODELS.items()]
         if transport == "http1":
-            many = answering(
-                gzip.compress(b"[0" + b",0" * 10_500_000, 1), headers={"content-encoding": "gzip"}
-            )
-            servers.append(("many values", stack.enter_context(RawServer(many)).root, 1))
+            many = gzip.compress(b"[0" + b",0" * 10_500_000, 1)
+            groups[0].append(serve("gzip, many values", many, 1))
         code = ASK_ALL.format(
             transport=transport, models=models if transport == "aiohttp" else models[:1],
-            servers=[*servers, ("plain", plain.root, 1)], failing=failing.root,
+            groups=[*groups, [("plain", plain.root, 1)]], failing=failing.root,
         )  # fmt: skip
         # The bodies that are read at once have 28 MB, and two more of 21 MB with HTTP/1.1. A list for each
         # bracket would take 500 MB.

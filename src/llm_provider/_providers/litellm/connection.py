@@ -20,6 +20,7 @@ from ..openai import embeddings
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from ..shared.replies import reply_body
 from ..shared.tool_charges import is_own_cost
+from .bounded_session import CURRENT, BoundedClients, Reading, restoring
 from .errors import unsent_error
 from .stream import DroppedFields, read_whole_reply
 
@@ -83,20 +84,22 @@ _NO_RETRIES = _TrueZero()
 class LiteLLMConnection:
     """litellm's functions as a `Connection`; its clients are global to the process."""
 
-    def __init__(self, litellm: Any) -> None:
+    def __init__(self, litellm: Any, most_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._litellm = litellm
+        self._most_bytes = most_bytes
+        self._clients: BoundedClients | None = None
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
         if outgoing.encoded.operation == embeddings.OPERATION:
             return await self._embed(outgoing, on_headers)
-        response = await self._begin(self._litellm.acompletion, self._arguments(outgoing))
+        response = await self._receive(self._litellm.acompletion, self._arguments(outgoing))
         on_headers(_success_headers(response))
         return reply_body(response.model_dump(warnings=False))
 
     async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
-        response = await self._begin(self._litellm.aembedding, arguments)
+        response = await self._receive(self._litellm.aembedding, arguments)
         on_headers(_success_headers(response))
         reply = response.model_dump(warnings=False)
         if not any((reply.get("usage") or {}).values()):
@@ -114,24 +117,27 @@ class LiteLLMConnection:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}
-        stream = await self._begin(self._litellm.acompletion, arguments)
+        reading = Reading(self._most_bytes, is_whole=False)
+        stream = await self._begin(self._litellm.acompletion, arguments, reading)
         try:
             headers = _success_headers(stream)
             on_headers(headers)
-            reply = await read_whole_reply(stream, headers)
+            with restoring(reading):
+                reply = await read_whole_reply(stream, headers)
             if reply is not None:
                 yield (reply,)
                 return
             dropped = DroppedFields(stream)
-            async for chunk in stream:
-                event = chunk.model_dump(warnings=False, exclude_none=True)
-                usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
-                if dropped.counts is not None and not routed:
-                    event.pop("usage", None)
-                elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
-                    # litellm has computed it, and adds it to the usage of most streams.
-                    usage.pop("cost")
-                yield [event]
+            with restoring(reading):
+                async for chunk in stream:
+                    event = chunk.model_dump(warnings=False, exclude_none=True)
+                    usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
+                    if dropped.counts is not None and not routed:
+                        event.pop("usage", None)
+                    elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                        # litellm has computed it, and adds it to the usage of most streams.
+                        usage.pop("cost")
+                    yield [event]
             if dropped.fields:
                 yield [{**dropped.fields, "choices": []}]
             if isinstance(native := getattr(stream, "received_finish_reason", None), str):
@@ -150,9 +156,17 @@ class LiteLLMConnection:
         if reasons == [None, None]:
             raise errors.APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
-    async def _begin(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+    async def _receive(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+        """The whole answer of one of litellm's functions, or an `LLMError`."""
+        return await self._begin(function, arguments, Reading(self._most_bytes, is_whole=True))
+
+    async def _begin(
+        self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any], reading: Reading
+    ) -> Any:
         """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
         sent, tier = False, None
+        self._clients = clients = self._clients or BoundedClients()
+        own = clients.arguments(arguments["model"], embeds=function == self._litellm.aembedding)
 
         def note(event: dict[str, Any]) -> None:
             # litellm tells of a request directly before it sends it, of its answer, and of failures.
@@ -160,10 +174,14 @@ class LiteLLMConnection:
             sent = sent or event.get("log_event_type") == "pre_api_call"
             tier = _GEMINI_TIER.search(str(event.get("original_response"))) or tier
 
+        token = CURRENT.set(reading)
         try:
-            answer = await function(**arguments, logger_fn=note)
+            with restoring(reading):
+                answer = await function(**arguments, logger_fn=note, **own)
         except Exception as error:
-            if sent or is_unfinished(error):
+            if clients.refuses_handler(arguments["model"], error):
+                return await self._begin(function, arguments, reading)
+            if sent or error is reading.error or is_unfinished(error):
                 raise
             unsent = unsent_error(error)
             if (
@@ -172,8 +190,10 @@ class LiteLLMConnection:
             ):
                 # The user has not given it, and the provider has no retries that could be switched off.
                 kept = {name: value for name, value in arguments.items() if name not in _RETRIES}
-                return await self._begin(function, kept)
+                return await self._begin(function, kept, reading)
             raise unsent from error
+        finally:
+            CURRENT.reset(token)
         if tier is not None:
             answer.service_tier = tier[1].lower()
         return answer
@@ -212,6 +232,9 @@ class LiteLLMConnection:
         # would be used again.
         await self._litellm.module_level_aclient.close()
         self._litellm.in_memory_llm_clients_cache.flush_cache()
+        clients, self._clients = self._clients, None
+        if clients is not None:
+            await clients.close()
 
 
 def _success_headers(answer: Any) -> Mapping[str, str]:
@@ -226,8 +249,8 @@ def _success_headers(answer: Any) -> Mapping[str, str]:
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
-    """Import litellm (or raise `MissingDependencyError`). It chooses its transport and reads any size."""
-    return LiteLLMConnection(load())
+    """Import litellm (or raise `MissingDependencyError`). It chooses its transport."""
+    return LiteLLMConnection(load(), most_bytes)
 
 
 _ADDRESS = re.compile(r".*(API_BASE|BASE_URL|API_URL|ENDPOINT|ENDPOINT_URL|_URL)")

@@ -7,6 +7,7 @@ pieces. The status of a failure was read before its body, so a body that is cut 
 loses the message.
 """
 
+import codecs
 import functools
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,8 @@ _PIECE = 2**18
 
 _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
+_NOT_ACCEPTED = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz"})
+"""The other encodings of IANA's registry that compress. Some servers and proxies send them unasked."""
 
 MOST_OF_AN_ERROR = 1_000_000
 """Bytes of the answer to a request that failed. The rest is not read, and the SDKs read these at once."""
@@ -131,6 +134,7 @@ def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]
     """Decodes the next part of a body; None for a body that is not encoded.
 
     Other bytes than the headers promise end a success. Those of a failure are kept if they may be plain text.
+    Text under the name of an encoding that was not accepted is text: a proxy has decoded it.
     """
     if "content-encoding" not in headers:
         return None
@@ -138,15 +142,26 @@ def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]
     names = [name.strip() for name in reversed(headers["content-encoding"].lower().split(","))]
     inflaters = [_Inflater(_WINDOWS[name]) for name in names if name in _WINDOWS]
     is_known = not failed or set(names) <= {*_WINDOWS, "", "identity"}
-    if not inflaters and is_known:
+    unasked = () if failed else _NOT_ACCEPTED.intersection(names)
+    if not inflaters and is_known and not unasked:
         return None
 
     def decode(chunk: bytes) -> Iterator[bytes]:
-        nonlocal is_known
+        nonlocal is_known, unasked
         try:
             if is_known:
-                yield from _inflate(chunk, inflaters)
-        except zlib.error:
+                for piece in _inflate(chunk, inflaters):
+                    if unasked and piece:
+                        codecs.getincrementaldecoder("utf-8")().decode(piece)
+                        unasked = ()
+                    yield piece
+        except (zlib.error, UnicodeDecodeError):
+            if unasked:
+                raise APIResponseValidationError(
+                    f"the answer is encoded as {', '.join(unasked)}, for which no request asks: "
+                    "switch that off in the server, or in the proxy before it",
+                    retryable=False,
+                ) from None
             if not failed:
                 raise
             is_known = False

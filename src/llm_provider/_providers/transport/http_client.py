@@ -46,7 +46,7 @@ def load(transport: str) -> None:
         importlib.import_module("aiohttp")
 
 
-def session(certificates: ssl.SSLContext, kind: Any = None, **options: Any) -> Any:
+def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: Any) -> Any:
     """An aiohttp session of a class, without cookies or a limit of connections, as `_limits` has one."""
     import aiohttp
 
