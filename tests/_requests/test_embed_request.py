@@ -33,7 +33,7 @@ class TestTexts:
         assert {type(text) for text in texts} == {str}
 
 
-OF_DELIVERY = {"delivery", "resend"}
+OF_DELIVERY = {"batch_size", "delivery", "resend"}
 """The client takes them out before it builds a request."""
 
 

@@ -81,10 +81,18 @@ def _gemini_ended(events: Sequence[Any]) -> bool:
     return blocked or _any_choice_ended("candidates", "finishReason")(events)
 
 
+def _anthropic_ended(events: Sequence[Any]) -> bool:
+    # Some gateways leave `message_stop` out.
+    said = any(
+        part.get("stop_reason") for event in _dicts(list(events)) for part in _dicts([event.get("delta")])
+    )
+    return said or _has_type("message_stop")(events)
+
+
 ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
     "openai": _any_choice_ended("choices", "finish_reason"),
     "responses": _has_type("response.completed", "response.incomplete"),
-    "anthropic": _has_type("message_stop"),
+    "anthropic": _anthropic_ended,
     "gemini": _gemini_ended,
 }
 """By format, whether the events of a stream contain its end."""

@@ -97,7 +97,7 @@ def _estimators(
 def _estimate_texts(
     runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
-    DeliveryOptions.take_from(parameters)
+    DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
     operation: Operation[Any, Any] = EMBED if kind == "embedding" else SCORE
     runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
