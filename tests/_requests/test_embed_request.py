@@ -33,7 +33,7 @@ class TestTexts:
         assert {type(text) for text in texts} == {str}
 
 
-OF_DELIVERY = {"delivery", "resend"}
+OF_DELIVERY = {"delivery", "resend", "batch_size"}
 """The client takes them out before it builds a request."""
 
 
