@@ -24,7 +24,7 @@ from llm_provider._runtime import event_loop
 from ..report import Cell, Result, Table
 from . import Options
 
-SIZES = (1, 8, 32)
+SIZES = (1, 8, 32, 60)
 """MB. An answer may have 64 MB, and a request 30 MB."""
 MODEL = "gpt-5.5"
 MOST_REQUEST = 20
@@ -42,7 +42,7 @@ def reply(shape, size):
     if shape == "text":
         choice["message"]["content"] = "word " * (size // 5)
     if shape == "numbers":
-        choice["message"]["content"] = json.dumps(list(range(size // 8)))
+        choice["message"]["content"] = json.dumps(list(range(size // 10)))
     if shape == "logprobs":
         other = {"token": "x", "logprob": -1.23, "bytes": [1]}
         token = {"token": "abc", "logprob": -0.1234567, "bytes": [97, 98, 99], "top_logprobs": [other] * 5}
@@ -55,6 +55,21 @@ def reply(shape, size):
     usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
     made = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
     return {**made, "choices": [choice], "usage": usage}
+
+# Shapes of a field that nobody reads: their JSON, and how often it comes in so many bytes.
+MORE = {
+    "lists": "[]", "objects": '{"a":1}', "deep": "[" * 190 + "]" * 190,
+    "integers": "1" * 18, "floats": "0.123456789",
+    "escapes": '"' + '\\\\"' * 9 + '"', "names": None, "surrogates": '"\\\\ud83d\\\\ude00"',
+}
+
+def more(shape, size):
+    if shape == "names":
+        return "{" + ",".join('"name %d":0' % number for number in range(size // 16)) + "}"
+    # At most 10,000,000 values are read.
+    values = MORE[shape].count("[") + 2 * MORE[shape].count("{") or 1
+    count = min(size // (len(MORE[shape]) + 1), 9_900_000 // values)
+    return "[" + ",".join([MORE[shape]] * count) + "]"
 
 def COUNT(size):
     return max(1, size // 32_000)
@@ -85,7 +100,10 @@ async def serve(reader, writer):
                 await writer.drain()
             writer.write(b"0\\r\\n\\r\\n")
         else:
-            body = json.dumps(reply(shape, int(size))).encode()
+            body = json.dumps(reply(shape, int(size)))
+            if shape in MORE:
+                body = body[:-1] + ', "more": ' + more(shape, int(size)) + "}"
+            body = body.encode()
             writer.write(head("application/json", len(body)) + body)
         await writer.drain()
 
@@ -138,6 +156,14 @@ CASES: dict[str, tuple[str, Ask]] = {
     "hit: two samples, on the loop": ("text", _call(lambda size, word: "again", n=2)),
     "reply: log probabilities": ("logprobs", _call(logprobs=True)),
     "reply: embeddings": ("vectors", _embed),
+    "reply: empty lists": ("lists", _call()),
+    "reply: small objects": ("objects", _call()),
+    "reply: lists 190 deep": ("deep", _call()),
+    "reply: integers of 18 digits": ("integers", _call()),
+    "reply: numbers with a fraction": ("floats", _call()),
+    "reply: texts of escapes": ("escapes", _call()),
+    "reply: texts of surrogate pairs": ("surrogates", _call()),
+    "reply: an object of many names": ("names", _call()),
     "check: a JSON schema": ("numbers", _call(response_format=ARRAY)),
     "check: a Python type": ("numbers", _call(response_format=list[int])),
     "check: text that is no JSON": ("text", _call(response_format=ARRAY)),

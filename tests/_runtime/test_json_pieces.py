@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from llm_provider._runtime import json_pieces
 from llm_provider._runtime.json_pieces import JSONLimitError, collector_paused, loads
+from support import RunScript
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},é\0', max_size=4),
@@ -148,3 +149,30 @@ def test_a_forked_child_collects() -> None:
             os._exit(0 if gc.isenabled() else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert not gc.isenabled()
+
+
+AFTER = """
+    import gc
+
+    from llm_provider._runtime.json_pieces import collector_paused
+
+    def read():
+        with collector_paused:
+            return [[] for _ in range(1_000_000)]
+
+    def count_young(value):
+        young = {id(each) for generation in (0, 1) for each in gc.get_objects(generation)}
+        return sum(id(each) in young for each in value)
+
+    print(count_young(read()))
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    read()
+    print(frozen - gc.get_freeze_count())
+"""
+
+
+def test_the_next_collection_looks_at_nothing_that_was_read_meanwhile(run_script: RunScript) -> None:
+    young, thawed = map(int, run_script(AFTER).stdout.split())
+    # What the program has frozen stays so, but for what it has released since.
+    assert (young, thawed < 1000) == (0, True)
