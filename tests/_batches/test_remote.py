@@ -5,13 +5,20 @@ import pytest
 from llm_provider import AuthenticationError, Client
 from llm_provider.simulator import Fault, Simulator
 
+ODD = (Fault(body="<html>a proxy</html>"), Fault(body="null"), Fault(body="{}"))
+"""Answers of something between here and the provider."""
 
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda fault: fault.body)
 @pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
-def test_polling_goes_on_through_failures(client: Client, simulator: Simulator, model: str) -> None:
-    odd = (Fault(body="<html>a proxy</html>"), Fault(body="null"), Fault(body="{}"))
-    for fault in (Fault(status=503), Fault(status=429, retry_after="0.01"), Fault(abort_after=0), *odd):
+@pytest.mark.sampled(2)
+def test_polling_goes_on_through_failures(
+    client: Client, simulator: Simulator, model: str, odd: Fault
+) -> None:
+    # Each failure in a row doubles the pause.
+    for fault in (Fault(status=503), Fault(status=429, retry_after="0.01"), Fault(abort_after=0), odd):
         simulator.inject(fault, match="batches.retrieve")
-    for fault in (Fault(status=500), *odd):
+    for fault in (Fault(status=500), odd):
         simulator.inject(fault, match="files.upload")
     (result,) = client.call_many(model, ["1+1?"], delivery="batch")
     assert result.text == "2"  # type: ignore[union-attr]  # it did not fail

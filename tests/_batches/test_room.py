@@ -43,6 +43,12 @@ def own(tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[Client]:
+    with Client(cache_dir=tmp_path / "cache", keys={"openai": "k"}, outage_patience=0.3) as client:
+        yield client
+
+
 def check_whole(queue: Queue, results: Results[Any], client: Client) -> None:
     """Every prompt has its own answer, was answered once, and is in the ledger once."""
     assert results.texts == [f"to {prompt}" for prompt in PROMPTS]
@@ -135,11 +141,11 @@ LASTING = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.sampled(20)
 def test_a_refusal_that_lasts_is_an_error_in_its_places(
-    own: Client, kind: str, status: int, accepted: int, way: Way
+    impatient: Client, kind: str, status: int, accepted: int, way: Way
 ) -> None:
     queue = Queue()
     with queue.serve() as url:
-        stored = own.call_many(MODEL, PROMPTS[:3], base_url=url, delivery="batch")
+        stored = impatient.call_many(MODEL, PROMPTS[:3], base_url=url, delivery="batch")
         post = queue.post
 
         def answer(path: str, body: bytes) -> Refusal:
@@ -148,12 +154,12 @@ def test_a_refusal_that_lasts_is_an_error_in_its_places(
             return post(path, body)
 
         queue.post = answer  # type: ignore[method-assign]  # on purpose
-        options = {"batch_size": 7, "outage_patience": 0.3}
+        options = {"batch_size": 7}
         if way is submit_many and not accepted:
             with pytest.raises(LLMError, match="not today"):
-                way(own, url, options)
+                way(impatient, url, options)
             return
-        results = way(own, url, options)
+        results = way(impatient, url, options)
     known = 3 + 7 * accepted
     assert results.texts == [f"to {prompt}" for prompt in PROMPTS[:known]] + [None] * (24 - known)
     assert {(error.status, error.message, error.cost) for error in results.errors} == {
@@ -161,7 +167,7 @@ def test_a_refusal_that_lasts_is_an_error_in_its_places(
     }
     assert all(isinstance(result, Response) and result.cached for result in results[:3])
     assert set(queue.answered.values()) == {1}
-    assert own.usage.requests == len(stored) + 7 * accepted
+    assert impatient.usage.requests == len(stored) + 7 * accepted
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "many", True])

@@ -113,6 +113,7 @@ STANDARD_ERROR = """
 
 @pytest.mark.parametrize("progress", [None, True, False])
 @pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.sampled(5)
 def test_a_batch_goes_on_without_standard_error(
     simulator: Simulator, run_warm_script: RunScript, broken: str, progress: bool | None
 ) -> None:

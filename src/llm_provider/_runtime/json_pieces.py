@@ -40,6 +40,8 @@ _LONG_INTEGER = re.compile(rb"[0-9]{19}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MANY_BRACKETS = 20_000
 """Brackets that take the event loop some milliseconds."""
+_MANY_OBJECTS = 100_000
+"""Objects that the collector looks at in some 5 ms."""
 _LONG_STRING = 20 * _PIECE
 """Bytes of a string that is read in pieces of its own."""
 _CALM = re.compile(rb"[^\\]{12}(?=[^\\\x80-\xbf])|[^\\](?=\\(?:[^u]|u[^dD]|u.[^c-fC-F]))")
@@ -138,7 +140,8 @@ class _CollectorPause:
         with self._lock:
             self._blocks -= 1
             if not self._blocks and self._enables:
-                if not gc.get_freeze_count():
+                # To count what the program has frozen takes as long as to collect it.
+                if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                     # All that was made meanwhile is young, and the next collection would look at each value
                     # of a reply: 500 ms for 10,000,000. This moves it to the oldest generation, unseen.
                     gc.freeze()
