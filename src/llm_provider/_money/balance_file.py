@@ -59,7 +59,7 @@ _SCHEMA = """
     COMMIT;
 """
 _VERSION = 1
-"""That of the schema, which writes the same number. Files from before there were numbers have 0."""
+"""The version of the schema, which writes the same number. Files from before there were numbers have 0."""
 _COLUMNS = {
     "balance": ["only", "spent", "reserved", "uncertain", "parked"],
     "claims": ["number", "holder", "amount", "parked", "batch"],

@@ -122,6 +122,10 @@ def _results_first(turns: list[JSONObject]) -> list[JSONObject]:
     return ordered
 
 
+_OWN_CALLS = ("server_tool_use", "mcp_tool_use")
+"""The types of blocks that call Anthropic's own tools."""
+
+
 def _without_open_tools(
     blocks: list[Block], turns: Sequence[JSONObject], later: Sequence[JSONObject]
 ) -> list[Block]:
@@ -129,6 +133,8 @@ def _without_open_tools(
 
     It runs such a call unless the user says more than results: anthropics/anthropic-sdk-typescript#1090.
     """
+    if not any(block.get("type") in _OWN_CALLS for block in blocks):
+        return blocks
     said = [block for turn in later if turn["role"] == "user" for block in _blocks_of(turn)]
     if all(block.get("type") == "tool_result" for block in said):
         return blocks
@@ -136,11 +142,7 @@ def _without_open_tools(
     everything = [block for turn in turns for block in _blocks_of(turn)]
     used = {block.get("tool_use_id") for block in everything}
     used |= {caller.get("tool_id") for block in everything if (caller := block.get("caller"))}
-    kept = [
-        block
-        for block in blocks
-        if block.get("type") not in ("server_tool_use", "mcp_tool_use") or block.get("id") in used
-    ]
+    kept = [block for block in blocks if block.get("type") not in _OWN_CALLS or block.get("id") in used]
     if len(kept) < len(blocks):
         earlier_answers.warn_of("a call of a tool that Anthropic has not run", PROVIDER)
     return kept

@@ -1,7 +1,7 @@
 """Answers that Google divides: a request ends with `CONTINUATION`, and the next one goes on. Pure.
 
-The rules are those of google-genai's `automatic_continuation`: the same request with the token of the first
-candidate goes on with all candidates. Lists are joined, and counts are added up.
+The rules are the same as in google-genai's `automatic_continuation`: the same request with the token of the
+first candidate goes on with all candidates. Lists are joined, and counts are added up.
 """
 
 from typing import Any

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..._errors import APIResponseValidationError
-from ..shared.errors import exception_chain
+from ..._runtime.imports import exception_chain
 from ..transport import body_size, http_client
 
 

@@ -31,8 +31,6 @@ def _answer(message: Message, index: int, sent: SentCalls, target: Target) -> Me
         any_text = rules.any_arguments and not target.custom_base_url
         entries = [
             _entry(call, link, any_text=any_text, typed=rules.typed_calls)
-            if isinstance(call, Mapping)
-            else call
             for call, link in zip(calls, links, strict=True)
         ]
         if entries != message.get("tool_calls"):

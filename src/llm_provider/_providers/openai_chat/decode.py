@@ -105,7 +105,7 @@ def _choice(choice: JSONObject, counts: Usage | None) -> Choice:
     )
 
 
-# Types of parts that are not the name of a field, such as those of Mistral's `ReferenceChunk`.
+# Types of parts that are not the name of a field, such as the type of Mistral's `ReferenceChunk`.
 _PARTS = frozenset({"reference", "tool_reference", "image"})
 
 

@@ -65,7 +65,7 @@ class Assembler:
         self._shown_calls: list[_Call] = []
         # The positions of items without a name and arguments, which are no calls unless these follow.
         self._blank: set[int] = set()
-        # By the id of a call: its position, where the server gives none, or that of another call.
+        # By the id of a call: its position, where the server gives none, or the position of another call.
         self._positions: dict[str, int] = {}
         # In the order in which they were shown, and by the places of their parts.
         self._texts: list[_Text] = []

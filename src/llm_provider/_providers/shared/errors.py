@@ -23,7 +23,7 @@ from ..._limits.failure_table import find_rule
 from ..._limits.headers import wait_for_reset, wait_in_words
 from ..._limits.outage import SHORTAGES
 from ..._limits.retry import ORDERLY_END, heed_should_retry, retry_after
-from ..._runtime.imports import exception_chain as exception_chain  # noqa: PLC0414  # litellm takes it from here
+from ..._runtime.imports import exception_chain
 from ..transport.certificates import trust_remedy
 from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
 

@@ -52,7 +52,7 @@ def read_finish_word(word: str | None) -> FinishReason:
 
 
 def read_native_word(word: object, native: object, *, replaced: bool) -> Any:
-    """The word of a gateway, or that of its upstream where the gateway took it for a whole answer's.
+    """The word of a gateway, or its upstream's word where the gateway took it for a whole answer's.
 
     OpenRouter has words of upstreams that are in no table, which say nothing, and litellm only those that it
     has `replaced` by "stop".

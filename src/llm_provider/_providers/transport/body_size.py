@@ -133,7 +133,8 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
 def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]] | None:
     """Decodes the next part of a body; None for a body that is not encoded.
 
-    Other bytes than the headers promise end a success. Those of a failure are kept if they may be plain text.
+    Other bytes than the headers promise end a success. The bytes of a failure are kept if they may be plain
+    text.
     Text under the name of an encoding that was not accepted is text: a proxy has decoded it.
     """
     if "content-encoding" not in headers:

@@ -33,7 +33,7 @@ class Departure:
 
 
 # A request outside of calls departs, too.
-current: ContextVar[Departure] = ContextVar("departure", default=Departure(bool, lambda: None))  # noqa: B039
+current: ContextVar[Departure] = ContextVar("departure", default=Departure(bool, lambda: None))  # noqa: B039  # nobody changes it
 """The departure of the request that the present task sends."""
 
 

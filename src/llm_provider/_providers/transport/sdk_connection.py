@@ -118,7 +118,7 @@ class PostConnection:
             if not outgoing.key.is_static and hasattr(client, "auth_token"):
                 # Then Anthropic's SDK writes the header that each request replaces, and no other one.
                 client.api_key, client.auth_token = None, outgoing.key.reveal()
-            # Those of the environment are headers of the request, which the SDK logs.
+            # The headers of the environment belong to the request: the SDK logs its own ones.
             self._clients[identity] = _parse_urls_once(
                 replace_headers(client, repeat_key(target, outgoing.key))
             )
