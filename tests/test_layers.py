@@ -19,8 +19,8 @@ PACKAGE = ROOT / "src" / "llm_provider"
 # From the bottom up, each folder or module of the top level: a room imports from the rooms before it
 # in this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
-    "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors", "_runtime",
-    "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
+    "_moved", "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors",
+    "_runtime", "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
     "_providers", "_tokens", "_calls", "_batches", "_estimates", "_recheck", "_evidence", "_client",
     "_check", "", "pytest_plugin", "ray", "integrations", "_cli", "__main__",
 )  # fmt: skip

@@ -221,6 +221,18 @@ if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(before=_import_when_called("_runtime.forks", "wait_for_imports"))
 
 
+class _OldNames:
+    """The finder of modules that pickles name as they were called in earlier versions."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> _Any:
+        return _find_moved(name) if name.startswith(f"{__name__}.") else None
+
+
+_find_moved = _import_when_called("_moved", "find_spec")
+_sys.meta_path.append(_OldNames)
+
+
 def __getattr__(name: str) -> object:
     if name in __all__:
         from ._runtime.imports import hold_interrupts
