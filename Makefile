@@ -167,7 +167,7 @@ release-check: .venv-release/.ready ## build the release of the last commit into
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features
 
-size: setup ## count lines, and functions that a participle names
+size: setup ## count lines, files, imports of features by the core, and vague words, beside their limits
 	@$(RUN) -m tools.size
 
 docs: .venv-docs/.ready ## build the website into build/site; every warning is an error

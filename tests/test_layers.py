@@ -12,21 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support import parse_module
+from tools.layers import LAYERS, layer_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "llm_provider"
-
-# From the bottom up, each folder or module of the top level: a room imports from the rooms before it
-# in this list only. "" is llm_provider/__init__.py.
-LAYERS: tuple[str, ...] = (
-    "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors", "_runtime",
-    "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
-    "_providers", "_tokens", "_calls", "_batches", "_estimates", "_recheck", "_evidence", "_client",
-    "_check", "", "pytest_plugin", "ray", "integrations", "_cli", "__main__",
-)  # fmt: skip
-
-# The rooms of `_calls`, in the same way. Its modules outside rooms are below them.
-ROOMS_OF_CALLS = ("sending", "lifecycle", "operations", "batch", "tools")
 
 # A package of its own that shares nothing with the call path.
 SEPARATE = "simulator"
@@ -205,24 +194,10 @@ def test_every_module_has_a_layer() -> None:
 
 def test_imports_point_down() -> None:
     upward = {
-        f"{here or '__init__'} imports {there or '__init__'}"
-        for here, there in arrows()
-        if SEPARATE not in (here, there) and LAYERS.index(there) >= LAYERS.index(here)
-    }
-    assert upward == set()
-
-
-def test_imports_point_down_in_the_rooms_of_calls() -> None:
-    def room(module: str) -> int:
-        name = module.split(".")[1]
-        return ROOMS_OF_CALLS.index(name) if name in ROOMS_OF_CALLS else -1
-
-    calls = [module for module in PATHS if module.startswith("_calls.")]
-    upward = {
-        f"{module} imports {imported}"
-        for module in calls
-        for imported in own_imports(module) & set(calls)
-        if room(imported) > room(module)
+        f"{module or '__init__'} imports {imported or '__init__'}"
+        for module in PATHS
+        for imported in own_imports(module)
+        if SEPARATE not in (unit(module), unit(imported)) and layer_of(imported) > layer_of(module)
     }
     assert upward == set()
 

@@ -97,6 +97,7 @@ WITHOUT_TESTS = {
     "simulator/formats/aws_frames.py": "tests/_core/formats/transport/test_aws_frames.py reads its frames",
     "tools/prices/quotes.py": "the golden pairs of refresh.py and merge.py have quotes of sources",
     "tools/components.py": "test_results_page.py compares the files with their digests",
+    "tools/layers.py": "test_layers.py compares every import with it",
     "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
     "tools/readme_links.py": "test_packaging.py reads the links that the index gets",
