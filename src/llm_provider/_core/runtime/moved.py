@@ -46,7 +46,7 @@ MOVED: dict[str, str] = {
     "_types.passed_over": "_features.fallback.passed_over",
     "_types.response": "_core.types.response",
     "_types.results": "_core.types.results",
-    "_types.rich_content": "_core.types.rich_content",
+    "_types.rich_content": "_features.rich_content.values",
     "_types.scores": "_features.score.scores",
     "_types.served_by": "_core.types.served_by",
     "_types.token_count": "_features.models.token_count",
