@@ -1,4 +1,4 @@
-"""Renews the JavaScript in `src/llm_provider/_page/vendor` from npm: `make components`.
+"""Renews the JavaScript in `src/llm_provider/_features/views/page/vendor` from npm: `make components`.
 
 Each package is one file as its authors publish it, with its licence beside it. `components.csv` has the
 versions and the digests.
@@ -14,7 +14,7 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-VENDOR = Path(__file__).parents[1] / "src" / "llm_provider" / "_page" / "vendor"
+VENDOR = Path(__file__).parents[1] / "src" / "llm_provider" / "_features" / "views" / "page" / "vendor"
 LIST = VENDOR / "components.csv"
 
 

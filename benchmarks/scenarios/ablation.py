@@ -1,6 +1,6 @@
 """What each mechanism of the rate control is worth: the simulated scenarios with one mechanism switched off.
 
-Nothing in `_limits` knows of this. A switch replaces a constant, a method or a field of a class.
+Nothing in `_core/pace` knows of this. A switch replaces a constant, a method or a field of a class.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.random_refusals import RandomRefusals
-from llm_provider._limits.rate_estimator import Ticket
-from llm_provider._limits.window import ConcurrencyWindow
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.random_refusals import RandomRefusals
+from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.window import ConcurrencyWindow
 
 from ..rate_control import outages, random_refusals, simulation
 from ..rate_control.baselines import Ours
@@ -37,7 +37,7 @@ MOST_REQUESTS = 6_000
 """A run ends after so many requests: its figures are rates, which are known by then."""
 
 TEXT = (
-    "Each mechanism of `_limits` is switched off alone. One seed of every scenario finds the three that lose "
+    "Each mechanism of `_core/pace` is switched off alone. One seed of every scenario finds the three that "
     "most; other seeds measure these again, and the table shows the one that loses most. Speed is answers "
     "per second (of a finite batch: its whole time) in % of the complete rate control; refusals are per "
     "1,000 answers; in outages, requests beyond one per call. A mechanism stays if leaving it out costs 2 % "
@@ -249,7 +249,7 @@ def measure_without(part: str, names: Iterable[str], seeds: Mapping[str, range])
     with ExitStack() as switched, patch.object(simulation, "MOST_REQUESTS", MOST_REQUESTS):
         for path, value in PARTS.get(part, {}).items():
             module, *owners, name = path.split(".")
-            owner: Any = import_module(f"llm_provider._limits.{module}")
+            owner: Any = import_module(f"llm_provider._core.pace.{module}")
             for each in owners:
                 owner = getattr(owner, each)
             switched.enter_context(patch.object(owner, name, value, create=True))

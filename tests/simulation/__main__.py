@@ -1,7 +1,7 @@
 """Runs programs of users under the deterministic scheduler, and judges what happened.
 
     python -m tests.simulation 0 1000              # the programs of a thousand seeds
-    python -m tests.simulation --program FILE 107  # a program of the corpus, or a saved one, and one of a seed
+    python -m tests.simulation --program FILE 107  # a program of the corpus or a saved one, and a seed
     python -m tests.simulation 42 --show           # everything that happens with seed 42
 
 The first failure ends the run. Its program is made as small as possible, printed with its history, and saved.

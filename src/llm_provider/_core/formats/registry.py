@@ -1,0 +1,76 @@
+"""Loads the modules of a wire format, and what features add to it, when the first call needs them."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import RequestError
+from ..requests.routing import Target
+from .protocol import Adapter, EmbeddingFormat, Opener
+
+if TYPE_CHECKING:
+    from ..._features.prompt_caching.settings import PromptCacheFormat
+
+
+_FEATURE_OF_PART = {
+    "files": "uploads", "prompt_cache": "prompt_caching", "scores": "score",
+}  # fmt: skip
+"""Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
+
+_FEATURES = ("litellm",)
+"""The adapters that are features themselves."""
+
+
+@functools.cache
+def load(name: str) -> Adapter:
+    """The adapter module that a row of `ROUTES` names."""
+    return cast("Adapter", load_beside(name, "adapter"))
+
+
+@functools.cache
+def load_beside(adapter: str, part: str) -> object | None:
+    """A part of a wire format, such as `embeddings` or `files`; None where the adapter has none."""
+    if feature := _FEATURE_OF_PART.get(part):
+        name = f"llm_provider._features.{feature}.{adapter}"
+    elif adapter in _FEATURES:
+        name = f"llm_provider._features.{adapter}.{part}"
+    else:
+        name = f"llm_provider._core.formats.{adapter}.{part}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
+
+
+def load_connection(name: str) -> Opener:
+    """The module that connects through the SDK of an adapter."""
+    return cast("Opener", load_beside(name, "connection"))
+
+
+def load_embeddings(target: Target) -> EmbeddingFormat:
+    """The module that speaks the embeddings of a target's adapter; a `RequestError` if there are none."""
+    module = load_beside(target.route.adapter, "embeddings")
+    if module is None:
+        from .shared.embedding_models import examples
+
+        raise RequestError(
+            f"{target.provider} has no embedding models; use one of {', '.join(examples())}",
+            provider=target.provider,
+            model=target.model,
+        )
+    return cast("EmbeddingFormat", module)
+
+
+def load_scores(model: str, target: Target) -> Any:
+    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
+    module = load_beside(target.route.adapter, "scores")
+    if module is None:
+        from ..._features.score.openai import refuse_scores
+
+        raise refuse_scores(model, target)
+    return module
+
+
+def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
+    """The module that knows the prompt cache of a target; None where nothing can be done for it."""
+    module = cast("PromptCacheFormat | None", load_beside(target.route.adapter, "prompt_cache"))
+    return module if module is not None and module.serves(target) else None
