@@ -24,6 +24,7 @@ import hypothesis
 import pytest
 
 from llm_provider import Client, Ledger, Usage
+from llm_provider._core.batches import collect, remote, submit
 from llm_provider._core.money.totals import Key, Posting, Totals
 from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider._core.tokens.tokenizer import counter_for
@@ -177,6 +178,14 @@ def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
     """A client of the test's own, pointed at the simulator."""
     with Client(cache_dir=own_cache) as client:
         yield client
+
+
+@pytest.fixture
+def fast_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are asked about ten times as often: the simulator answers a batch and lists it at once."""
+    monkeypatch.setattr(collect, "_FIRST_POLL", 0.02)
+    monkeypatch.setattr(remote, "_FIRST_PAUSE", 0.025)
+    monkeypatch.setattr(submit, "_SETTLING_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
