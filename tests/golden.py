@@ -53,8 +53,9 @@ from llm_provider._money.model_drift import Served
 from llm_provider._money.price_rows import PriceFile, check
 from llm_provider._money.pricing import PriceTable
 from llm_provider._providers import registry
-from llm_provider._providers.openai_chat.text_chunk import TextChunks
+from llm_provider._providers.openai_chat.stream import TextChunks
 from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._providers.quirks.stream import Assembler
 from llm_provider._providers.shared.embedding_models import check_model
 from llm_provider._providers.transport.sse import events
 from llm_provider._requests.api_keys import find_accounts
@@ -327,7 +328,9 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
     "_requests.media": _read_file,
     "gemini.batches._remote": _read_job,
-    "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
+    "openai_chat.stream.TextChunks": lambda chunks: list(
+        map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
+    ),
     "transport.sse.events": _read_pieces,
     "_limits.retry.judge": _judge,
     "_types.results_pairs.pair_results": _pair_results,

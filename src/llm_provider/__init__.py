@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
     from ._money.track import track
-    from ._providers.shared.upstream import UnpinnedRouterWarning
+    from ._providers.quirks.routers import UnpinnedRouterWarning
     from ._recheck.report import Recheck
     from ._requests.api_keys import KeyWarning
     from ._requests.host import Host
@@ -172,7 +172,7 @@ _HOMES = (
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
-    "_batches.handle", "_providers.shared.upstream", "_recheck.report", "_evidence.verification",
+    "_batches.handle", "_providers.quirks.routers", "_recheck.report", "_evidence.verification",
 )  # fmt: skip
 
 

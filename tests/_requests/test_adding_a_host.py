@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
-    PACKAGE / "_providers" / "shared" / "conversation_rules.py",
+    *(PACKAGE / "_providers" / "quirks").glob("*.py"),
     PACKAGE / "_providers" / "litellm" / "bounded_session.py",  # a list of litellm's providers
     PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
@@ -50,7 +50,6 @@ OF_ONE_HOST = {
     ("_money/pricing.py", "together_ai"): "the routers have another name for it",
     ("_providers/litellm/stream.py", "openrouter"): "the names of its own fields",
     ("_providers/openai/embeddings.py", "openrouter"): "a router, which litellm reaches too",
-    ("_providers/shared/upstream.py", "mistral"): "its models that embed have one host",
     ("tools/prices/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
     ("tools/prices/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
     ("tools/prices/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
@@ -71,14 +70,7 @@ OF_ONE_HOST = {
     ("_providers/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
     ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
     ("_providers/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
-    ("_providers/openai_chat/encode.py", "openrouter"): "a router, which litellm reaches too",
-    ("_providers/openai_chat/stream.py", "groq"): "the names of its own fields",
-    ("_providers/openai_chat/stream.py", "openrouter"): "the names of its own fields",
-    ("_providers/openai_chat/text_chunk.py", "groq"): "the names of its own fields",
-    ("_providers/openai_chat/text_chunk.py", "openrouter"): "the names of its own fields",
     ("_providers/openai/rich_content.py", "groq"): "the names of its own fields",
-    ("_providers/shared/upstream.py", "huggingface"): "a router, which takes the host in the model's name",
-    ("_providers/shared/upstream.py", "openrouter"): "its own models are routers",
     ("_requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",
     ("simulator/_settings.py", "openrouter"): "the help of a setting names the routers",
     ("simulator/formats/openai_chat.py", "together_ai"): "the simulator plays it: its log probabilities",

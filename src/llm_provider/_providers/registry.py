@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from .._errors import RequestError
@@ -14,10 +15,26 @@ if TYPE_CHECKING:
     from .shared.prompt_cache import PromptCacheFormat
 
 
+_OF_ANY_SERVER = {"openai": "any_server"}
+"""Adapter → the module of `quirks` for servers that nothing is known about."""
+
+
 @functools.cache
-def load(name: str) -> Adapter:
-    """The adapter module that a row of `ROUTES` names."""
-    return cast("Adapter", importlib.import_module(f"llm_provider._providers.{name}.adapter"))
+def load(name: str, quirks: str | None = None) -> Adapter:
+    """The adapter that a row of `ROUTES` names, with the functions of a module of `quirks` in their place.
+
+    None is for any server; without `quirks`, the adapter is as the format's maker has it.
+    """
+    adapter = importlib.import_module(f"llm_provider._providers.{name}.adapter")
+    quirks = _OF_ANY_SERVER.get(name, "") if quirks is None else quirks
+    if not quirks:
+        return cast("Adapter", adapter)
+    return cast("Adapter", SimpleNamespace(**vars(adapter) | load_quirks(quirks).FUNCTIONS[name]))
+
+
+def load_quirks(name: str) -> Any:
+    """A module of `quirks`."""
+    return load_beside("quirks", name)
 
 
 @functools.cache

@@ -45,6 +45,7 @@ _ROWS = (
         like_openai=True,
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
+        quirks="",
     ),
     Route(
         "anthropic",
@@ -85,6 +86,7 @@ _ROWS = (
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+        quirks="routers",
     ),
     Route(
         "huggingface",
@@ -93,6 +95,7 @@ _ROWS = (
         # Hosts behind it ignore `n`: huggingface/huggingface_hub#2931.
         lacks=frozenset({"n"}),
         options=frozenset({"upstream"}),
+        quirks="routers",
     ),
     Route(
         "groq",
@@ -217,6 +220,11 @@ class Target:
     @property
     def provider(self) -> str:
         return self.route.provider
+
+    @property
+    def quirks(self) -> str | None:
+        """The module of `_providers/quirks` for the server; None where nothing is known of the server."""
+        return (self.route.quirks or None) if self.custom_base_url else self.route.quirks
 
     @property
     def url_in_key(self) -> str | None:

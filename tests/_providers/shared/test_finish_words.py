@@ -13,7 +13,7 @@ import pytest
 from llm_provider import Client
 from llm_provider._providers.anthropic import decode as anthropic
 from llm_provider._providers.gemini import decode as gemini
-from llm_provider._providers.openai_chat import decode as openai_chat
+from llm_provider._providers.quirks import decode as openai_chat
 from support import WAYS, ask
 
 WORDS = {

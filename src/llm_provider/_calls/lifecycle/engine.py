@@ -94,7 +94,7 @@ class Engine:
         settings = self.settings
         target = settings.find_target(request.model, request.base_url)
         request = with_headers(request, target) if self._adds_headers else request
-        adapter = registry.load(target.route.adapter)
+        adapter = registry.load(target.route.adapter, target.quirks)
         encoded = operation.encode(request, target, adapter)
         try:
             body = canonical(encoded.payload)

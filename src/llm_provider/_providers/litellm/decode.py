@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..anthropic.request_facts import tier_variant
-from ..openai_chat import decode as chat
 from ..protocol import Answer
+from ..quirks import decode as chat
 from ..shared.replies import count, part
 from ..shared.tool_charges import with_tools
 from .encode import PROVIDER

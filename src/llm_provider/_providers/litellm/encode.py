@@ -11,6 +11,7 @@ from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..openai_chat import encode as chat
 from ..protocol import EncodedRequest
+from ..quirks.any_server import warn_if_unpinned
 from ..shared.earlier_answers import own_content
 from ..shared.foreign_tools import with_named_tools
 from ..shared.payload import Accepts
@@ -33,7 +34,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         request = with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
-    return chat.encode(request, target, accepts=ACCEPTS)
+    encoded = chat.encode(request, target, accepts=ACCEPTS)
+    warn_if_unpinned(target, encoded.payload)
+    return encoded
 
 
 # litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`. It has no

@@ -12,8 +12,8 @@ from ..._json_values import JSONObject
 from ..._runtime.json_pieces import loads
 from ..._types.usage import Usage
 from ..anthropic import decode as anthropic
-from ..openai_chat.stream import Assembler
 from ..protocol import EncodedRequest
+from ..quirks.stream import Assembler
 from ..shared.replies import join_counts, part
 from ..transport.sse import WholeReply
 

@@ -1,12 +1,13 @@
 """OpenAI and every compatible host, as the protocol names its parts. A call takes one of two wire formats."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.usage import Usage
 from ..openai_chat import decode as chat_replies
-from ..openai_chat import encode as chat
+from ..openai_chat import encode as chat_requests
 from ..openai_chat import stream as chat_stream
 from ..openai_chat.request_facts import facts, variant
 from ..openai_responses import decode as responses_replies
@@ -28,15 +29,15 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if family is None:
         if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":
             return responses.encode(request, target)
-        return chat.encode(request, target)
+        return chat_requests.encode(request, target)
     check_parameters(request, family)
     if (request.endpoint or endpoint_of(request, family)) == "responses":
         return responses.encode(request, target)
-    return chat.encode(request, target, accepts=chat.OPENAIS)
+    return chat_requests.encode(request, target, accepts=chat_requests.OPENAIS)
 
 
-def decode(reply: Any) -> Answer:
-    return responses_replies.decode(reply) if _is_response(reply) else chat_replies.decode(reply)
+def decode(reply: Any, decode_chat: Callable[[Any], Answer] = chat_replies.decode) -> Answer:
+    return responses_replies.decode(reply) if _is_response(reply) else decode_chat(reply)
 
 
 def usage(reply: Any) -> Usage | None:
@@ -55,7 +56,7 @@ def split(reply: Any) -> list[Any]:
     return chat_replies.split(reply) if "choices" in reply else [reply]
 
 
-def assembler(encoded: EncodedRequest) -> chat_stream.Assembler | responses_stream.Assembler:
-    return (
-        responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat_stream.Assembler()
-    )
+def assembler(
+    encoded: EncodedRequest, chat: Callable[[], chat_stream.Assembler] = chat_stream.Assembler
+) -> chat_stream.Assembler | responses_stream.Assembler:
+    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat()

@@ -11,6 +11,7 @@ from ..._requests.routing import EmbeddingLimits, Target
 from ..._types.usage import Usage
 from ..openai_chat.usage import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
+from ..registry import load_quirks
 from ..shared.embedding_models import check_model
 from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
@@ -47,9 +48,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
         payload = merge(payload, request.extra_body)
     if "upstream" in target.route.options or target.model.startswith("openrouter/"):
         # Embeddings of other hosts do not need its module.
-        from ..shared.upstream import pin_or_warn
-
-        pin_or_warn(request, target, payload)
+        load_quirks("routers").pin_or_warn(request, target, payload)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {})
 
 

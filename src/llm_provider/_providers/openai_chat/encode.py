@@ -12,6 +12,7 @@ from ..._json_values import JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Route, Target
 from ..protocol import EncodedRequest
+from ..registry import load_quirks
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_messages
 
@@ -39,10 +40,6 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
     payload = fill_payload(
         draft, accepts or _accepts_of(route, target.known_model if route.models_lack else "")
     )
-    if "upstream" in route.options or target.model.startswith("openrouter/"):
-        from ..shared.upstream import warn_if_unpinned
-
-        warn_if_unpinned(target, payload)
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
@@ -81,10 +78,7 @@ def write_nothing(draft: Draft[Any], value: object) -> None:
 
 
 def _write_upstream(draft: Draft[None], value: str) -> None:
-    # Calls to other hosts do not need its module.
-    from ..shared.upstream import write_upstream
-
-    write_upstream(draft, value)
+    load_quirks("routers").write_upstream(draft, value)
 
 
 COMMON: Accepts = {

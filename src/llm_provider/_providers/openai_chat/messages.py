@@ -10,9 +10,10 @@ from ..._requests.attachments import UploadReference
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
+from ..registry import load_quirks
 from ..shared import earlier_answers
 from ..shared.call_ids import SentCalls
-from ..shared.conversation_rules import ConversationRules, find_chat_rules
+from ..shared.conversation_rules import OPENAI_CHAT, ConversationRules
 from ..shared.foreign_messages import in_chat_form
 from ..shared.replies import part
 from .call_messages import link_message
@@ -38,7 +39,8 @@ _IN_OTHER_FORMS = frozenset(
 
 def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
-    rules = find_chat_rules(target.provider, target.model)
+    find_rules = None if target.quirks == "" else load_quirks("any_server").find_chat_rules
+    rules = OPENAI_CHAT if find_rules is None else find_rules(target.provider, target.model)
     # Most requests have only such messages, which every host takes as they are.
     plain = all(map(_is_text, request.messages))
     return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))

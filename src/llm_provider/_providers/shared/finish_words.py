@@ -12,7 +12,6 @@ leave open what is missing, without a warning. Sources of the words:
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
 
 from ..._runtime.warning import warn_user
 from ..._types.messages import FinishReason
@@ -49,21 +48,6 @@ def read_finish_word(word: str | None) -> FinishReason:
     if reason is None:
         warn_of_unknown(f"an answer ended for the reason {word[:80]!r}, which is not known")
     return reason or "unknown"
-
-
-def read_native_word(word: object, native: object, *, replaced: bool) -> Any:
-    """The word of a gateway, or its upstream's word where the gateway took it for a whole answer's.
-
-    OpenRouter has words of upstreams that are in no table, which say nothing, and litellm only those that it
-    has `replaced` by "stop".
-
-    >>> read_native_word("stop", "MAX_TOKENS", replaced=False), read_native_word("stop", "ok", replaced=False)
-    ('MAX_TOKENS', 'stop')
-    """
-    if not (isinstance(native, str) and native) or word not in (None, "stop", "tool_calls"):
-        return word
-    meaning = "unknown" if replaced or native in ABORTED else "stop"
-    return word if FINISH_WORDS.get(native.lower(), meaning) in ("stop", "tool_calls") else native
 
 
 def judge_calls(reason: FinishReason, *, calls: bool, text: bool) -> FinishReason:

@@ -17,7 +17,7 @@ from llm_provider import (
     UnpinnedRouterWarning,
     UnsupportedParameterError,
 )
-from llm_provider._providers.shared import upstream
+from llm_provider._providers.quirks import routers
 from llm_provider.simulator import Simulator
 
 OSS = "openai/gpt-oss-120b"
@@ -94,7 +94,7 @@ def test_the_pin_is_in_the_key(client: Client, simulator: Simulator) -> None:
 def test_an_unpinned_model_with_open_weights_warns_once(
     model: str, parameters: Any, warned: int, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "_warned", set())
+    monkeypatch.setattr(routers, "_warned", set())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for prompt in ("Hi", "Ho", "Hi"):
@@ -112,7 +112,7 @@ def test_an_unpinned_model_with_open_weights_warns_once(
 def test_embeddings_are_pinned_as_answers_are(
     model: str, client: Client, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "_warned", set())
+    monkeypatch.setattr(routers, "_warned", set())
     with pytest.warns(UnpinnedRouterWarning, match="is served by several hosts"):
         assert not client.embed(model, ["Hi"]).cached
     with warnings.catch_warnings():

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._providers.openai_chat import stream as chat_stream
-from llm_provider._providers.openai_chat.decode import decode
+from llm_provider._providers.quirks import stream as chat_stream
+from llm_provider._providers.quirks.decode import decode
 from llm_provider._providers.transport.sse import END
 from openai_support import completion
 

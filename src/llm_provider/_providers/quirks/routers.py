@@ -1,4 +1,4 @@
-"""`upstream=`: the host behind a router, and the warning for calls without one.
+"""Routers: `upstream=` is the host behind OpenRouter and Hugging Face, and a warning names calls without one.
 
 The sources are `providerpreferences.py` of openrouter 1.3 and the documentation of Hugging Face's router. On
 OpenRouter `order` alone is no pin, because `allow_fallbacks` is true unless it is set.
@@ -9,9 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._errors import RequestError
+from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._runtime.warning import warn_user
-from .payload import Draft
+from ..openai import adapter as openai
+from ..protocol import EncodedRequest
+from ..shared.payload import Draft
+from . import any_server
 
 _QUANTIZATIONS = frozenset({"int4", "int8", "fp4", "fp6", "fp8", "fp16", "bf16", "fp32", "unknown"})
 _POLICIES = frozenset({"fastest", "cheapest", "preferred"})
@@ -86,3 +90,12 @@ def is_pinned(routing: object) -> bool:
         return False
     names = routing.get("only") or (routing.get("order") if routing.get("allow_fallbacks") is False else None)
     return isinstance(names, (list, tuple)) and len(names) == 1
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    encoded = openai.encode(request, target)
+    warn_if_unpinned(target, encoded.payload)
+    return encoded
+
+
+FUNCTIONS = {"openai": {**any_server.FUNCTIONS["openai"], "encode": encode}}
