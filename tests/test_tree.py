@@ -67,7 +67,6 @@ WITHOUT_TESTS = {
     "_providers/quirks/gateways.py": "the golden pairs of quirks/stream.py and decode.py have its fields",
     "_providers/quirks/groq.py": "the golden pairs of quirks/stream.py have its tools",
     "_providers/quirks/mistral.py": "test_stream.py cuts its thoughts into pieces",
-    "_providers/quirks/moonshot.py": "tests/end_to_end/test_told_ends.py has its usage",
     "_providers/quirks/together_ai.py": "the golden pairs of quirks/stream.py have its log probabilities",
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",

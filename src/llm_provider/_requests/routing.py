@@ -9,7 +9,7 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -216,15 +216,16 @@ class Target:
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
     """The model that a deployment is, where the user says so: `Client(deployments=)`."""
+    quirks: str | None = field(init=False, compare=False)
+    """The module of `_providers/quirks` for the server; None where nothing is known of the server."""
+
+    def __post_init__(self) -> None:
+        quirks = self.route.quirks
+        object.__setattr__(self, "quirks", (quirks or None) if self.custom_base_url else quirks)
 
     @property
     def provider(self) -> str:
         return self.route.provider
-
-    @property
-    def quirks(self) -> str | None:
-        """The module of `_providers/quirks` for the server; None where nothing is known of the server."""
-        return (self.route.quirks or None) if self.custom_base_url else self.route.quirks
 
     @property
     def url_in_key(self) -> str | None:

@@ -1,5 +1,6 @@
 """OpenAI-style messages → those of a Chat Completions request. Pure."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -39,11 +40,17 @@ _IN_OTHER_FORMS = frozenset(
 
 def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
-    find_rules = None if target.quirks == "" else load_quirks("any_server").find_chat_rules
-    rules = OPENAI_CHAT if find_rules is None else find_rules(target.provider, target.model)
+    rules = _rules_of(target.quirks, target.provider, target.model)
     # Most requests have only such messages, which every host takes as they are.
     plain = all(map(_is_text, request.messages))
     return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))
+
+
+@functools.lru_cache(maxsize=1024)
+def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
+    if quirks == "":
+        return OPENAI_CHAT
+    return load_quirks("any_server").find_chat_rules(provider, model)  # type: ignore[no-any-return]  # by name
 
 
 def _is_text(message: Message) -> bool:

@@ -3,7 +3,6 @@
 The demands are rows with their sources. `shared.conversation_rules` has what the formats demand.
 """
 
-import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -104,7 +103,6 @@ _CHAT_RULES = (
 _DEFAULT = ConversationRules()
 
 
-@functools.lru_cache(maxsize=1024)
 def find_chat_rules(provider: str, model: str) -> ConversationRules:
     """The rules of a model behind Chat Completions.
 

@@ -8,7 +8,10 @@ from ..shared.errors import from_answer
 from ..shared.finish_words import ABORTED, FINISH_WORDS
 from ..shared.replies import part
 
-NATIVE_WORDS = ("native_finish_reason", "provider_specific_fields")
+OWN_FIELDS = "provider_specific_fields"
+"""What litellm adds to choices and to messages."""
+
+NATIVE_WORDS = ("native_finish_reason", OWN_FIELDS)
 """Fields of a choice with the upstream's own word for its end: of OpenRouter, and of litellm."""
 
 # Fields of the entries of a list whose text comes in pieces: reasoning of OpenRouter and of litellm.
@@ -26,7 +29,7 @@ def read_word(choice: JSONMapping) -> Any:
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
     word = read_native_word(word, choice.get("native_finish_reason"), replaced=False)
-    native = part(choice, "provider_specific_fields").get("native_finish_reason")
+    native = part(choice, OWN_FIELDS).get("native_finish_reason")
     return read_native_word(word, native, replaced=True)
 
 
@@ -47,9 +50,9 @@ def read_native_word(word: object, native: object, *, replaced: bool) -> Any:
 
 def collect_citation(extra: JSONObject, delta: JSONMapping) -> None:
     """Add a citation of Claude's, as litellm streams them, in the form that a whole answer has."""
-    own = delta.get("provider_specific_fields")
+    own = delta.get(OWN_FIELDS)
     if isinstance(own, dict) and own.get("citation"):
-        kept = extra.setdefault("provider_specific_fields", {"citations": [[]]})
+        kept = extra.setdefault(OWN_FIELDS, {"citations": [[]]})
         kept["citations"][0].append(own["citation"])
 
 

@@ -10,7 +10,7 @@ from ..._types.messages import Delta, Step
 from ..openai_chat import stream as standard
 from ..openai_chat.decode import KINDS, REASONING_FIELDS
 from ..shared.replies import join_counts, part, text_of
-from . import gateways, groq, mistral, moonshot, together_ai
+from . import gateways, groq, mistral, together_ai
 from .decode import arguments_of, kind_of, read_content
 
 
@@ -59,11 +59,20 @@ def _is_object(text: str) -> bool:
     return False
 
 
+_PLAIN = frozenset({"index", "delta", "finish_reason"})
+
+
 class Sample(standard.Sample):
     make_call = Call
     add_entry = staticmethod(Call.add_entry)
 
     def add(self, piece: JSONObject) -> Step:
+        delta = piece.get("delta")
+        if not (_PLAIN.issuperset(piece) and delta is not None and gateways.OWN_FIELDS not in delta):
+            piece = self._in_standard_form(piece)
+        return super().add(piece)
+
+    def _in_standard_form(self, piece: JSONObject) -> JSONObject:
         for name in ("error", *gateways.NATIVE_WORDS):
             if piece.get(name):
                 self.fields[name] = piece[name]
@@ -75,7 +84,7 @@ class Sample(standard.Sample):
         if isinstance(delta, dict):
             together_ai.write_logprobs(piece, delta)
             gateways.collect_citation(self.extra, delta)
-        return super().add(piece)
+        return piece
 
     def _add_content(self, content: Any) -> tuple[str | None, str]:
         if content is None or type(content) is str:
@@ -122,8 +131,11 @@ class Assembler(standard.Assembler):
             # Some upstreams write a null between their chunks.
             return []
         choices = super()._choices_of(event)
-        groq.fold_field(self.head, event)
-        self.usage = join_counts(self.usage, moonshot.usage_in(choices, event))
+        if groq.FIELD in event:
+            groq.fold_field(self.head, event)
+        if choices and "usage" in choices[0] and not event.get("usage"):
+            # Moonshot's stands in the choice.
+            self.usage = join_counts(self.usage, choices[0]["usage"])
         return choices
 
     def _show_late(self) -> Step:
