@@ -7,7 +7,7 @@ import orjson
 
 from llm_provider._errors import LLMError
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.anthropic import adapter
+from llm_provider._providers.anthropic import encode as adapter
 from llm_provider._providers.anthropic.connection import connect
 from llm_provider._providers.anthropic.stream import Assembler
 from llm_provider._providers.protocol import EncodedRequest, Outgoing

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini import encode as adapter
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve

@@ -10,7 +10,7 @@ import pytest
 
 from llm_provider._errors import LLMError
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini import encode as adapter
 from llm_provider._providers.gemini.connection import GeminiConnection
 from llm_provider._providers.gemini.stream import Assembler
 from llm_provider._providers.protocol import Answer, Outgoing

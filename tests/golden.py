@@ -56,7 +56,7 @@ from llm_provider._providers import registry
 from llm_provider._providers.openai_chat.stream import TextChunks
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._providers.quirks.stream import Assembler
-from llm_provider._providers.shared.embedding_models import check_model
+from llm_provider._providers.shared.embeddings import check_model
 from llm_provider._providers.transport.sse import events
 from llm_provider._requests.api_keys import find_accounts
 from llm_provider._requests.defaults import fill
@@ -336,7 +336,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_types.results_pairs.pair_results": _pair_results,
     "_requests.defaults.fill": _fill,
     "_requests.routing.resolve": _find_route,
-    "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
+    "shared.embeddings.check_model": lambda **fields: check_model(*_embed_request(fields)),
     "_tokens.counting": _bounds,
     "_tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
         provider, Usage(**usage)

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.litellm import adapter
+from llm_provider._providers.litellm import encode as adapter
 from llm_provider._providers.protocol import Outgoing
 from llm_provider._requests.api_keys import APIKey
 from llm_provider._requests.request import Request

@@ -191,7 +191,7 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 def test_the_imports_are_seen() -> None:
     assert {"_errors", "_types.messages"} <= own_imports("_requests.request")
-    assert "_providers.protocol" in own_imports("_providers.openai.adapter")
+    assert "_providers.protocol" in own_imports("_providers.openai.encode")
     assert Import("openai", eager=False) in set(imports("_providers.openai.connection"))
     by_strings = {"_cache.storage.row_format", "_calls.lifecycle.repair"}
     assert by_strings <= own_imports("_calls.batch.preload")

@@ -15,8 +15,7 @@ from llm_provider import _errors as errors
 from llm_provider._errors import LLMError
 from llm_provider._limits.failure_table import CONSEQUENCES, RULES, consequence_of, find_rule, words_in
 from llm_provider._limits.outage import is_outage
-from llm_provider._providers.shared.error_bodies import error_fields
-from llm_provider._providers.shared.errors import from_answer, reports_error
+from llm_provider._providers.shared.errors import error_fields, from_answer, reports_error
 
 SUSPENDED = "Your account org-4 <ak-f> is suspended due to insufficient balance, please recharge your account"
 NO_PACKAGE = "Insufficient balance or no resource package. Please recharge."

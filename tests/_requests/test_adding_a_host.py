@@ -77,9 +77,9 @@ OF_ONE_HOST = {
     ("_requests/model_kinds.py", "local"): "its users give their models any names",
     ("_requests/model_kinds.py", "mistral"): "the names of its models that do not chat",
     ("_requests/model_kinds.py", "openrouter"): "its models have the names of their makers",
-    ("_providers/shared/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",
-    ("_providers/shared/embedding_models.py", "mistral"): "the names of its models; one is suggested",
-    ("_providers/shared/embedding_models.py", "local"): "its users give their models any names",
+    ("_providers/shared/embeddings.py", "deepseek"): "the names of its chat models, which do not embed",
+    ("_providers/shared/embeddings.py", "mistral"): "the names of its models; one is suggested",
+    ("_providers/shared/embeddings.py", "local"): "its users give their models any names",
     ("_providers/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
     ("simulator/_batches/openai.py", "together_ai"): "its files have a purpose of their own",
     ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
@@ -123,7 +123,7 @@ except UnsupportedParameterError as error:
 # Fields of an answer that the host itself refuses are not sent back to it.
 import os
 del os.environ["ACME_BASE_URL"]
-from llm_provider._providers.openai.adapter import encode
+from llm_provider._providers.openai.encode import encode
 from llm_provider._requests.request import Request
 from llm_provider._requests.routing import resolve
 answer = {{"role": "assistant", "content": "Hello", "reasoning": "short", "refusal": None}}

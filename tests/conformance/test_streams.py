@@ -19,7 +19,7 @@ from conformance.sdk_types import members, samples
 from llm_provider import LLMError
 from llm_provider._providers import registry
 from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.call_ids import name_calls
+from llm_provider._providers.shared.conversations import name_calls
 from llm_provider._providers.transport.sse import END
 from llm_provider._requests.routing import resolve
 from llm_provider._types.messages import delta_of

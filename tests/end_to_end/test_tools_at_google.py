@@ -15,7 +15,7 @@ from llm_provider import (
     Response,
 )
 from llm_provider._batches.journal import Journal
-from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini import encode as adapter
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider.simulator import Fault, Simulator
 

@@ -34,10 +34,10 @@ from golden import Pair, read, result_of, subjects
 from llm_provider import LLMError
 from llm_provider._errors import APIResponseValidationError
 from llm_provider._limits.retry import RetryBudget, judge
-from llm_provider._providers.anthropic import adapter as anthropic
-from llm_provider._providers.gemini import adapter as gemini
-from llm_provider._providers.litellm import adapter as litellm
-from llm_provider._providers.openai import adapter as openai
+from llm_provider._providers.anthropic import encode as anthropic
+from llm_provider._providers.gemini import encode as gemini
+from llm_provider._providers.litellm import encode as litellm
+from llm_provider._providers.openai import encode as openai
 from llm_provider._providers.protocol import Answer, EncodedRequest
 from llm_provider._providers.shared import rich_content
 from llm_provider._providers.transport.sse import events

@@ -25,7 +25,7 @@ def load(name: str, quirks: str | None = None) -> Adapter:
 
     None is for any server; without `quirks`, the adapter is as the format's maker has it.
     """
-    adapter = importlib.import_module(f"llm_provider._providers.{name}.adapter")
+    adapter = importlib.import_module(f"llm_provider._providers.{name}.encode")
     quirks = _OF_ANY_SERVER.get(name, "") if quirks is None else quirks
     if not quirks:
         return cast("Adapter", adapter)
@@ -53,7 +53,7 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
     """The module that speaks the embeddings of a target's adapter; a `RequestError` if there are none."""
     module = load_beside(target.route.adapter, "embeddings")
     if module is None:
-        from .shared.embedding_models import examples
+        from .shared.embeddings import examples
 
         raise RequestError(
             f"{target.provider} has no embedding models; use one of {', '.join(examples())}",

@@ -22,7 +22,7 @@ from llm_provider import (
     Usage,
     track,
 )
-from llm_provider._providers.gemini import adapter
+from llm_provider._providers.gemini import encode as adapter
 from llm_provider._providers.protocol import EncodedRequest
 from llm_provider._requests.routing import resolve
 from llm_provider._tokens.counting import most_input_tokens

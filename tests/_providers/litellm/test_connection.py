@@ -17,7 +17,7 @@ from litellm_support import (
     sent,
 )
 from llm_provider import Client, RequestError
-from llm_provider._providers.litellm import adapter
+from llm_provider._providers.litellm import encode as adapter
 from llm_provider._providers.shared import rich_content
 from llm_provider._requests.api_keys import find_key
 from llm_provider._requests.routing import resolve

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider._providers.litellm import adapter
+from llm_provider._providers.litellm import encode as adapter
 from llm_provider._providers.protocol import EncodedRequest
 
 

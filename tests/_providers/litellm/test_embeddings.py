@@ -10,7 +10,8 @@ import embedding_support
 from embedding_support import TEXTS
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider._errors import UnsupportedParameterError
-from llm_provider._providers.litellm import adapter, embeddings
+from llm_provider._providers.litellm import embeddings
+from llm_provider._providers.litellm import encode as adapter
 from llm_provider._providers.protocol import Outgoing
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider._types.usage import Usage

@@ -8,7 +8,7 @@ import pytest
 
 from litellm_support import COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm, outgoing, sent
 from llm_provider import _errors as errors
-from llm_provider._providers.litellm import adapter
+from llm_provider._providers.litellm import encode as adapter
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 

@@ -3,7 +3,7 @@
 import pytest
 
 from llm_provider._providers import registry
-from llm_provider._providers.openai import adapter
+from llm_provider._providers.openai import encode as adapter
 from llm_provider._requests.routing import resolve
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llm_provider._providers.quirks.decode import decode
 from llm_provider._providers.quirks.stream import Assembler
-from llm_provider._providers.shared.call_ids import tell_apart
+from llm_provider._providers.shared.conversations import tell_apart
 from llm_provider._providers.transport.sse import END
 from llm_provider._types.messages import ToolCall, delta_of
 from openai_support import completion

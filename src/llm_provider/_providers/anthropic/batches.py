@@ -16,8 +16,7 @@ from ..._requests.routing import Target
 from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import loads
 from ..shared import batches as shared
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer
+from ..shared.errors import error_fields, from_answer
 from ..shared.files import SECONDS_OF_A_FILE, close_clients
 from .decode import OPERATION
 from .files import sdk_client

@@ -13,9 +13,8 @@ from ..._requests.media import image_type
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCall, SentCalls, calls_of, function_of, read_id
-from ..shared.conversation_rules import BEDROCK, CLAUDE
+from ..shared import conversations as earlier_answers
+from ..shared.conversations import BEDROCK, CLAUDE, SentCall, SentCalls, calls_of, function_of, read_id
 from ..shared.foreign_messages import in_chat_form, is_anthropics
 from ..shared.replies import call_entry
 from .decode import PROVIDER, Block, read_blocks

@@ -7,12 +7,19 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..protocol import EncodedRequest
-from ..shared import earlier_answers
+from ..shared import conversations as earlier_answers
 from ..shared.foreign_tools import adapt_tools, owner_of
 from ..shared.payload import Accepts, Draft, fill_payload
-from .decode import PROVIDER
+from .decode import PROVIDER, continuation, decode, join, map_error, split
 from .messages import encode_contents
 from .models import Family, choose_version, family_of
+from .stream import assembler
+from .usage import facts, usage, variant
+
+__all__ = [
+    "assembler", "continuation", "decode", "encode", "facts", "join", "map_error", "split", "usage",
+    "variant",
+]  # fmt: skip
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 

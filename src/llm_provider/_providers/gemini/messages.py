@@ -16,9 +16,8 @@ from ..._requests.attachments import UploadReference
 from ..._requests.media import OTHER_TYPES
 from ..._requests.request import Request
 from ..._types.messages import Message
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCalls, calls_of, function_of
-from ..shared.conversation_rules import GEMINI
+from ..shared import conversations as earlier_answers
+from ..shared.conversations import GEMINI, SentCalls, calls_of, function_of
 from ..shared.foreign_messages import in_chat_form
 from .decode import PROVIDER, open_calls, read_parts
 

@@ -14,8 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..protocol import Outgoing
-from ..shared.error_bodies import body_in_text
-from ..shared.errors import headers_of
+from ..shared.errors import body_in_text, headers_of
 from ..transport import body_size, departure, http_client, http_pools, proxies
 from ..transport.authorization import fetch_headers
 from ..transport.sdk_connection import limit_connections

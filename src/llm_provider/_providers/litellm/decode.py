@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ..anthropic.request_facts import tier_variant
+from ..anthropic.usage import tier_variant
 from ..protocol import Answer
 from ..quirks import decode as chat
 from ..shared.replies import count, part
 from ..shared.tool_charges import with_tools
-from .encode import PROVIDER
+
+PROVIDER = "litellm"
 
 
 def decode(reply: Any) -> Answer:

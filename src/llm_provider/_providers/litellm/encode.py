@@ -1,4 +1,10 @@
-"""A request → the keyword arguments of `litellm.acompletion`. Pure."""
+"""A request → the arguments of `litellm.acompletion`, for providers without a route of their own. Pure.
+
+litellm takes and returns Chat Completions. Four of its habits cannot be turned off: it follows redirects; it
+sends a request a second time when a connection breaks before the answer; it adds "stop" to an answer that
+came without a finish reason (`LiteLLMConnection.stream` detects this); and it reports refusals and filtered
+answers alike as "content_filter".
+"""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +16,19 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..openai_chat import encode as chat
+from ..openai_chat.decode import usage
+from ..openai_chat.usage import facts, variant
 from ..protocol import EncodedRequest
 from ..quirks.any_server import warn_if_unpinned
-from ..shared.earlier_answers import own_content
+from ..shared.conversations import own_content
 from ..shared.foreign_tools import with_named_tools
 from ..shared.payload import Accepts
+from ..shared.replies import keep_whole as split
+from .decode import PROVIDER, decode
+from .errors import map_error
+from .stream import assembler
 
-PROVIDER = "litellm"
+__all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 # Arguments of `acompletion` that are not part of the payload, and the parameter to use for each. An API key
 # among them would become part of the cache key, and litellm's retries would multiply with this library's.

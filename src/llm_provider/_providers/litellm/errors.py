@@ -8,8 +8,7 @@ import orjson
 from ... import _errors as errors
 from ..._limits.failure_table import quotes_input
 from ..._runtime.imports import exception_chain
-from ..shared.error_bodies import error_fields
-from ..shared.errors import failure_headers, from_answer, from_exception, readable_message
+from ..shared.errors import error_fields, failure_headers, from_answer, from_exception, readable_message
 
 _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "

@@ -14,8 +14,7 @@ from ..._runtime.json_pieces import loads
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
 from ..shared import batches as shared
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer
+from ..shared.errors import error_fields, from_answer
 from ..shared.files import SECONDS_OF_A_FILE, close_clients
 from ..shared.replies import text_of
 from . import embeddings

@@ -12,12 +12,11 @@ from ..._types.usage import Usage
 from ..openai_chat.usage import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..registry import load_quirks
-from ..shared.embedding_models import check_model
+from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
 from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
 from ..shared.replies import count, expect_dict, find_counts, text_of
 from ..shared.tool_charges import cost_in, without_cost
-from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
 OPERATION = "embeddings"
 

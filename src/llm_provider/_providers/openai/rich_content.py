@@ -12,7 +12,7 @@ from typing import Any
 from ..._json_values import JSONMapping, JSONObject
 from ..._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 from ..anthropic.rich_content import citation_of
-from ..openai_responses.calls import is_call
+from ..openai_responses.items import is_call
 from ..shared.replies import part
 from ..shared.rich_content import audio_of, decode_base64, dicts, image_at, number, text
 

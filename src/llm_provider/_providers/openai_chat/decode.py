@@ -14,12 +14,19 @@ from ..._types.response import Choice
 from ..._types.usage import Usage
 from ..protocol import Answer
 from ..shared.errors import raise_error_in
-from ..shared.finish_words import ABORTED, judge_calls, read_finish_word
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, find_counts, part, split_reply, text_of
+from ..shared.replies import (
+    ABORTED,
+    expect_dict,
+    find_counts,
+    judge_calls,
+    part,
+    read_finish_word,
+    split_reply,
+    text_of,
+)
 from ..shared.tool_charges import chat_tools, cost_in, with_tools
-from .request_facts import tier_variant
-from .usage import read_usage
+from .usage import read_usage, tier_variant
 
 # The fields in which hosts return the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")

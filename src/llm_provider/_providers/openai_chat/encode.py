@@ -136,7 +136,7 @@ def response_format(value: Any, target: Target) -> JSONObject:
     """
     from ..._schemas.structure import structure_of
     from ..shared.schema_rules import wrap
-    from .strict_schema import strict_schema
+    from .schema import strict_schema
 
     structure = structure_of(value)
     if structure is None or structure.schema is None or not structure.adaptable:

@@ -13,12 +13,10 @@ from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._types.messages import Message
 from ..openai_chat.messages import check_media
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCall, SentCalls, calls_of, read_id
-from ..shared.conversation_rules import RESPONSES
+from ..shared import conversations as earlier_answers
+from ..shared.conversations import RESPONSES, SentCall, SentCalls, calls_of, read_id
 from ..shared.foreign_messages import in_chat_form, with_every_call
-from .calls import STREAMED, open_calls, output_item
-from .items import PROVIDER, message_of
+from .items import PROVIDER, STREAMED, message_of, open_calls, output_item
 
 _PART_TYPES = ("text", "image_url", "file")
 

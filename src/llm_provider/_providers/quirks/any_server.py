@@ -1,6 +1,6 @@
 """Any server that speaks OpenAI's formats: what is different, and what each host demands of a conversation.
 
-The demands are rows with their sources. `shared.conversation_rules` has what the formats demand.
+The demands are rows with their sources. `shared.conversations` has what the formats demand.
 """
 
 import re
@@ -12,17 +12,10 @@ from typing import Any
 from ..._json_values import JSONMapping
 from ..._requests.request import Request
 from ..._requests.routing import Target
-from ..openai import adapter as openai
+from ..openai import encode as openai
 from ..protocol import EncodedRequest
 from ..registry import load_quirks
-from ..shared.conversation_rules import (
-    BEDROCK,
-    CLAUDE,
-    GEMINI,
-    NAME,
-    OPENAI_CHAT,
-    ConversationRules,
-)
+from ..shared.conversations import BEDROCK, CLAUDE, GEMINI, NAME, OPENAI_CHAT, ConversationRules
 from .decode import decode
 from .stream import Assembler
 

@@ -7,7 +7,7 @@ from ..._json_values import JSONMapping, JSONObject
 from ..._types.messages import ToolCall
 from ..openai_chat import decode as standard
 from ..openai_chat.decode import KINDS, Reading, dicts
-from ..shared.call_ids import name_calls
+from ..shared.conversations import name_calls
 from ..shared.replies import reply_body, text_of
 from .gateways import read_word
 

@@ -3,10 +3,8 @@
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer
-from ..shared.finish_words import ABORTED, FINISH_WORDS
-from ..shared.replies import part
+from ..shared.errors import error_fields, from_answer
+from ..shared.replies import ABORTED, FINISH_WORDS, part
 
 OWN_FIELDS = "provider_specific_fields"
 """What litellm adds to choices and to messages."""

@@ -12,7 +12,7 @@ from ..._errors import RequestError
 from ..._requests.request import Request
 from ..._requests.routing import Target
 from ..._runtime.warning import warn_user
-from ..openai import adapter as openai
+from ..openai import encode as openai
 from ..protocol import EncodedRequest
 from ..shared.payload import Draft
 from . import any_server

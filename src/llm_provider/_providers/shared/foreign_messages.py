@@ -13,8 +13,8 @@ from ..._json_values import JSONMapping
 from ..._runtime.canonical_json import write_exactly
 from ..._runtime.json_pieces import read_exactly
 from ..._types.messages import Message
-from . import earlier_answers
-from .call_ids import calls_of, name_calls, read_id
+from . import conversations as earlier_answers
+from .conversations import calls_of, name_calls, read_id
 from .replies import call_entry
 
 Part = JSONMapping
@@ -158,7 +158,7 @@ def with_every_call(message: Message) -> Message:
     items = _items_of(message)
     if not items:
         return message
-    from ..openai_responses.calls import entry_of, open_calls, read_calls
+    from ..openai_responses.items import entry_of, open_calls, read_calls
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:

@@ -1,14 +1,17 @@
-"""Facts about requests in the wire format of Gemini's `generateContent`. Pure."""
+"""The tokens that a request of Gemini's `generateContent` may use, and that its reply says it used. Pure."""
 
 import functools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..._json_values import JSONMapping, JSONObject
 from ..._runtime.canonical_json import canonical
+from ..._types.usage import Usage
 from ..protocol import EncodedRequest
 from ..shared import request_facts as shared
-from .decode import usage
+from ..shared.replies import count, find_counts
+from ..shared.tool_charges import gemini_tools, with_tools
 
 _LABELS = frozenset({"role", "id"})
 _MEDIA = ("inlineData", "fileData", "inline_data", "file_data")
@@ -88,3 +91,54 @@ def _field(container: Any, name: str) -> Any:
 @functools.cache
 def _snake_case(name: str) -> str:
     return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def usage(reply: Any) -> Usage | None:
+    reported = find_counts(reply, "usageMetadata")
+    return None if reported is None else with_tools(decode_usage(reported), *gemini_tools(reply))
+
+
+def decode_usage(usage: JSONMapping) -> Usage:
+    """Gemini's counts of tokens with inclusive totals: Gemini counts thoughts and tool prompts separately.
+
+    >>> decode_usage({"promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5})
+    Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
+    """
+    thoughts = count(usage, "thoughtsTokenCount")
+    if _DETAILS.isdisjoint(usage):
+        read = cached = written = _NO_DETAILS
+    else:
+        read, cached, written = map(_by_modality, map(usage.get, _DETAIL_FIELDS))
+    return Usage(
+        input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
+        output_tokens=count(usage, "candidatesTokenCount") + thoughts,
+        cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
+        reasoning_output_tokens=thoughts,
+        audio_input_tokens=read.get("AUDIO", 0),
+        cache_read_audio_input_tokens=cached.get("AUDIO", 0),
+        image_input_tokens=read.get("IMAGE", 0),
+        audio_output_tokens=written.get("AUDIO", 0),
+        image_output_tokens=written.get("IMAGE", 0),
+    )
+
+
+_DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
+
+
+_DETAILS = frozenset(_DETAIL_FIELDS)
+
+
+_WITH_OWN_PRICE = ("AUDIO", "IMAGE")
+
+
+_NO_DETAILS: Mapping[str, int] = {}
+
+
+def _by_modality(details: Any) -> Mapping[str, int]:
+    """The tokens of audio and of images in the details of a count."""
+    tokens: dict[str, int] = {}
+    for entry in details if isinstance(details, list) else ():
+        modality = entry.get("modality") if isinstance(entry, dict) else None
+        if modality in _WITH_OWN_PRICE:
+            tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
+    return tokens

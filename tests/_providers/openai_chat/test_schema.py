@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from llm_provider._providers.openai_chat.strict_schema import strict_schema
+from llm_provider._providers.openai_chat.schema import strict_schema
 from llm_provider._schemas.reading import read
 from llm_provider.simulator._behaviour.answers import make_example
 from support import describe_format

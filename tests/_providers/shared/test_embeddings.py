@@ -6,7 +6,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._providers.shared.vectors import apportion, vector_of
+from llm_provider._providers.shared.embeddings import apportion, vector_of
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1))
