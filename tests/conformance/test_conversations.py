@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from conformance.checks import examples
 from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES, Format
-from llm_provider._providers.quirks.any_server import find_chat_rules
-from llm_provider._providers.shared import conversations as conversation_rules
-from llm_provider._providers.shared.conversations import ConversationRules
-from llm_provider._requests.routing import find_route
+from llm_provider._core.formats.shared import conversations as conversation_rules
+from llm_provider._core.formats.shared.conversations import ConversationRules
+from llm_provider._core.requests.routing import find_route
+from llm_provider._features.quirks.any_server import find_chat_rules
 
 JSON = dict[str, Any]
 
