@@ -1,4 +1,4 @@
-"""Loads the modules of a wire format when the first call needs them."""
+"""Loads the modules of a wire format, and what features add to it, when the first call needs them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PromptCacheFormat
 
 
+_FEATURE_OF_PART = {
+    "files": "uploads", "prompt_cache": "prompt_caching", "scores": "score",
+}  # fmt: skip
+"""Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
+
+_FEATURES = ("litellm", "quirks")
+"""The folders that are features."""
+
 _OF_ANY_SERVER = {"openai": "any_server"}
 """Adapter → the module of `quirks` for servers that nothing is known about."""
 
@@ -25,22 +33,23 @@ def load(name: str, quirks: str | None = None) -> Adapter:
 
     None is for any server; without `quirks`, the adapter is as the format's maker has it.
     """
-    adapter = importlib.import_module(f"llm_provider._core.formats.{name}.encode")
+    adapter = load_beside(name, "encode")
     quirks = _OF_ANY_SERVER.get(name, "") if quirks is None else quirks
-    if not quirks:
-        return cast("Adapter", adapter)
-    return cast("Adapter", SimpleNamespace(**vars(adapter) | load_quirks(quirks).FUNCTIONS[name]))
-
-
-def load_quirks(name: str) -> Any:
-    """A module of `quirks`."""
-    return load_beside("quirks", name)
+    if quirks:
+        module: Any = load_beside("quirks", quirks)
+        adapter = SimpleNamespace(**vars(adapter) | module.FUNCTIONS[name])
+    return cast("Adapter", adapter)
 
 
 @functools.cache
 def load_beside(adapter: str, part: str) -> object | None:
-    """A module in the folder of an adapter, such as `files`; None where it has none."""
-    name = f"llm_provider._core.formats.{adapter}.{part}"
+    """A part of a wire format, such as `embeddings` or `files`; None where the adapter has none."""
+    if feature := _FEATURE_OF_PART.get(part):
+        name = f"llm_provider._features.{feature}.{adapter}"
+    elif adapter in _FEATURES:
+        name = f"llm_provider._features.{adapter}.{part}"
+    else:
+        name = f"llm_provider._core.formats.{adapter}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
 
 

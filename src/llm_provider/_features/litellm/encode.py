@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.formats.openai_chat import encode as chat
 from ..._core.formats.openai_chat.decode import usage
@@ -23,7 +24,6 @@ from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
 from ..foreign.tools import with_named_tools
-from ..quirks.any_server import warn_if_unpinned
 from .decode import PROVIDER, decode
 from .errors import map_error
 from .stream import assembler
@@ -47,7 +47,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
     encoded = chat.encode(request, target, accepts=ACCEPTS)
-    warn_if_unpinned(target, encoded.payload)
+    doors.any_server.warn_if_unpinned(target, encoded.payload)
     return encoded
 
 

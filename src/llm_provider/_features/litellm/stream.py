@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import orjson
 
+from ..._core.doors import any_server
 from ..._core.errors import APIResponseValidationError
 from ..._core.formats.anthropic import decode as anthropic
 from ..._core.formats.protocol import EncodedRequest
@@ -15,7 +16,6 @@ from ..._core.formats.transport.sse import WholeReply
 from ..._core.json_values import JSONObject
 from ..._core.runtime.json_pieces import loads
 from ..._core.types.usage import Usage
-from ..quirks.stream import Assembler
 
 
 async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:
@@ -142,12 +142,12 @@ def _usage(usage: Usage) -> JSONObject:
     }
 
 
-class _Assembler(Assembler):
+class _Assembler(any_server.Assembler):
     def is_whole(self) -> bool:
         """Never, so that a cut stream fails: litellm invents its finish reason and usage."""
         return False
 
 
-def assembler(encoded: EncodedRequest) -> Assembler:
+def assembler(encoded: EncodedRequest) -> _Assembler:
     """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
     return _Assembler()

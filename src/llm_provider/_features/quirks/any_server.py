@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..._core import doors
 from ..._core.formats.openai import encode as openai
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.registry import load_quirks
 from ..._core.formats.shared.conversations import (
     BEDROCK,
     CLAUDE,
@@ -36,7 +36,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
 def warn_if_unpinned(target: Target, payload: JSONMapping) -> None:
     """Warn of a gateway's model behind OpenRouter."""
     if target.model.startswith("openrouter/"):
-        load_quirks("routers").warn_if_unpinned(target, payload)
+        doors.routers.warn_if_unpinned(target, payload)
 
 
 FUNCTIONS: Mapping[str, Mapping[str, Callable[..., Any]]] = {

@@ -4,7 +4,7 @@ import pytest
 
 from golden import Pair, read
 
-PAIRS = {**read("shapes/openai"), **read("quirks/decode"), **read("quirks/stream")}
+PAIRS = {**read("shapes/openai"), **read("_features/quirks/decode"), **read("_features/quirks/stream")}
 
 OF_OTHER_SERVERS = (
     "a call may have any index", "a thought that is signed is whole", "a tool that groq ran is one entry",
@@ -20,7 +20,7 @@ OF_OTHER_SERVERS = (
 @pytest.mark.parametrize("sentence", [name for name in PAIRS if not name.startswith(OF_OTHER_SERVERS)])
 def test_openais_answers_are_read_as_those_of_any_server(sentence: str) -> None:
     pair = PAIRS[sentence]
-    function = pair.function.replace("quirks.", "openai_chat.")
+    function = pair.function.replace("_features.quirks.", "openai_chat.")
     assert function != pair.function
     Pair(function, pair.inputs, pair.expected).check()
 
@@ -29,4 +29,4 @@ def test_openais_answers_are_read_as_those_of_any_server(sentence: str) -> None:
 def test_the_standard_path_has_no_code_for_others(sentence: str) -> None:
     pair = PAIRS[sentence]
     with pytest.raises(AssertionError):
-        Pair(pair.function.replace("quirks.", "openai_chat."), pair.inputs, pair.expected).check()
+        Pair(pair.function.replace("_features.quirks.", "openai_chat."), pair.inputs, pair.expected).check()

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ... import doors
 from ...json_values import JSONObject
 from ...requests.request import Request
 from ...requests.routing import Route, Target
 from ..protocol import EncodedRequest
-from ..registry import load_quirks
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .messages import encode_messages
 
@@ -78,7 +78,7 @@ def write_nothing(draft: Draft[Any], value: object) -> None:
 
 
 def _write_upstream(draft: Draft[None], value: str) -> None:
-    load_quirks("routers").write_upstream(draft, value)
+    doors.routers.write_upstream(draft, value)
 
 
 COMMON: Accepts = {

@@ -5,14 +5,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...._features.foreign.messages import in_chat_form
+from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping
 from ...requests.attachments import UploadReference
 from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.messages import Message
-from ..registry import load_quirks
 from ..shared import conversations as earlier_answers
 from ..shared.conversations import OPENAI_CHAT, ConversationRules, SentCall, SentCalls, calls_of
 from ..shared.replies import part
@@ -47,9 +46,7 @@ def encode_messages(request: Request, target: Target) -> list[Message]:
 
 @functools.lru_cache(maxsize=1024)
 def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
-    if quirks == "":
-        return OPENAI_CHAT
-    return load_quirks("any_server").find_chat_rules(provider, model)  # type: ignore[no-any-return]  # by name
+    return OPENAI_CHAT if quirks == "" else doors.any_server.find_chat_rules(provider, model)
 
 
 def _is_text(message: Message) -> bool:
@@ -79,7 +76,7 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
     provider, plain = target.provider, foreign | _IN_OTHER_FORMS
     sent = SentCalls(rules, request.tool_names)
     media: list[Any] = []
-    for index, original in in_chat_form(request.messages, provider):
+    for index, original in doors.foreign_messages.in_chat_form(request.messages, provider):
         if media and original["role"] != "tool":
             yield {"role": "user", "content": media}
             media = []
