@@ -26,6 +26,8 @@ from ..._core.requests.routing import Target
 from .decode import decode
 from .stream import Assembler
 
+__all__ = ["FUNCTIONS", "Assembler", "decode", "encode", "find_chat_rules", "warn_if_unpinned"]
+
 
 def encode(request: Request, target: Target) -> EncodedRequest:
     encoded = openai.encode(request, target)
