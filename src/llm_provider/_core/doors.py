@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.prompt_caching import settings as prompt_caching
-    from .._features.quirks import any_server, routers
+    from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
     from .._features.second_level import access as second_level_access
     from .._features.second_level import settings as second_level_settings
@@ -62,6 +62,7 @@ _MODULES = {
     "litellm_prices": "litellm.prices",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",
+    "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
     "second_level_access": "second_level.access",

@@ -2,24 +2,8 @@
 
 from typing import Any
 
-from ..._core.json_values import JSONMapping, JSONObject
-
 FIELD = "x_groq"
-
-
-def fold_field(head: JSONObject, event: JSONMapping) -> None:
-    """Keep its own field, whose first chunk has other fields than its last one, also within `debug`."""
-    if event.get(FIELD):
-        _replace(head, {FIELD: event[FIELD]})
-
-
-def _replace(kept: JSONObject, added: JSONMapping) -> None:
-    """Put fields in the place of those before, one by one in an object and in those within it."""
-    for name, value in added.items():
-        if isinstance(value, dict) and isinstance(kept.get(name), dict):
-            _replace(kept[name], value)
-        else:
-            kept[name] = value
+"""Its own field. The first chunk has other parts of it than the last one, also within `debug`."""
 
 
 def add_tool(entries: list[Any], entry: Any) -> None:

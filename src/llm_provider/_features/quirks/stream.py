@@ -7,10 +7,11 @@ import orjson
 
 from ..._core.formats.openai_chat import stream as standard
 from ..._core.formats.openai_chat.decode import KINDS, REASONING_FIELDS
+from ..._core.formats.shared.payload import merge
 from ..._core.formats.shared.replies import join_counts, part, text_of
 from ..._core.json_values import JSONObject
 from ..._core.types.messages import Delta, Step
-from . import gateways, groq, mistral, together_ai
+from . import gateways, groq, mistral
 from .decode import arguments_of, kind_of, read_content
 
 
@@ -82,7 +83,12 @@ class Sample(standard.Sample):
         delta = piece.get("delta") or piece.get("message") or piece.get("text") or {}
         piece = {**piece, "delta": delta}
         if isinstance(delta, dict):
-            together_ai.write_logprobs(piece, delta)
+            number = piece.get("logprobs")
+            if number is not None and not isinstance(number, dict):
+                # Together streams the log probability of each token as a bare number.
+                named = {"tokens": delta.get("content"), "token_logprobs": number}
+                named["token_ids"] = delta.get("token_id")
+                piece["logprobs"] = {name: [value] for name, value in named.items()}
             gateways.collect_citation(self.extra, delta)
         return piece
 
@@ -99,9 +105,10 @@ class Sample(standard.Sample):
         given, identifier = fragment.get("index"), text_of(fragment.get("id")) or ""
         index, is_place = str(given or 0), type(given) is int and given >= 0
         call: Any = self.call_at.get((index, identifier)) or self.call_at.get((index, ""))
-        if call is None and self.calls and self.calls[-1].is_continued_by(fragment):  # type: ignore[attr-defined]  # as `make_call` makes them
+        last: Any = self.calls[-1] if self.calls else None
+        if call is None and last is not None and last.is_continued_by(fragment):
             # Some hosts count the index up with every fragment.
-            call = self.calls[-1]
+            call = last
         if call is None or call.is_another(fragment, listed=position > 0 and not is_place):
             call = Call()
         self.call_at[index, ""] = self.call_at[index, identifier] = call
@@ -132,7 +139,7 @@ class Assembler(standard.Assembler):
             return []
         choices = super()._choices_of(event)
         if groq.FIELD in event:
-            groq.fold_field(self.head, event)
+            self.head[groq.FIELD] = merge(self.head.get(groq.FIELD) or {}, event[groq.FIELD] or {})
         if choices and "usage" in choices[0] and not event.get("usage"):
             # Moonshot's stands in the choice.
             self.usage = join_counts(self.usage, choices[0]["usage"])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ... import doors
 from ...errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -276,7 +277,7 @@ def reports_error(body: JSONMapping, answer: str) -> bool:
     """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
     if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
         return True
-    if "base_resp" in body and not body.get(answer) and minimax_failure(body):
+    if "base_resp" in body and not body.get(answer) and doors.failures.minimax_failure(body):
         return True
     if answer in body:
         return False
@@ -294,7 +295,7 @@ def _failure_of(body: JSONMapping) -> LLMError:
     codes, message = error_fields(body)
     # On the top level, "type" is the name of an event and not a code of the failure.
     codes = tuple(code for code in codes if code != "error")
-    return from_answer(200, codes=codes, message=message, headers=headers_in(body))
+    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
 
 
 def from_sdk(error: BaseException) -> LLMError:
@@ -309,7 +310,7 @@ def from_sdk(error: BaseException) -> LLMError:
         getattr(error, "status_code", None),
         codes=codes,
         message=message or str(getattr(error, "message", "")),
-        headers=headers_in(body) | headers_of(getattr(error, "response", None)),
+        headers=doors.failures.headers_in(body) | headers_of(getattr(error, "response", None)),
     )
 
 
@@ -326,21 +327,18 @@ _MESSAGE_FIELDS = (
 _INSIDE = ("error", "detail", "errors")
 """Fields in which a body may have its failure."""
 
+_OF_HOSTS = frozenset({"metadata", "failed_generation"})
+"""Fields that single hosts add."""
+
 _DEEPEST = 5
 _LONGEST = 20_000
 _OBJECT = re.compile(r'\{\s*"')
 
 
-def minimax_failure(body: Any) -> Any:
-    """The failure in MiniMax's `base_resp`, which an answer has too, with the code 0; else None."""
-    response = body.get("base_resp") if isinstance(body, dict) else None
-    code = response.get("status_code") if isinstance(response, dict) else None
-    return {"code": code, **response} if code and isinstance(response, dict) else None
-
-
 def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
     """The codes, most specific first, and the message of an error body in any provider's form."""
-    body = minimax_failure(body) or body
+    if isinstance(body, dict) and "base_resp" in body:
+        body = doors.failures.minimax_failure(body) or body
     for _ in range(_DEEPEST):
         # Gemini's endpoint for OpenAI's format sends its error as a list of one.
         if isinstance(body, list) and len(body) == 1:
@@ -351,28 +349,18 @@ def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
             break
         body = inner[0]
     if not isinstance(body, dict):
-        return _read_inside(_message_in(body))
+        return read_inside(_message_in(body))
     details = body.get("details")
     listed = details if isinstance(details, list) else [details]
     entries = [entry if isinstance(entry, dict) else {} for entry in listed]
     values = [entry.get("error_code") or entry.get("reason") for entry in entries]
     values += map(body.get, _CODE_FIELDS)
     codes = [str(code).rpartition("#")[2] for code in values if code and isinstance(code, (str, int))]
-    inner_codes, message = _read_inside(_message_in(body))
-    raw_codes, message = _with_cause(message, body.get("metadata"))
-    generation = body.get("failed_generation")
-    if isinstance(generation, str) and generation:
-        # Groq keeps what the model wrote instead of a call or of JSON.
-        message = f"{message} failed_generation: {generation}"
+    inner_codes, message = read_inside(_message_in(body))
+    raw_codes: tuple[str, ...] = ()
+    if not _OF_HOSTS.isdisjoint(body):
+        raw_codes, message = doors.failures.read_cause(body, message)
     return (*codes, *inner_codes, *raw_codes), message
-
-
-def headers_in(body: Any) -> dict[str, str]:
-    """The headers that OpenRouter writes into the body of a failure, with names in lower case."""
-    body = body.get("error", body) if isinstance(body, dict) else None
-    for name in ("metadata", "headers"):
-        body = body.get(name) if isinstance(body, dict) else None
-    return {name.lower(): str(value) for name, value in body.items()} if isinstance(body, dict) else {}
 
 
 def _is_failure(value: Any) -> bool:
@@ -382,7 +370,7 @@ def _is_failure(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _read_inside(text: str) -> tuple[tuple[str, ...], str]:
+def read_inside(text: str) -> tuple[tuple[str, ...], str]:
     """The codes and the message of a JSON error in a text that a gateway repeats, after its own heading."""
     begin = _OBJECT.search(text)
     if begin is not None and words_in(f"{text[: begin.start()]}x") == "x":
@@ -421,17 +409,3 @@ def _message_in(value: Any, depth: int = 0) -> str:
     steps = value.get("loc")
     where = ".".join(map(str, steps)) if isinstance(steps, list) else ""
     return f"{where}: {text}" if where and text else text
-
-
-def _with_cause(message: str, metadata: Any) -> tuple[tuple[str, ...], str]:
-    """A message with the explanation of the provider behind OpenRouter, and the codes of that explanation."""
-    if not isinstance(metadata, dict):
-        return (), message
-    source = metadata.get("limit_source")
-    flagged = ("moderation",) if "flagged_input" in metadata else (source,) if isinstance(source, str) else ()
-    cause = metadata.get("raw")
-    if not isinstance(cause, str) or not cause:
-        return flagged, message
-    codes, cause = _read_inside(cause)
-    whole = message if cause in message else f"{message}: {cause}" if message else cause
-    return (*flagged, *codes), whole
