@@ -49,7 +49,7 @@ WITHOUT_TESTS = {
     "simulator/_addresses.py": "every test finds the simulator by them; test_clouds.py has those of clouds",
     "simulator/_batches/anthropic.py": "tests/_core/batches reads its batches through the SDK",
     "simulator/_batches/exchange.py": "tests/_core/batches reaches every endpoint through the SDKs",
-    "simulator/_behaviour/upstreams.py": "tests/_core/formats/shared/test_upstream.py reaches the hosts",
+    "simulator/_behaviour/upstreams.py": "tests/_features/quirks/test_routers.py reaches the hosts",
     "simulator/_behaviour/variation.py": "test_recheck.py compares the answers that vary",
     "simulator/_records/ledger.py": "test_wire_format.py has the counts, test_tool_charges.py the bill",
     "simulator/_server/routing.py": "test_wire_format.py plays exchanges on each path",

@@ -111,7 +111,7 @@ class Engine:
             problem = f"the request has {size}: pass large files as URLs"
             raise RequestError(problem, provider=target.provider, model=request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
-        cache = request.cache or self.settings.cache
+        cache = request.cache or settings.cache
         call = Call(
             operation=operation,
             exchange=operation,

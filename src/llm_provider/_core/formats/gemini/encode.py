@@ -8,7 +8,7 @@ from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import Target
 from ..protocol import EncodedRequest
-from ..shared import conversations as earlier_answers
+from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload
 from .decode import PROVIDER, continuation, decode, join, map_error, split
 from .messages import encode_contents
@@ -194,7 +194,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
                 "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
             )
         if "cache_control" in tool:
-            earlier_answers.warn_of("cache_control", PROVIDER)
+            conversations.warn_of("cache_control", PROVIDER)
         function = tool["function"]
         strict = strict or bool(function.get("strict"))
         encoded = {

@@ -12,7 +12,7 @@ from ...requests.attachments import UploadReference
 from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.messages import Message
-from ..shared import conversations as earlier_answers
+from ..shared import conversations
 from ..shared.conversations import OPENAI_CHAT, ConversationRules, SentCall, SentCalls, calls_of
 from ..shared.replies import part
 from .decode import KINDS
@@ -60,7 +60,7 @@ def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator
         role = message["role"]
         if role in ("system", "developer"):
             if not re.fullmatch(rules.system_after, before):
-                role = earlier_answers.warn_of_late_system("the host")
+                role = conversations.warn_of_late_system("the host")
             elif not rules.developer:
                 role = "system"
         if role == "user" and before == "tool" and rules.answer_first:
@@ -92,12 +92,12 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
-        earlier_answers.warn_of_lost_content(
+        conversations.warn_of_lost_content(
             {name: message[name] for name in foreign & message.keys()}, provider
         )
         kept = {name: value for name, value in message.items() if name not in foreign}
         if is_empty(message, kept, rules):
-            earlier_answers.warn_of_empty_turn(provider)
+            conversations.warn_of_empty_turn(provider)
         elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
             # The API requires the field.
             yield {**kept, "content": ""}
@@ -162,7 +162,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         said = [entry for entry in content if entry["type"] != "thinking"]
         own = "thinking" in target.route.parts or target.custom_base_url
         if len(said) < len(content) and not own:
-            earlier_answers.warn_of("thinking of another provider's model", target.provider)
+            conversations.warn_of("thinking of another provider's model", target.provider)
             message = {**message, "content": said or None}
     audio = message.get("audio")
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
@@ -283,7 +283,7 @@ def _entry(call: Any, link: SentCall, *, any_text: bool, typed: bool) -> Any:
         changed = {**body, "name": link.name} if isinstance(body.get("name"), str) else dict(body)
         if kind == "function":
             written = body.get("arguments")
-            changed["arguments"] = earlier_answers.write_arguments(written, any_text=any_text)
+            changed["arguments"] = conversations.write_arguments(written, any_text=any_text)
         if changed != body:
             changes[kind] = changed
         if typed and "type" not in call:
