@@ -71,7 +71,7 @@ OF_ONE_HOST = {
     ("_features/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
     ("_features/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
     ("_features/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
-    ("_core/formats/openai/rich_content.py", "groq"): "the names of its own fields",
+    ("_features/rich_content/openai.py", "groq"): "the names of its own fields",
     ("_core/requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",
     ("simulator/_settings.py", "openrouter"): "the help of a setting names the routers",
     ("simulator/formats/openai_chat.py", "together_ai"): "the simulator plays it: its log probabilities",

@@ -15,9 +15,8 @@ from ...types.messages import Message
 from ..protocol import EncodedRequest
 from ..shared.errors import from_sdk as map_error
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
+from ..shared.replies import dicts, part, text
 from ..shared.replies import keep_whole as split
-from ..shared.replies import part
-from ..shared.rich_content import dicts, text
 from .decode import OPERATION, PROVIDER, decode, is_paused
 from .messages import encode_messages, encode_system, original_blocks
 from .models import THINKING_BUDGETS, Family, family_of

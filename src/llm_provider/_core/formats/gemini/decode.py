@@ -20,6 +20,7 @@ from ..shared.replies import (
     FINISH_WORDS,
     call_entry,
     count,
+    dicts,
     expect_dict,
     part,
     read_finish_word,
@@ -27,7 +28,6 @@ from ..shared.replies import (
     text_of,
 )
 from ..shared.request_facts import variant_of
-from ..shared.rich_content import dicts
 from .usage import usage
 
 PROVIDER = "gemini"

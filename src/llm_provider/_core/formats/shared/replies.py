@@ -116,6 +116,16 @@ def same(first: object, second: object) -> bool:
         return False
 
 
+def dicts(value: Any) -> list[JSONObject]:
+    """The objects in a list; empty where it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text(container: JSONMapping, *names: str) -> str | None:
+    """The first of some fields that is a text which is not empty."""
+    return next((value for name in names if isinstance(value := container.get(name), str) and value), None)
+
+
 # Why an answer ended: the words of all providers and hosts in one table. Case does not count. Gateways pass
 # their upstream's words on, so every format reads all of them. A word that is not here is "unknown": a
 # warning names it once, and the answer is not stored, as it may be cut. So are Google's words that leave open
