@@ -270,7 +270,7 @@ def imported_features(module: str) -> set[str]:
 
 def test_the_imports_are_seen() -> None:
     assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
-    assert "_core.formats.protocol" in own_imports("_core.formats.openai.adapter")
+    assert "_core.formats.protocol" in own_imports("_core.formats.openai.encode")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
     by_strings = {"_core.store.row_format", "_core.journey.repair"}
     assert by_strings <= own_imports("_core.batches.preload")

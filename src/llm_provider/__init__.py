@@ -86,7 +86,6 @@ if TYPE_CHECKING:
         UnsupportedParameterError,
     )
     from ._core.events.observed_call import AskedCall
-    from ._core.formats.shared.upstream import UnpinnedRouterWarning
     from ._core.journey.stream import AsyncStream, Stream
     from ._core.money.budget import Budget
     from ._core.money.ledger import Ledger
@@ -127,6 +126,7 @@ if TYPE_CHECKING:
     from ._features.hosts.host import Host
     from ._features.models.known_models import Model
     from ._features.models.token_count import TokenCount
+    from ._features.quirks.routers import UnpinnedRouterWarning
     from ._features.recheck.report import Recheck
     from ._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._features.score.scores import Score, Scores
@@ -174,7 +174,7 @@ _HOMES = (
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
     "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
     "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
-    "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
 )  # fmt: skip
 
 

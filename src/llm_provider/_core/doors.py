@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
+    from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
     from .._features.second_level import access as second_level_access
     from .._features.second_level import settings as second_level_settings
@@ -68,6 +69,9 @@ _MODULES = {
     "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
     "prompt_caching": "prompt_caching.settings",
+    "any_server": "quirks.any_server",
+    "failures": "quirks.failures",
+    "routers": "quirks.routers",
     "recheck": "recheck.run",
     "second_level_access": "second_level.access",
     "second_level_settings": "second_level.settings",

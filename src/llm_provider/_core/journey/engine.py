@@ -94,7 +94,7 @@ class Engine:
         settings = self.settings
         target = settings.find_target(request.model, request.base_url)
         request = with_headers(request, target) if self._adds_headers else request
-        adapter = registry.load(target.route.adapter)
+        adapter = registry.load(target.route.adapter, target.quirks)
         encoded = operation.encode(request, target, adapter)
         try:
             body = canonical(encoded.payload)
@@ -111,7 +111,7 @@ class Engine:
             problem = f"the request has {size}: pass large files as URLs"
             raise RequestError(problem, provider=target.provider, model=request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
-        cache = request.cache or self.settings.cache
+        cache = request.cache or settings.cache
         call = Call(
             operation=operation,
             exchange=operation,

@@ -9,7 +9,7 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,7 @@ _ROWS = (
         like_openai=True,
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
+        quirks="",
     ),
     Route(
         "anthropic",
@@ -83,6 +84,7 @@ _ROWS = (
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+        quirks="routers",
     ),
     Route(
         "huggingface",
@@ -91,6 +93,7 @@ _ROWS = (
         # Hosts behind it ignore `n`: huggingface/huggingface_hub#2931.
         lacks=frozenset({"n"}),
         options=frozenset({"upstream"}),
+        quirks="routers",
     ),
     Route(
         "groq",
@@ -211,6 +214,12 @@ class Target:
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
     """The model that a deployment is, where the user says so: `Client(deployments=)`."""
+    quirks: str | None = field(init=False, compare=False)
+    """The module of `_features/quirks` for the server; None where nothing is known of the server."""
+
+    def __post_init__(self) -> None:
+        quirks = self.route.quirks
+        object.__setattr__(self, "quirks", (quirks or None) if self.custom_base_url else quirks)
 
     @property
     def provider(self) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from anthropic_support import exchange, outgoing
-from llm_provider._core.formats.anthropic import adapter
+from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider.simulator import Simulator
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from ... import doors
 from ..protocol import Outgoing
-from ..shared.error_bodies import body_in_text
-from ..shared.errors import headers_of
+from ..shared.errors import body_in_text, headers_of
 from ..transport import body_size, departure, http_client, http_pools, proxies
 from ..transport.sdk_connection import limit_connections
 from .decode import error_of
