@@ -20,8 +20,8 @@ PACKAGE = ROOT / "src" / "llm_provider"
 # in this list only. "" is llm_provider/__init__.py.
 LAYERS: tuple[str, ...] = (
     "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors", "_runtime",
-    "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
-    "_providers", "_tokens", "_calls", "_batches", "_estimates", "_recheck", "_evidence", "_client",
+    "_schemas", "_types", "_limits", "_money", "_cache", "_requests", "_settings", "_providers", "_tokens",
+    "_calls", "_telemetry", "_batches", "_estimates", "_recheck", "_evidence", "_client",
     "_check", "", "pytest_plugin", "ray", "integrations", "_cli", "__main__",
 )  # fmt: skip
 

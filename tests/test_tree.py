@@ -17,7 +17,8 @@ TOOLS = TESTS.parent / "tools"
 WITHOUT_TESTS = {
     "_batches/rows.py": "test_handle.py makes calls of the rows that another process wrote",
     "_calls/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
-    "_calls/observation.py": "tests/_telemetry reads what it gives to logs, spans and metrics",
+    "_calls/events.py": "tests/_telemetry reads what it gives to logs, spans and metrics",
+    "_runtime/features.py": "tests/_telemetry/test_observer.py and test_logs.py switch features on",
     "_runtime/cassette.py": "tests/test_pytest_plugin.py replays cassettes in every way of calling",
     "_client/lifetime.py": "tests/_runtime/test_event_loop.py drops a client that has connections",
     "_check/account.py": "test_check.py checks accounts of four providers, tests/recorded plays cases again",
@@ -59,7 +60,6 @@ WITHOUT_TESTS = {
     "_limits/state.py": "test_shared_controller.py damages a stored state in every way",
     "_limits/window.py": "test_controller.py finds caps that change, in small worlds",
     "_runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
-    "_telemetry/observed_call.py": "_client/test_call_runner.py gets the calls of every way to call",
     "_tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
     "_providers/openai_chat/call_messages.py": "conformance/test_conversations.py generates its messages",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._cache.second_level.settings import SecondLevel, SecondLevelStore
     from ._cache.statistics import CacheStatistics
     from ._cache.storage.diff import Explanation
+    from ._calls.events import AskedCall
     from ._calls.lifecycle.stream import AsyncStream, Stream
     from ._client.client import Client
     from ._client.functions import (
@@ -109,8 +110,7 @@ if TYPE_CHECKING:
     from ._requests.api_keys import KeyWarning
     from ._requests.host import Host
     from ._requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
-    from ._telemetry.observed_call import AskedCall
-    from ._telemetry.telemetry import Telemetry
+    from ._runtime.features import Telemetry
     from ._tokens.models import Model
     from ._tokens.range import Range
     from ._types.embeddings import Embeddings
@@ -170,8 +170,8 @@ _HOMES = (
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
     "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
-    "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
-    "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
+    "_estimates.estimate", "_estimates.estimates", "_money.budget", "_runtime.features",
+    "_calls.events", "_requests.host", "_requests.parameters", "_limits.shared_controller",
     "_batches.handle", "_providers.shared.upstream", "_recheck.report", "_evidence.verification",
 )  # fmt: skip
 

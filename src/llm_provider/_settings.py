@@ -19,8 +19,7 @@ from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
 from ._requests.routing import NO_HOSTS, ROUTES, Route, Target, Transport, resolve
-from ._telemetry.logs import install_from_environment
-from ._telemetry.telemetry import CONTENT_VARIABLE, WAITS_VARIABLE, Telemetry, check_telemetry, switch
+from ._runtime.features import Telemetry, load_feature, switch
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
@@ -122,6 +121,14 @@ def _check_dollars(name: str, amount: float | None) -> float | None:
     return None if plain is None else float(plain)
 
 
+def _check_telemetry(_: str, value: object) -> object:
+    if value is not None and not isinstance(value, (bool, Telemetry)):
+        raise RequestError(f"telemetry must be True, False, None or a Telemetry, not {value!r}")
+    if value:
+        load_feature("telemetry").check_package()
+    return value
+
+
 def _check_callback(name: str, function: object) -> object:
     if not callable(function):
         raise RequestError(f"{name} must be a function of a result, such as print, not {cite(function)}")
@@ -205,12 +212,12 @@ class Settings:
     strict_model: bool = _rule(flag, default=False)
     show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
     telemetry: bool | Telemetry | None = _rule(
-        lambda _, value: check_telemetry(value), lambda: check_telemetry(None)
+        _check_telemetry, lambda: _check_telemetry("", switch("LLM_PROVIDER_OTEL"))
     )
     """None means that OpenTelemetry is used as soon as the program has configured it."""
-    log_content: bool = _rule(flag, lambda: switch(CONTENT_VARIABLE) or False)
+    log_content: bool = _rule(flag, lambda: switch("LLM_PROVIDER_LOG_CONTENT") or False)
     """Whether log lines and spans hold prompts and answers."""
-    show_waits: bool = _rule(flag, lambda: switch(WAITS_VARIABLE) is not False)
+    show_waits: bool = _rule(flag, lambda: switch("LLM_PROVIDER_SHOW_WAITS") is not False)
 
     def find_target(self, model: str, base_url: str | None) -> Target:
         """The destination of a call, with the errors of `resolve`."""
@@ -231,7 +238,8 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 
 def parse_settings(parameters: JSONMapping) -> Settings:
     """The settings of a client from its arguments and the environment."""
-    install_from_environment()
+    if os.environ.get("LLM_PROVIDER_LOG", "").strip():
+        load_feature("logs").install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
         if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):

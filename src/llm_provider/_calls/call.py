@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
-    from .._telemetry.observer import Watch
     from .._types.passed_over import PassedOver
     from .early_stop import EarlyStop
+    from .events import Listener
 
 Emit: TypeAlias = Callable[[list[Step]], None]
 """Receives the steps of a stream. Steps that arrived together are in one list."""
@@ -221,8 +221,8 @@ class Call(Generic[T]):
     """Whether the user reads the answer as a stream."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
-    watch: Watch | None = None
-    """Observes the call; None if nothing does."""
+    listeners: tuple[Listener, ...] = ()
+    """Who hears of its events."""
     fallback: tuple[Call[T], ...] = ()
     """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
     passed_over: tuple[PassedOver, ...] | None = None

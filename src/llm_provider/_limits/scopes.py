@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .._errors import LLMError, OverloadedError, ProviderError
 from .._runtime import clock
-from .._telemetry.logs import ROOT
-from .._telemetry.reasons import reason
-from .._telemetry.waits import LEAST_SECONDS, Waits, count_calls
 from .._words import format_clock_time, format_duration
 from .concurrency import IN_FLIGHT, InFlight, group_of
 from .headers import headroom
@@ -26,6 +23,7 @@ from .outage import Outage, is_answer, is_outage, may_be_of_requests, note_outag
 from .rate_estimator import Ticket
 from .retry import RetryBudget, end_retries, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
+from .waits import LEAST_SECONDS, ROOT, Waits, count_calls, reason
 
 if TYPE_CHECKING:
     from .aimd import AIMD

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypedDict
 from .._cache.second_level.settings import SecondLevel, SecondLevelStore
 from .._limits.timeouts import Timeouts
 from .._money.budget import Budget
-from .._telemetry.telemetry import Telemetry
+from .._runtime.features import Telemetry
 from .._types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (

@@ -12,9 +12,9 @@ from typing import Any, Self
 from ..._errors import LLMError
 from ..._json_values import JSONObject
 from ..._limits.scopes import ScopeStatistics
+from ..._limits.waits import Waits, print_line
 from ..._runtime import clock, threads
 from ..._runtime.notebooks import in_jupyter, in_marimo, in_notebook
-from ..._telemetry.waits import Waits, print_line
 from ..._types.usage import Cost
 from ..._words import format_clock_time
 

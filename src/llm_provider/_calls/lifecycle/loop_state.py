@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..._cache.response_cache import ResponseCache
+from ..._limits.waits import Waits
 from ..._runtime.event_loop import inbox_here
 from ..._runtime.leases import Leases
 from ..._settings import Settings
-from ..._telemetry.waits import Waits
 from ..call import Sample
 from ..sending.recorder import CostRecorder
 from ..sending.sender import Sender

@@ -32,8 +32,8 @@ from typing import Any, Generic, TypeVar
 
 from ..._cache.response_cache import ResponseCache
 from ..._cache.second_level.two_level_cache import TwoLevelCache
+from ..._limits.waits import Waits
 from ..._runtime.leases import Lease, Leases
-from ..._telemetry.waits import Waits
 from ..call import Call, Sample
 from ..sent_requests import SentRequests
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..._errors import LLMError, UnknownPriceError
 from ..._limits.rate_estimator import Ticket
+from ..._limits.waits import Waits
 from ..._money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..._money.pricing import PriceTable
-from ..._telemetry.waits import Waits
 from ..._words import format_usd
 from ..call import Call
 from .key_pool import KeySelection

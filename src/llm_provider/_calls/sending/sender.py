@@ -23,6 +23,7 @@ from ..._limits.outage import LEAST_FAILURES, is_outage, is_unbilled
 from ..._limits.rate_estimator import Ticket
 from ..._limits.scopes import Controller, Limiter, ScopeStatistics
 from ..._limits.shared_controller import SharedController, SharedStateFile
+from ..._limits.waits import LEAST_SECONDS, Waits, reason
 from ..._providers import registry
 from ..._providers.protocol import Connection, Outgoing
 from ..._providers.shared.served_by import read_origin
@@ -34,12 +35,10 @@ from ..._requests.routing import explain_not_found
 from ..._runtime import cassette, clock, randomness
 from ..._runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..._settings import Settings
-from ..._telemetry.observed_call import EndedAttempt
-from ..._telemetry.reasons import reason
-from ..._telemetry.waits import LEAST_SECONDS, Waits
 from ..._tokens.counting import count_charged_tokens
 from ..._types.messages import describe_input
 from ..call import Call, Emit, Sample
+from ..events import EndedAttempt
 from ..sent_requests import cost_of
 from .attempt import Attempt
 from .doubts import Doubts
@@ -351,8 +350,9 @@ class _Sending:
         if self.call.early_stop is not None:
             self.call.early_stop.failing.discard(id(self.call))
             self.call.early_stop.note_answer()
-        if self.call.watch is not None:
-            self.call.watch.note_attempt(EndedAttempt(len(self.failures) + 1, waited, sample.sending))
+        for listener in self.call.listeners:
+            ended = EndedAttempt(len(self.failures) + 1, waited, sample.sending)
+            listener.note_attempt(self.call, ended)
         return sample
 
     def _judge_failure(
@@ -431,9 +431,9 @@ class _Sending:
             if delay > LEAST_SECONDS:
                 scope = self.selection.scope
                 self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
-        if self.call.watch is not None:
+        for listener in self.call.listeners:
             attempt = EndedAttempt(number, failure.waited, failure.seconds, failure, delay)
-            self.call.watch.note_attempt(attempt)
+            listener.note_attempt(self.call, attempt)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)

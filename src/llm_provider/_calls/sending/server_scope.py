@@ -24,7 +24,7 @@ from ..._errors import LLMError, RateLimitError
 from ..._limits.rate_estimator import Ticket
 from ..._limits.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..._limits.server_window import ServerWindow
-from ..._telemetry.waits import Waits
+from ..._limits.waits import Waits
 from .prompt_memory import PromptMemory
 
 _LOOK_AHEAD = 128

@@ -1,0 +1,55 @@
+"""Features that a client or the environment switches on: the core names them here, and imports none itself.
+
+It stands alone because the cache, the settings and the calls ask here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from .._errors import RequestError
+from .._words import read_switch
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+FEATURES = MappingProxyType({"telemetry": "_telemetry.observer", "logs": "_telemetry.logs"})
+"""Feature → the module that the core loads for it."""
+
+
+def load_feature(name: str) -> Any:
+    """The module of a feature."""
+    return importlib.import_module(f"{__name__.partition('.')[0]}.{FEATURES[name]}")
+
+
+def switch(variable: str) -> bool | None:
+    """A variable of the environment that is on or off; None if it is not set."""
+    text = os.environ.get(variable, "").strip()
+    is_on = read_switch(text)
+    if text and is_on is None:
+        raise RequestError(f"{variable} must be 1 or 0, not {text!r}")
+    return is_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """The OpenTelemetry providers of a client, in place of the global ones.
+
+    Args:
+        tracer_provider: Makes the spans; None for the global provider of OpenTelemetry's SDK.
+        meter_provider: Takes the metrics; None for the same.
+
+    >>> from llm_provider import Client
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> with Client(telemetry=Telemetry(tracer_provider=TracerProvider())) as client:
+    ...     client.statistics()
+    []
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
