@@ -16,7 +16,7 @@ from pathlib import Path
 
 from llm_provider import Budget, Client
 from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
+from llm_provider._calls.sending.reservation import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._money.pricing import PriceTable
 from llm_provider._requests.request import Request

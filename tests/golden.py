@@ -41,7 +41,7 @@ import llm_provider
 from json_lines import json_lines
 from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
+from llm_provider._calls.sending.reservation import worst_case
 from llm_provider._cli.main import main
 from llm_provider._client import functions
 from llm_provider._errors import LLMError

@@ -19,7 +19,8 @@ from ._requests.api_keys import Accounts, seal_keys
 from ._requests.checks import RateControl, flag, number, one_of
 from ._requests.request import check
 from ._requests.routing import NO_HOSTS, ROUTES, Route, Target, Transport, resolve
-from ._runtime.features import Telemetry, load_feature, switch
+from ._runtime import features
+from ._runtime.features import Telemetry, switch
 from ._types.messages import FinishReason
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _check_telemetry(_: str, value: object) -> object:
     if value is not None and not isinstance(value, (bool, Telemetry)):
         raise RequestError(f"telemetry must be True, False, None or a Telemetry, not {value!r}")
     if value:
-        load_feature("telemetry").check_package()
+        features.load("telemetry").check_package()
     return value
 
 
@@ -239,7 +240,7 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 def parse_settings(parameters: JSONMapping) -> Settings:
     """The settings of a client from its arguments and the environment."""
     if os.environ.get("LLM_PROVIDER_LOG", "").strip():
-        load_feature("logs").install_from_environment()
+        features.load("logs").install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
         if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):

@@ -11,7 +11,7 @@ import pytest
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import Budget, Client, Usage, price
 from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
+from llm_provider._calls.sending.reservation import worst_case
 from llm_provider._limits.concurrency import Concurrency
 from llm_provider._money.litellm_prices import _is_plain, litellm_cost, most_cost, prices_of
 from llm_provider._money.pricing import PriceTable

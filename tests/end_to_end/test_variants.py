@@ -9,7 +9,7 @@ import pytest
 
 from llm_provider import Client, Range
 from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
+from llm_provider._calls.sending.reservation import worst_case
 from llm_provider._limits.concurrency import UNBOUNDED
 from llm_provider._requests.request import Request
 from llm_provider.simulator import Fault, Simulator

@@ -17,7 +17,7 @@ from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import find_mismatch, mismatch
 from .._calls.sending.attempt import parse_reply
 from .._calls.sending.recorder import BatchRow, Bound
-from .._calls.sending.worst_case import worst_case
+from .._calls.sending.reservation import worst_case
 from .._calls.sent_requests import NOTHING_SENT, SentRequests, cost_of
 from .._json_values import JSONMapping
 from .._providers.shared.batches import (

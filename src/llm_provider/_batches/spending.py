@@ -8,7 +8,7 @@ from typing import Any
 
 from .._calls.call import Call
 from .._calls.lifecycle.engine import Engine
-from .._calls.sending.worst_case import worst_case
+from .._calls.sending.reservation import worst_case
 from .._errors import LLMError, UnknownPriceError
 from .._money.budget import Budget, Reservation, release, reserve
 from .._runtime.exact_decimal import exact

@@ -4,7 +4,7 @@
 |---|---|---|
 | `note_lookup` | the cache has answered a call, or it must not be sent | its result or error |
 | `begin` | a call is about to be sent, in the task that sends it | |
-| `note_attempt` | a request has ended | an `EndedAttempt` |
+| `note_attempt` | a request has ended | its `Attempt` |
 | `note_payment` | a request was billed, or may have been | the `Posting` of the ledger |
 | `note_end` | a call that began has ended | its result or exception, and its requests |
 
@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._errors import LLMError
-from .._runtime.features import load_feature
+from .._runtime import features
 
 if TYPE_CHECKING:
-    from .._errors import FailedAttempt
     from .._money.totals import Posting
     from .._settings import Settings
     from .sent_requests import SentRequests
@@ -60,19 +59,6 @@ class AskedCall:
     """The value of `metadata` for this input of a batch."""
 
 
-@dataclass(slots=True)
-class EndedAttempt:
-    """One request that has ended."""
-
-    number: int
-    waited: float
-    """Seconds before it was sent."""
-    seconds: float
-    failure: FailedAttempt | None = None
-    retry_in: float | None = None
-    """Seconds until the next request; None if there is none."""
-
-
 class Listener:
     """Hears the events of calls. Each does nothing here."""
 
@@ -85,7 +71,7 @@ class Listener:
         """The listener for the further events of a call."""
         return self
 
-    def note_attempt(self, call: Any, attempt: EndedAttempt) -> None: ...
+    def note_attempt(self, call: Any, attempt: Any) -> None: ...
 
     def note_payment(self, call: Any, posting: Posting) -> None: ...
 
@@ -154,7 +140,7 @@ class Events:
     def observer(self) -> Any:
         """What gives events to the log, to spans and to metrics."""
         if self._observer is None:
-            settings, module = self._settings, load_feature("telemetry")
+            settings, module = self._settings, features.load("telemetry")
             self._observer = module.Observer(
                 settings.telemetry, content=settings.log_content, statistics=self._statistics
             )

@@ -244,7 +244,8 @@ class Scope:
             self._queue.popleft()
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure."""
+        """Read the headers of a success or a failure, and keep them in its ticket."""
+        ticket.headers = headers
         limits = headroom(headers)
         if limits is not None:
             self.controller.on_headers(ticket, limits)

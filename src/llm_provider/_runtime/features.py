@@ -1,14 +1,15 @@
-"""Features that a client or the environment switches on: the core names them here, and imports none itself.
+"""The features that the core uses: name → the module that has it, imported by the first call that needs it.
 
-It stands alone because the cache, the settings and the calls ask here.
+Nothing else in the core names a module of a feature. What the core expects of each is said in this table.
+It is a file of its own, as the test of the layers knows it as the only door.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .._errors import RequestError
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-FEATURES = MappingProxyType({"telemetry": "_telemetry.observer", "logs": "_telemetry.logs"})
-"""Feature → the module that the core loads for it."""
+_MODULES = {
+    # `Observer`: listens to calls. `check_package`: whether OpenTelemetry is installed.
+    "telemetry": "_telemetry.observer",
+    # `install_from_environment`: the handler that `LLM_PROVIDER_LOG` asks for.
+    "logs": "_telemetry.logs",
+}
 
 
-def load_feature(name: str) -> Any:
+@functools.cache
+def load(name: str) -> Any:
     """The module of a feature."""
-    return importlib.import_module(f"{__name__.partition('.')[0]}.{FEATURES[name]}")
+    return importlib.import_module(f"{__name__.partition('.')[0]}.{_MODULES[name]}")
 
 
 def switch(variable: str) -> bool | None:

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 import orjson
 
-from .._calls.events import EndedAttempt
 from .._errors import RequestError
 from .._limits.waits import ROOT
 from .._runtime.json_pieces import LARGE
@@ -72,7 +71,7 @@ def log_call(
     CALLS.info("%s", _Line("call", fields), extra={"llm_provider": fields})
 
 
-def log_attempt(call: Any, attempt: EndedAttempt) -> None:
+def log_attempt(call: Any, attempt: Any) -> None:
     failure = attempt.failure
     fields = {
         **_name_model(call),

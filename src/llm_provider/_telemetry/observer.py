@@ -13,7 +13,7 @@ from logging import DEBUG, INFO
 from sys import modules
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._calls.events import SDK, EndedAttempt, EndTool, Listener, is_logging
+from .._calls.events import SDK, EndTool, Listener, is_logging
 from .._errors import LLMError, MissingDependencyError
 from .._limits.waits import reason
 from .._runtime import clock
@@ -175,7 +175,7 @@ class Watch(Listener):
             self._answered += (posting.who,)
         self._observer.note_payment(call, posting)
 
-    def note_attempt(self, call: Any, attempt: EndedAttempt) -> None:
+    def note_attempt(self, call: Any, attempt: Any) -> None:
         observer, failure = self._observer, attempt.failure
         if observer.metrics is not None:
             error = None if failure is None else failure.error
@@ -205,7 +205,7 @@ class _Dropped(Watch):
 
     def note_payment(self, call: Any, posting: Posting) -> None: ...
 
-    def note_attempt(self, call: Any, attempt: EndedAttempt) -> None: ...
+    def note_attempt(self, call: Any, attempt: Any) -> None: ...
 
     def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
         if self._observer.spans is not None and self._span is not None:

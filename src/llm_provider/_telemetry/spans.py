@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .._calls.events import EndedAttempt
 from .._errors import FailedAttempt, LLMError
 from .._json_values import JSONObject
 from .._limits.waits import reason
@@ -146,7 +145,7 @@ class Spans:
                 span.set_attribute("gen_ai.tool.call.result", result_text(content))
         span.end()
 
-    def add_failure(self, started: Started, attempt: EndedAttempt, failure: FailedAttempt) -> None:
+    def add_failure(self, started: Started, attempt: Any, failure: FailedAttempt) -> None:
         """Add the event of a request that failed. One that was answered has none: the span tells of it."""
         if started.span.is_recording():
             attributes: dict[str, str | float | None] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -22,18 +23,25 @@ from ..._runtime import cassette, clock, randomness
 from ..._runtime.imports import is_unfinished
 from ..._runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
 from ..._runtime.threads import result_in_thread
-from ..._types.messages import Step
+from ..._types.messages import Delta, Step, delta_of
 from ..._types.usage import Usage
 from ..call import Call, Emit, Sample, delta_of_choice
-from .halves import HalfJoiner, may_be_cut
 
 
 class Attempt:
     """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
 
     def __init__(
-        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
-    ) -> None:
+        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders,
+        number: int, waited: float,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.waited = waited
+        """Seconds before it was sent."""
+        self.retry_in: float | None = None
+        """Seconds until the next request; None if there is none."""
+        self.failure: FailedAttempt | None = None
+        """How it failed, once the sender has judged that."""
         self._call = call
         self._count = count
         self._outgoing = outgoing
@@ -49,16 +57,17 @@ class Attempt:
         self._reply: Any = None
         """What the body, or the last event of a stream that failed, says."""
         self._sent = 0.0
-        self._seconds = 0.0
+        self.seconds = 0.0
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed = self._outgoing.timeouts, None
+        timeouts, streamed, sent = self._outgoing.timeouts, None, self._call.sent
         self._sent = clock.perf_counter()
-        self.departure = departure.Departure(self._call.sent.withdraw, self._call.sent.begin)
-        token = departure.current.set(self.departure)
-        if self._call.target.route.adapter != "litellm":  # its clients do not tell when they send
-            self.departure.hold()
+        token = departure.current.set(sent)
+        if self._call.target.route.adapter == "litellm":  # its clients do not tell when they send
+            sent.leave()
+        else:
+            sent.hold()
         timer = asyncio.timeout(total := self._outgoing.timeout)
         try:
             async with timer:
@@ -71,7 +80,7 @@ class Attempt:
                 else:
                     self._body = await connection.send(self._outgoing, self._on_headers)
             self._body = self._body.removeprefix(BYTE_ORDER_MARK)
-            self.departure.leave()
+            sent.leave()
             if self._emit is not None:
                 self._body = reply_body(streamed)
                 if b"\\ud" in self._body:
@@ -97,12 +106,12 @@ class Attempt:
             self._note_failure()
         finally:
             departure.current.reset(token)
-            self._seconds = clock.perf_counter() - self._sent
+            self.seconds = clock.perf_counter() - self._sent
 
     def _note_failure(self) -> None:
-        if self.departure.is_held and self.error is not None:
+        if self._call.sent.is_held and self.error is not None:
             self.error.maybe_billed = False
-            self.departure.leave()
+            self._call.sent.leave()
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
@@ -201,15 +210,15 @@ class Attempt:
             emit([delta_of_choice(choice, index) for index, choice in choices])
         return reply
 
-    def failure(self, waited: float) -> FailedAttempt:
-        assert self.error is not None
-        return FailedAttempt(
-            error=type(self.error).__name__,
-            status=self.error.status,
-            waited=waited,
-            seconds=self._seconds,
-            maybe_billed=self.error.maybe_billed,
+    def describe_failure(self, error: LLMError) -> FailedAttempt:
+        self.failure = FailedAttempt(
+            error=type(error).__name__,
+            status=error.status,
+            waited=self.waited,
+            seconds=self.seconds,
+            maybe_billed=error.maybe_billed,
         )
+        return self.failure
 
     @property
     def usage(self) -> Usage | None:
@@ -236,7 +245,7 @@ class Attempt:
             self._body,
             cached=False,
             queue=queue,
-            sending=self._seconds,
+            sending=self.seconds,
             first_token=self.first_token,
         )
 
@@ -255,6 +264,62 @@ _ENDS = (b'"error":', b'"finishReason":"')
 
 _MANY_STEPS = 20_000
 """Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
+
+
+def may_be_cut(steps: Sequence[Step]) -> bool:
+    """Whether a step may end in half of a pair. Most steps are texts in ASCII."""
+    try:
+        return not all(map(str.isascii, steps))  # type: ignore[arg-type]  # a `Delta` raises
+    except TypeError:
+        return True
+
+
+class HalfJoiner:
+    """Joins the halves of a surrogate pair that a stream shows in two deltas.
+
+    Some servers cut an emoji into two events, each with one half of its pair. No text with one half can be
+    printed, so the first half waits for the other one.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, str | int], str] = {}
+        """By the sample, and the field or the number of the tool call."""
+
+    def join(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps without a first half at their end. It is at the beginning of a later one."""
+        joined = [self._join_one(step) for step in steps]
+        return [step for step in joined if step]
+
+    def end(self) -> Iterator[Step]:
+        """The halves whose other halves never came."""
+        for (index, name), half in self.held.items():
+            if name in ("text", "reasoning"):
+                yield Delta(text=half, index=index) if name == "text" else Delta(reasoning=half, index=index)
+        self.held.clear()
+
+    def _join_one(self, step: Step) -> Step:
+        delta = delta_of(step)
+        calls = tuple(
+            replace(call, arguments=self._take(call.arguments, delta.index, call.index))
+            for call in delta.tool_calls
+        )
+        text, reasoning = (
+            self._take(getattr(delta, name), delta.index, name) for name in ("text", "reasoning")
+        )
+        if (text, reasoning, calls) == (delta.text, delta.reasoning, delta.tool_calls):
+            return step
+        return replace(delta, text=text, reasoning=reasoning, tool_calls=calls)
+
+    def _take(self, text: str, index: int, name: str | int) -> str:
+        if not text:
+            return text
+        held = self.held.pop((index, name), "")
+        if held:
+            text = (held + text).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        if "\ud7ff" < text[-1] < "\udc00":
+            self.held[index, name] = text[-1]
+            return text[:-1]
+        return text
 
 
 class _Watch:

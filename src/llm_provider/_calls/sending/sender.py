@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,22 +38,19 @@ from ..._settings import Settings
 from ..._tokens.counting import count_charged_tokens
 from ..._types.messages import describe_input
 from ..call import Call, Emit, Sample
-from ..events import EndedAttempt
-from ..sent_requests import cost_of
 from .attempt import Attempt
 from .doubts import Doubts
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
-from .worst_case import worst_case
+from .reservation import NO_MONEY, BudgetedRequest, Hold, worst_case
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from ..._money.pricing import PriceTable
     from ..._requests.api_keys import Credential
-    from .reservation import BudgetedRequest, Hold
     from .uploads import Uploads
 
 
@@ -132,9 +129,6 @@ class Sender:
         return self._spending(call, parts).affordable()
 
     def _spending(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
-        # Only calls with a budget need this module and its imports.
-        from .reservation import BudgetedRequest
-
         limits = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in limits if budget is not None]
         return BudgetedRequest(call, parts, budgets, self.recorder.prices())
@@ -210,20 +204,23 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-    """Those of the last answer. A server may repeat the API key there."""
+    hold: Hold = NO_MONEY
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
         since = clock.perf_counter()
         try:
             while True:
-                hold = await self._start()
-                if self.call.encoded.uploads and not await self._refers(hold):
+                await self._start()
+                if self.call.encoded.uploads and not await self._refers():
                     continue
                 waited = clock.perf_counter() - since
                 self.queue += waited
-                attempt = Attempt(self.call, len(self.parts), self.outgoing, self.emit, self._on_headers)
+                attempt = Attempt(
+                    self.call, len(self.parts), self.outgoing, self.emit,
+                    functools.partial(self.selection.scope.on_headers, self.ticket),
+                    len(self.failures) + 1, waited,
+                )  # fmt: skip
                 try:
                     await attempt.make(connection)
                     while attempt.import_unfinished and clock.perf_counter() - since < LONGEST_IMPORT:
@@ -231,12 +228,12 @@ class _Sending:
                         await asyncio.sleep(PAUSE)
                         await attempt.make(connection)
                 except BaseException as cancellation:
-                    self._end_cancelled(attempt, cancellation, hold)
+                    self._end_cancelled(cancellation)
                     raise
                 since = clock.perf_counter()
                 if attempt.error is None:
-                    return self._take_answer(attempt, waited, hold)
-                alone = self._judge_failure(attempt, attempt.error, waited, hold)
+                    return self._take_answer(attempt)
+                alone = self._judge_failure(attempt, attempt.error)
                 if not self.verdict.retry:
                     raise attempt.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
@@ -251,9 +248,9 @@ class _Sending:
                 stop.note_failure(error)
             raise self._explain(error) from None
 
-    async def _start(self) -> Hold | None:
+    async def _start(self) -> None:
         """Wait for a slot, and for room in the budgets."""
-        call, selection, hold = self.call, self.selection, None
+        call, selection = self.call, self.selection
         stop = call.early_stop
         if stop is not None and stop.stopped and not self.failures:
             raise stop.refuse()
@@ -263,7 +260,7 @@ class _Sending:
         first = bool(self.failures) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = retry.FINAL
-            self.ticket, hold = await self.spending.acquire(
+            self.ticket, self.hold = await self.spending.acquire(
                 selection, self.tokens, first=first, waits=self.sender.waits
             )
         else:
@@ -272,16 +269,18 @@ class _Sending:
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
-            selection.scope.record_withdrawal(self.ticket)
-            if hold is not None:
-                hold.count_nothing()
+            self._withdraw()
             raise stop.refuse()
         self.outgoing.key = selection.key
         self.outgoing.target = selection.server or call.target
-        call.sent.begin()
-        return hold
+        call.sent.start()
 
-    async def _refers(self, hold: Hold | None) -> bool:
+    def _withdraw(self) -> None:
+        """Give back the slot and the money of a request that is not sent."""
+        self.selection.scope.record_withdrawal(self.ticket)
+        self.hold.count_nothing()
+
+    async def _refers(self) -> bool:
         """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
 
         False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
@@ -299,10 +298,7 @@ class _Sending:
             original = replace(self.outgoing, encoded=call.encoded)
             self.outgoing = fill_references(original, self.file_ids, body)
             return True
-        selection.scope.record_withdrawal(self.ticket)
-        if hold is not None:
-            hold.count_nothing()
-        call.sent.withdraw()
+        self._withdraw()
         self.verdict, key = retry.FINAL, selection.key
         try:
             ids = await uploads.upload(call, key, self.max_retries)
@@ -313,51 +309,40 @@ class _Sending:
                 raise
         return False
 
-    def _on_headers(self, headers: Mapping[str, str]) -> None:
-        self.headers = headers
-        self.selection.scope.on_headers(self.ticket, headers)
-
-    def _end_cancelled(self, attempt: Attempt, cancellation: BaseException, hold: Hold | None) -> None:
-        if attempt.departure.is_held:
+    def _end_cancelled(self, cancellation: BaseException) -> None:
+        if self.call.sent.is_held:
             # It was not sent, and counts as sent no longer.
-            self.selection.scope.record_withdrawal(self.ticket)
-            if hold is not None:
-                hold.count_nothing()
+            self._withdraw()
             return
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
         # A cancelled request may still be billed.
         self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.selection.key.identity)
-        if hold is not None:
-            hold.count_worst_case()
+        self.hold.count_worst_case()
 
-    def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
-        sample, sent = attempt.sample(self.queue), self.call.sent
-        sample.answer.origin = read_origin(self.call.target, self.headers)
-        if sample.answer.cost is None and self.headers and self.emit is None:
-            sample.answer.cost = cost_in_headers(self.headers)
-        usage = sample.answer.usage
-        tokens = None if usage is None else count_charged_tokens(self.call.target.provider, usage)
-        self.selection.scope.record_end(self.ticket, None, tokens=tokens)
-        sent.end()
+    def _take_answer(self, attempt: Attempt) -> Sample:
+        call, headers = self.call, self.ticket.headers
+        sample = attempt.sample(self.queue)
+        answer = sample.answer
+        answer.origin = read_origin(call.target, headers)
+        if answer.cost is None and headers and self.emit is None:
+            answer.cost = cost_in_headers(headers)
+        tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
+        self.selection.record_answer(self.ticket, tokens)
+        call.sent.end()
         cost = self.sender.recorder.record_answer(
-            self.call, sample, self.parts, self._bound, self.selection.key.identity
+            call, sample, self.parts, self._bound, self.selection.key.identity
         )
-        sample.price = cost_of([cost]) if self.call.exchange.billed else 0.0
-        if hold is not None:
-            hold.count_answer(cost)
-        self.selection.record_answer()
-        if self.call.early_stop is not None:
-            self.call.early_stop.failing.discard(id(self.call))
-            self.call.early_stop.note_answer()
-        for listener in self.call.listeners:
-            ended = EndedAttempt(len(self.failures) + 1, waited, sample.sending)
-            listener.note_attempt(self.call, ended)
+        if cost is not None or not call.exchange.billed:
+            sample.price = float(cost or 0)
+        self.hold.count_answer(cost)
+        if call.early_stop is not None:
+            call.early_stop.note_answer(id(call))
+        for listener in call.listeners:
+            listener.note_attempt(call, attempt)
         return sample
 
-    def _judge_failure(
-        self, attempt: Attempt, error: errors.LLMError, waited: float, hold: Hold | None
-    ) -> bool:
+    def _judge_failure(self, attempt: Attempt, error: errors.LLMError) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
@@ -374,9 +359,8 @@ class _Sending:
             cost = self.sender.recorder.record_failure(
                 call, error, self._bound, key.identity, attempt.usage, attempt.cost
             )
-        if hold is not None:
-            hold.count_failure(error, cost)
-        failure = attempt.failure(waited)
+        self.hold.count_failure(error, cost)
+        failure = attempt.describe_failure(error)
         self.failures += (failure,)
         call.sent.end(failure)
         self.outgoing.retries += 1
@@ -409,7 +393,12 @@ class _Sending:
             if self.files_renewed:
                 self.verdict = retry.Verdict(retry=True)
         alone = alone or len(self.failures) > retry.REFUSED_IN_TURN
-        self._tell(error, alone=alone)
+        if self.verdict.retry:
+            attempt.retry_in = delay = selection.delay(self.verdict.delay if alone else 0.0)
+            if delay > LEAST_SECONDS:
+                self.sender.waits.tell_retry(scope.name, delay, reason(error), attempt.number, scope.waiting)
+        for listener in call.listeners:
+            listener.note_attempt(call, attempt)
         return alone
 
     def _is_suspect(self, error: errors.LLMError) -> bool:
@@ -422,18 +411,6 @@ class _Sending:
             return False
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
-
-    def _tell(self, error: errors.LLMError, *, alone: bool) -> None:
-        """Tell observers of a failed request, and the user of the wait for the next one."""
-        delay, failure, number = None, self.failures[-1], len(self.failures)
-        if self.verdict.retry:
-            delay = self.selection.delay(self.verdict.delay if alone else 0.0)
-            if delay > LEAST_SECONDS:
-                scope = self.selection.scope
-                self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
-        for listener in self.call.listeners:
-            attempt = EndedAttempt(number, failure.waited, failure.seconds, failure, delay)
-            listener.note_attempt(self.call, attempt)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)
