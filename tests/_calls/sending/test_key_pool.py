@@ -188,7 +188,9 @@ async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> 
     first = select(pool, "a")
     ticket = await first.acquire(Concurrency(8, 8))
     first.record_answer(ticket, None)
-    first.scope.controller.gate = asyncio.get_running_loop().time() + 30.0
+    controller = first.scope.controller
+    assert isinstance(controller, AdaptiveController)
+    controller.gate = asyncio.get_running_loop().time() + 30.0
     later = select(pool, "a", "b", "c")
     task = asyncio.create_task(later.acquire(Concurrency(8, 8)))
     await asyncio.sleep(0)
