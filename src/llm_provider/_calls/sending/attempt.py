@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -28,60 +28,59 @@ from ..._types.usage import Usage
 from ..call import Call, Emit, Sample, delta_of_choice
 
 
-class Attempt:
-    """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class Attempt(Outgoing):
+    """One request for some parts of a call, and its outcome."""
 
-    def __init__(
-        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders,
-        number: int, waited: float,
-    ) -> None:  # fmt: skip
-        self.number = number
-        self.waited = waited
-        """Seconds before it was sent."""
-        self.retry_in: float | None = None
-        """Seconds until the next request; None if there is none."""
-        self.failure: FailedAttempt | None = None
-        """How it failed, once the sender has judged that."""
-        self._call = call
-        self._count = count
-        self._outgoing = outgoing
-        self._emit = emit
-        self._on_headers = on_headers
-        self._watch: _Watch | None = None
-        self.error: LLMError | None = None
-        self.import_unfinished = False
-        """Whether it failed before it was sent, because another thread imports a module of the SDK."""
-        self.first_token: float | None = None
-        self._answer: AnyAnswer | None = None
-        self._body = b""
-        self._reply: Any = None
-        """What the body, or the last event of a stream that failed, says."""
-        self._sent = 0.0
-        self.seconds = 0.0
+    call: Call[Any]
+    emit: Emit | None
+    """Gets the steps of a stream."""
+    on_headers: OnHeaders
+    waited: float
+    """Seconds before it was sent."""
+    seconds: float = 0.0
+    first_token: float | None = None
+    error: LLMError | None = None
+    import_unfinished: bool = False
+    """Whether it failed before it was sent, because another thread imports a module of the SDK."""
+    failure: FailedAttempt | None = None
+    """How it failed, once the sender has judged that."""
+    retry_in: float | None = None
+    """Seconds until the next request; None if there is none."""
+    _answer: AnyAnswer | None = None
+    _body: bytes = b""
+    _reply: Any = None
+    """What the body, or the last event of a stream that failed, says."""
+    _sent: float = 0.0
+    _watch: _Watch | None = None
+
+    @property
+    def number(self) -> int:
+        return self.retries + 1
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed, sent = self._outgoing.timeouts, None, self._call.sent
+        timeouts, streamed, sent = self.timeouts, None, self.call.sent
         self._sent = clock.perf_counter()
         token = departure.current.set(sent)
-        if self._call.target.route.adapter == "litellm":  # its clients do not tell when they send
+        if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
             sent.leave()
         else:
             sent.hold()
-        timer = asyncio.timeout(total := self._outgoing.timeout)
+        timer = asyncio.timeout(total := self.timeout)
         try:
             async with timer:
                 if timeouts.watches:
-                    self._watch = _Watch(timer, self._outgoing)
-                if self._emit is not None:
-                    streamed = await self._receive(connection, self._emit, timer)
+                    self._watch = _Watch(timer, self)
+                if self.emit is not None:
+                    streamed = await self._receive(connection, self.emit, timer)
                 elif self._watch is not None and connection.send_in_chunks is not None:
                     self._body = await self._collect(connection.send_in_chunks, self._watch)
                 else:
-                    self._body = await connection.send(self._outgoing, self._on_headers)
+                    self._body = await connection.send(self, self.on_headers)
             self._body = self._body.removeprefix(BYTE_ORDER_MARK)
             sent.leave()
-            if self._emit is not None:
+            if self.emit is not None:
                 self._body = reply_body(streamed)
                 if b"\\ud" in self._body:
                     # The halves of a pair that stand together are one character when they are read.
@@ -99,27 +98,27 @@ class Attempt:
                 self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
             else:
                 self.import_unfinished = is_unfinished(error)
-                self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
+                self.error = _with_limit(self.call.adapter.map_error(error), timeouts)
                 headers = failure_headers(error)
                 if headers:
-                    self._on_headers(headers)
+                    self.on_headers(headers)
             self._note_failure()
         finally:
             departure.current.reset(token)
             self.seconds = clock.perf_counter() - self._sent
 
     def _note_failure(self) -> None:
-        if self._call.sent.is_held and self.error is not None:
+        if self.call.sent.is_held and self.error is not None:
             self.error.maybe_billed = False
-            self._call.sent.leave()
+            self.call.sent.leave()
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
         self._reply = streamed
         try:
-            if self._emit is None:
+            if self.emit is None:
                 self._reply = self._read_unasked_stream() or parse_reply(self._body)
-            return self._call.exchange.decode(self._call, self._reply, self._count)
+            return self.call.exchange.decode(self.call, self._reply, self.samples)
         except APIResponseValidationError as error:
             error.raw = self._reply
             raise
@@ -132,8 +131,8 @@ class Attempt:
         if not begun:
             # One has the whole answer before the end of a stream.
             return parse_reply(self._body[: self._body.rindex(b"data:")])
-        assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        feed, splitter = assembler.feed if self._count == 1 else assembler.feed_samples, EventSplitter()
+        assembler: Any = self.call.adapter.assembler(self.call.encoded)
+        feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
         for data in (*splitter.feed(self._body), *splitter.end()):
             feed(END if data.strip() == DONE else parse_reply(data))
         self._body = reply_body(assembler.reply())
@@ -143,7 +142,7 @@ class Attempt:
         """A whole answer, with its timeouts checked while it arrives."""
         watch.begin()
         body = bytearray()
-        async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
+        async with contextlib.aclosing(parts(self, self.on_headers)) as pieces:
             async for piece in pieces:
                 watch.note_piece()
                 body += piece
@@ -152,12 +151,12 @@ class Attempt:
     async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
         """The reply that is assembled from the events of a stream."""
         # A protocol cannot have methods that only some formats have.
-        assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        watch, several, emitted = self._watch, self._count > 1, 0
+        assembler: Any = self.call.adapter.assembler(self.call.encoded)
+        watch, several, emitted = self._watch, self.samples > 1, 0
         if watch is not None:
             watch.begin()
         halves = HalfJoiner()
-        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        stream = connection.stream(self, self.on_headers, assembler.is_complete)
         try:
             async with contextlib.aclosing(stream) as batches:
                 async for batch in batches:
@@ -204,9 +203,9 @@ class Attempt:
     def _show_whole(self, reply: Any, emit: Emit) -> Any:
         """Show each sample of a reply that came whole as one delta, unless it is no answer."""
         with contextlib.suppress(LLMError):
-            answer: Any = self._call.exchange.decode(self._call, reply, self._count)
+            answer: Any = self.call.exchange.decode(self.call, reply, self.samples)
             self.first_token = clock.perf_counter() - self._sent
-            choices = enumerate(answer.choices[: self._count])
+            choices = enumerate(answer.choices[: self.samples])
             emit([delta_of_choice(choice, index) for index, choice in choices])
         return reply
 
@@ -226,7 +225,7 @@ class Attempt:
         if self._reply is None:
             return None
         try:
-            usage = self._call.exchange.usage(self._call, self._reply)
+            usage = self.call.exchange.usage(self.call, self._reply)
         except LLMError:
             return None
         # An answer that reports no usage is decoded as zeros.

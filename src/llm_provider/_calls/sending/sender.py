@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from ..._limits.scopes import Controller, Limiter, ScopeStatistics
 from ..._limits.shared_controller import SharedController, SharedStateFile
 from ..._limits.waits import LEAST_SECONDS, Waits, reason
 from ..._providers import registry
-from ..._providers.protocol import Connection, Outgoing
+from ..._providers.protocol import Connection, EncodedRequest
 from ..._providers.shared.served_by import read_origin
 from ..._providers.shared.tool_charges import cost_in_headers
 from ..._providers.transport.certificates import check_certificates
@@ -49,6 +49,7 @@ from .reservation import NO_MONEY, BudgetedRequest, Hold, worst_case
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ..._limits.timeouts import Timeouts
     from ..._money.pricing import PriceTable
     from ..._requests.api_keys import Credential
     from .uploads import Uploads
@@ -105,15 +106,15 @@ class Sender:
         timeouts = self._settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
-        outgoing = Outgoing(call.encoded, call.exchange.body(call, parts), target, selection.key, timeouts)
-        if len(parts) > 1:
-            outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
         tokens = call.exchange.tokens(call, parts)
-        sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds, tokens)
+        sending = _Sending(
+            self, call, parts, emit, call.encoded, call.exchange.body(call, parts), timeouts, selection,
+            spending, max_retries, holds, tokens,
+        )  # fmt: skip
         return sending.run(connection)
 
     def check_key(self, call: Call[Any]) -> None:
@@ -184,7 +185,10 @@ class _Sending:
     call: Call[Any]
     parts: Sequence[int]
     emit: Emit | None
-    outgoing: Outgoing
+    encoded: EncodedRequest
+    body: bytes
+    """The payload, with the number of samples where it is above one, and with the ids of uploaded files."""
+    timeouts: Timeouts
     selection: KeySelection
     spending: BudgetedRequest | None
     max_retries: int
@@ -216,10 +220,11 @@ class _Sending:
                     continue
                 waited = clock.perf_counter() - since
                 self.queue += waited
+                selection = self.selection
                 attempt = Attempt(
-                    self.call, len(self.parts), self.outgoing, self.emit,
-                    functools.partial(self.selection.scope.on_headers, self.ticket),
-                    len(self.failures) + 1, waited,
+                    self.encoded, self.body, selection.server or self.call.target, selection.key,
+                    self.timeouts, len(self.failures), len(self.parts), call=self.call, emit=self.emit,
+                    on_headers=functools.partial(selection.scope.on_headers, self.ticket), waited=waited,
                 )  # fmt: skip
                 try:
                     await attempt.make(connection)
@@ -271,8 +276,6 @@ class _Sending:
             # The batch was stopped while the call waited.
             self._withdraw()
             raise stop.refuse()
-        self.outgoing.key = selection.key
-        self.outgoing.target = selection.server or call.target
         call.sent.start()
 
     def _withdraw(self) -> None:
@@ -295,8 +298,7 @@ class _Sending:
             from .uploads import fill_references
 
             body = call.exchange.body(call, self.parts)
-            original = replace(self.outgoing, encoded=call.encoded)
-            self.outgoing = fill_references(original, self.file_ids, body)
+            self.encoded, self.body = fill_references(call.encoded, self.file_ids, body)
             return True
         self._withdraw()
         self.verdict, key = retry.FINAL, selection.key
@@ -353,7 +355,7 @@ class _Sending:
         alone = alone or not retry.is_congestion(error)
         if not scope.controller.in_flight and scope.outage.must_doubt(now):
             # No request is left that may still be answered.
-            self.sender.doubts.ask(scope, self.outgoing.target, key)
+            self.sender.doubts.ask(scope, attempt.target, key)
         cost = None
         if error.maybe_billed:
             cost = self.sender.recorder.record_failure(
@@ -363,7 +365,6 @@ class _Sending:
         failure = attempt.describe_failure(error)
         self.failures += (failure,)
         call.sent.end(failure)
-        self.outgoing.retries += 1
         down = scope.outage.down_since is not None
         if down and is_outage(error) and is_unbilled(error) and not (suspect or self.holds_max_retries):
             # Only the patience of the call bounds how often it asks a provider that is down.

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ..._errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
-from ..._providers.protocol import Outgoing
+from ..._providers.protocol import EncodedRequest
 from ..._providers.shared.files import FileConnection, UploadedFile, fill_ids, module_of
 from ..._requests.api_keys import Credential
 from ..._requests.attachments import Attachment
@@ -181,10 +181,12 @@ class Uploads:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
 
 
-def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
+def fill_references(
+    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
+) -> tuple[EncodedRequest, bytes]:
     """A request in which the files have the ids of the provider, by the references in `body`."""
-    payload, body = fill_ids(outgoing.encoded, body, ids)
-    return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
+    payload, body = fill_ids(encoded, body, ids)
+    return replace(encoded, payload=payload), body
 
 
 def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:
