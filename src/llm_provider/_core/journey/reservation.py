@@ -1,0 +1,211 @@
+"""Reserves the worst case of a request in all of its budgets, and settles the real cost after its answer.
+
+Some choices are still open when a request is sent. Each of them is taken at its highest price:
+
+| open when the request is sent | taken |
+|---|---|
+| the tokens of the prompt and of the answer | the upper bounds of `_core/tokens/counting` |
+| the part of the prompt that the provider reads from its cache or writes there | all, at the highest price |
+| whether the provider bills text, audio or images | the highest price that the request allows |
+| the service level that serves: the one asked for, or the standard one in its place | the higher price |
+| whether the prompt is long enough for the price of long prompts | the highest price up to the most tokens |
+| whether the call ends on the present day or, in UTC, on the next | the higher price |
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ..._features.litellm.prices import most_cost, prices_of
+from ..errors import LLMError, UnknownPriceError
+from ..events.waits import Waits
+from ..formats.shared.request_facts import RequestFacts
+from ..money.budget import Budget, Reservation, release, reserve, reserve_now
+from ..money.price_rows import PriceRow
+from ..money.pricing import PriceTable
+from ..pace.rate_estimator import Ticket
+from ..runtime.exact_decimal import exact
+from ..tokens.counting import most_input_tokens, most_output_tokens
+from ..words import format_usd
+from .call import Call
+from .key_pool import KeySelection
+
+_PLACEHOLDER = Decimal("0.000001")
+"""USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""
+
+_INPUT = ("input", "cache_read", "cache_write")
+_INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")
+_OUTPUT = ("output", "output_reasoning", "output_image")
+
+
+class BudgetedRequest:
+    """The worst case of a request for some parts of a call, and the budgets that need room for it."""
+
+    def __init__(
+        self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
+    ) -> None:
+        self._call = call
+        self._budgets = budgets
+        amount = worst_case(call, parts, prices)
+        self._known = amount is not None
+        self._amount = _PLACEHOLDER if amount is None else amount
+        if amount is None and not all(budget.allow_unknown for budget in budgets):
+            raise UnknownPriceError(
+                f"the most that this request to {call.request.model} can cost is not known, so no budget "
+                "can be kept: give a price (prices=, or --prices on the command line), set max_tokens, leave "
+                "out features with which the provider adds input by itself, or allow it with Budget(..., "
+                "allow_unknown=True)",
+                provider=call.target.provider,
+                model=call.request.model,
+            )
+
+    def affordable(self) -> bool:
+        """Whether the budgets would have room if no other request were under way."""
+        return all(budget.covers(self._amount) for budget in self._budgets)
+
+    async def acquire(
+        self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits
+    ) -> tuple[Ticket, Hold]:
+        """Wait for a slot, and reserve the worst case of the request.
+
+        A call that waits for a budget holds no slot. A call that waits for a slot or for a token holds no
+        reservation, unless it has waited for a budget before. With `first`, the call goes before others that
+        wait for a slot. With a `BudgetExceededError` no slot is held: there will never be room for the
+        request.
+        """
+        for budget in self._budgets:
+            # A request that never fits must not wait for a slot.
+            budget.check(self._amount)
+        limit, patience = self._call.concurrency, self._call.patience
+        acquire = functools.partial(selection.acquire, limit, tokens=tokens, patience=patience)
+        ticket = await acquire(first=first)
+        try:
+            if not selection.key.is_static:
+                # A process that is killed while it waits for a token has reserved nothing.
+                await selection.key.prepare()
+            held = reserve_now(self._budgets, self._amount)
+        except BaseException:
+            selection.scope.record_withdrawal(ticket)
+            raise
+        if held is None:
+            selection.scope.record_withdrawal(ticket)
+            text = "waiting for requests under way, beside which the budget has no room for another"
+            with waits.during(selection.scope.name, "budget", text):
+                held = await reserve(self._budgets, self._amount)
+            try:
+                ticket = await acquire(first=True)
+            except BaseException:
+                release(held)
+                raise
+        return ticket, Hold(held, self._known)
+
+
+class Hold:
+    """The reservations of one request in its budgets. Exactly one of its methods is called."""
+
+    def __init__(self, reservations: Sequence[Reservation], known: bool) -> None:
+        self._reservations = reservations
+        self._known = known
+
+    def count_answer(self, cost: Decimal | None) -> None:
+        """Count the cost of the request in USD; its worst case if the cost is not known."""
+        if cost is None:
+            self.count_worst_case()
+        else:
+            for reservation in self._reservations:
+                reservation.settle(cost)
+
+    def count_worst_case(self) -> None:
+        """Count the worst case: the request was sent, and may be billed."""
+        for reservation in self._reservations:
+            if self._known:
+                reservation.settle(None)
+            else:
+                reservation.release()
+
+    def count_nothing(self) -> None:
+        """Count nothing: the request was not sent."""
+        release(self._reservations)
+
+    def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
+        """Count the USD of a failed request, or its worst case if it may have been billed."""
+        if not error.maybe_billed:
+            self.count_nothing()
+            return
+        self.count_answer(cost)
+        if cost is None and self._known:
+            worst = format_usd(self._reservations[0].amount)
+            error.message += f" (perhaps billed, so its budget counts its worst case, {worst})"
+            error.args = (error.message,)
+
+
+NO_MONEY = Hold((), known=False)
+"""The hold of a request without a budget."""
+
+
+def worst_case(
+    call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = ()
+) -> Decimal | None:
+    """The most USD that a request for `parts` of a call can cost; None if a price or a bound is not known.
+
+    The prompt of several samples is billed once. `variants` are the service levels that may serve.
+    """
+    facts, body = call.facts(parts), call.operation.prompt(call, parts)
+    provider, model = call.find_price_names()
+    read = most_input_tokens(facts, body, call.target)
+    answer = most_output_tokens(facts, call.target)
+    if call.target.provider == "litellm" and not prices.applicable(provider, model):
+        return _by_litellm(call.target.model, facts, read, answer, len(parts))
+    if read is None or answer is None:
+        return None
+    written = answer * len(parts)
+    reading, writing = _columns(facts)
+    costs: list[Decimal] = []
+    for variant in variants or {"standard", facts.variant}:
+        rows = prices.applicable(provider, model, variant=variant, input_tokens=read)
+        if not rows or any(row.input is None or (written and row.output is None) for row in rows):
+            return None
+        costs += [_cost(row, read, _highest(row, reading), written, _highest(row, writing)) for row in rows]
+    return max(costs)
+
+
+def _by_litellm(
+    model: str, facts: RequestFacts, read: int | None, answer: int | None, samples: int
+) -> Decimal | None:
+    """The most USD by litellm's price map, for a model that the price table does not have."""
+    entry = prices_of(model)
+    if entry is None or facts.adds_input:
+        return None
+    if answer is None:
+        answer = entry.get("max_output_tokens")
+    if read is None or not isinstance(answer, int) or facts.media:
+        return None
+    return most_cost(entry, read, answer * samples)
+
+
+def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of the price table that may bill the prompt, and those that may bill the answer."""
+    reading: tuple[str, ...] = _INPUT
+    writing: tuple[str, ...] = _OUTPUT
+    special = facts.special_prices()
+    if special.caches_for_an_hour:
+        reading += ("cache_write_1h",)
+    if facts.media or special.continues_speech:
+        reading += _INPUT_MEDIA
+    if special.speaks:
+        writing += ("output_audio",)
+    return reading, writing
+
+
+def _highest(row: PriceRow, columns: Iterable[str]) -> Decimal:
+    prices: list[Decimal | None] = [getattr(row, column) for column in columns]
+    return max((price for price in prices if price is not None), default=Decimal(0))
+
+
+def _cost(row: PriceRow, read: int, input_price: Decimal, written: int, output_price: Decimal) -> Decimal:
+    tokens = exact().add(exact().multiply(read, input_price), exact().multiply(written, output_price))
+    # Token prices are per million tokens, request prices per thousand requests.
+    return exact().add(exact().scaleb(tokens, -6), exact().scaleb(row.request or Decimal(0), -3))

@@ -1,0 +1,212 @@
+"""`Observer`: gives the events of a client's calls to the log, to spans and to metrics.
+
+A call that nobody observes pays for one question. A `Watch` follows one call that is sent.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from logging import DEBUG, INFO
+from sys import modules
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..._core.errors import LLMError, MissingDependencyError
+from ..._core.events.events import SDK, EndTool, Listener, is_logging
+from ..._core.events.waits import reason
+from ..._core.runtime import clock
+from ..._core.runtime.imports import install_command
+from .logs import find_served_by, log_attempt, log_call
+
+if TYPE_CHECKING:
+    from ..._core.journey.sent_requests import SentRequests
+    from ..._core.money.totals import Posting
+    from ..._core.runtime.features import Telemetry
+    from ..._core.types.messages import ToolCall
+    from ..._core.types.usage import Usage
+    from .metrics import Metrics
+    from .spans import Spans, Started
+
+
+_SDK_METRICS = f"{SDK}.metrics"
+
+
+def check_package() -> None:
+    """Raise a `MissingDependencyError` if OpenTelemetry's API is not installed."""
+    try:
+        import opentelemetry.metrics
+        import opentelemetry.trace  # noqa: F401  # to find out whether it is there
+    except ImportError:
+        raise MissingDependencyError(
+            f"telemetry needs the package opentelemetry-api: {install_command('otel')}"
+        ) from None
+
+
+def _find_provider(telemetry: bool | Telemetry | None, signal: Literal["trace", "metrics"]) -> Any:
+    """The provider of spans or of metrics; None if the program has not configured one."""
+    name = "tracer_provider" if signal == "trace" else "meter_provider"
+    provider = getattr(telemetry, name, None)
+    if provider is None:
+        if telemetry is False or (telemetry is not True and f"{SDK}.{signal}" not in modules):
+            return None
+        provider = getattr(import_module(f"opentelemetry.{signal}"), f"get_{name}")()
+    # The API's own providers are proxies, or do nothing.
+    return None if type(provider).__module__.startswith(f"opentelemetry.{signal}") else provider
+
+
+class Observer(Listener):
+    """Observes the calls of one client; with `content`, log lines and spans hold prompts and answers.
+
+    `telemetry` is the setting of `Client`. `statistics` returns the state of the engine's rate control.
+    """
+
+    def __init__(
+        self, telemetry: bool | Telemetry | None, *, content: bool, statistics: Callable[[], list[Any]]
+    ) -> None:
+        self.reads_prompts = self._content = content
+        # A strong reference would be a cycle, which only the garbage collector frees.
+        self._statistics = weakref.WeakMethod(statistics)
+        self.spans: Spans | None = None
+        self.metrics: Metrics | None = None
+        self._telemetry = telemetry
+        if telemetry:
+            self.find_providers()
+
+    def find_providers(self) -> bool:
+        """Begin to export to the providers that are configured by now. Returns whether there is one."""
+        # The modules of OpenTelemetry's API are for programs that use it.
+        if self.spans is None and (tracers := _find_provider(self._telemetry, "trace")) is not None:
+            from .spans import Spans
+
+            self.spans = Spans(tracers, content=self._content)
+        if self.metrics is None and (meters := _find_provider(self._telemetry, "metrics")) is not None:
+            from .metrics import metrics_of
+
+            self.metrics = metrics_of(meters)
+            self.metrics.watch(self)
+        return self.spans is not None or self.metrics is not None
+
+    def statistics(self) -> list[Any]:
+        """The state of the rate control of the client; empty after its end."""
+        statistics = self._statistics()
+        return [] if statistics is None else statistics()
+
+    def note_lookup(self, call: Any, started: float, outcome: object) -> None:
+        failed = isinstance(outcome, BaseException)
+        self.find_providers()
+        if self.metrics is not None:
+            self.metrics.note(self.metrics.record_lookup, call, not failed)
+        if self.spans is not None:
+            self.spans.add_lookup(call, started, outcome)
+        self.log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
+
+    def begin(self, call: Any) -> Watch:
+        """Start the span of a call, in the call's own task. A sampler may drop it if only spans read it."""
+        if self.spans is None or (
+            self.metrics is None and (_SDK_METRICS in modules or self._telemetry is True)
+        ):
+            self.find_providers()
+        span = None if self.spans is None else self.spans.start(call)
+        if span is not None and self.metrics is None and not (span.span.is_recording() or is_logging(INFO)):
+            return _Dropped(self, span)
+        # It was looked up before, and not found.
+        if self.metrics is not None and call.cache in ("use", "only"):
+            self.metrics.note(self.metrics.record_lookup, call, False)
+        return Watch(self, span)
+
+    def note_payment(self, call: Any, posting: Posting) -> None:
+        if posting.kind == "hit":
+            return
+        if self.metrics is not None:
+            self.metrics.note(self.metrics.record_payment, call, posting)
+        if (delivery := posting.key.delivery) != "live" and is_logging(INFO):
+            usd = None if posting.usd is None else float(posting.usd)
+            log_call(call, "ok", 0.0, posting.usage, usd, delivery=delivery)
+
+    def begin_tool(self, call: ToolCall, description: str | None) -> EndTool:
+        if self.spans is None:
+            return super().begin_tool(call, description)
+        return partial(self.spans.end_tool, self.spans.start_tool(call, description))
+
+    def log(
+        self, call: Any, seconds: float, outcome: object, usage: Usage | None, usd: float | None,
+        attempts: int = 0,
+    ) -> None:  # fmt: skip
+        """Log the end of a call."""
+        if not is_logging(INFO):
+            return
+        content: dict[str, str | None] = {}
+        if self._content:
+            from .content import answer_json, prompt_json
+
+            content = {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
+        if isinstance(outcome, BaseException):
+            # The name of another class says all that may be told.
+            why = reason(outcome) if isinstance(outcome, LLMError) else None
+            if self._content:
+                content["message"] = str(outcome)
+            log_call(
+                call, type(outcome).__name__, seconds, usage, usd, attempts=attempts, reason=why,
+                status=getattr(outcome, "status", None), **content,
+            )  # fmt: skip
+            return
+        queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
+        who = find_served_by(outcome)
+        log_call(
+            call, "ok", seconds, getattr(outcome, "usage", None) if usage is None else usage, usd,
+            cached=bool(getattr(outcome, "cached", False)), attempts=attempts, queued=queued or None,
+            served=getattr(outcome, "model", None), host=who and who.host,
+            fingerprint=who and who.fingerprint, request_id=who and who.request_id, **content,
+        )  # fmt: skip
+
+
+class Watch(Listener):
+    """Follows one call that is sent."""
+
+    def __init__(self, observer: Observer, span: Started | None) -> None:
+        self._observer, self._span = observer, span
+        self._answered: tuple[Mapping[str, str], ...] = ()
+        """For each request that was answered, the fields of `served_by` without the model."""
+
+    def note_payment(self, call: Any, posting: Posting) -> None:
+        if posting.who is not None and posting.kind != "hit":
+            self._answered += (posting.who,)
+        self._observer.note_payment(call, posting)
+
+    def note_attempt(self, call: Any, attempt: Any) -> None:
+        observer, failure = self._observer, attempt.failure
+        if observer.metrics is not None:
+            error = None if failure is None else failure.error
+            observer.metrics.note(observer.metrics.record_attempt, call, attempt.waited, error)
+        if failure is not None and observer.spans is not None and self._span is not None:
+            observer.spans.add_failure(self._span, attempt, failure)
+        if is_logging(DEBUG):
+            log_attempt(call, attempt)
+
+    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
+        """End the span in the task that began it. Its usage is None if nothing was billed."""
+        seconds, observer = clock.perf_counter() - call.started, self._observer
+        attempts, usage, usd = sent.attempts, sent.usage, sent.cost
+        if observer.metrics is not None and attempts:
+            # A call that was answered by the request of another one was not sent.
+            error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
+            first = getattr(getattr(outcome, "timing", None), "first_token", None) if call.streamed else None
+            served = getattr(outcome, "model", None)
+            observer.metrics.note(observer.metrics.record_end, call, seconds, error, served, first)
+        if observer.spans is not None and self._span is not None:
+            observer.spans.end(self._span, call, outcome, usage, usd, attempts, self._answered)
+        observer.log(call, seconds, outcome, usage, usd, attempts)
+
+
+class _Dropped(Watch):
+    """Ends the span of a call that a sampler left out."""
+
+    def note_payment(self, call: Any, posting: Posting) -> None: ...
+
+    def note_attempt(self, call: Any, attempt: Any) -> None: ...
+
+    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
+        if self._observer.spans is not None and self._span is not None:
+            self._observer.spans.drop(self._span)
