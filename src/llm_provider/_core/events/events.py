@@ -18,15 +18,10 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from .. import doors
 from ..errors import LLMError
-from ..runtime import features
-
-if TYPE_CHECKING:
-    from ..journey.sent_requests import SentRequests
-    from ..money.totals import Posting
-    from ..settings import Settings
 
 T = TypeVar("T")
 
@@ -73,9 +68,9 @@ class Listener:
 
     def note_attempt(self, call: Any, attempt: Any) -> None: ...
 
-    def note_payment(self, call: Any, posting: Posting) -> None: ...
+    def note_payment(self, call: Any, posting: Any) -> None: ...
 
-    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None: ...
+    def note_end(self, call: Any, outcome: object, sent: Any) -> None: ...
 
     def begin_tool(self, call: Any, description: str | None) -> EndTool:
         """Hear that a tool is about to run in this task. The function that it returns hears of the end."""
@@ -109,7 +104,7 @@ class CallMemory(Listener):
         if len(self._calls) > _MOST_KEPT:
             self._calls.popitem(last=False)
 
-    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
+    def note_end(self, call: Any, outcome: object, sent: Any) -> None:
         self.note_lookup(call, 0.0, outcome)
 
     def take(self, result: object) -> AskedCall | None:
@@ -127,7 +122,7 @@ class CallMemory(Listener):
 class Events:
     """Who listens to the calls of a client. `statistics` returns the state of its rate control."""
 
-    def __init__(self, settings: Settings, statistics: Callable[[], list[Any]]) -> None:
+    def __init__(self, settings: Any, statistics: Callable[[], list[Any]]) -> None:
         self.listeners: tuple[Listener, ...] = ()
         """Those that listen to every call."""
         self.memory: CallMemory | None = None
@@ -140,8 +135,8 @@ class Events:
     def observer(self) -> Any:
         """What gives events to the log, to spans and to metrics."""
         if self._observer is None:
-            settings, module = self._settings, features.load("telemetry")
-            self._observer = module.Observer(
+            settings = self._settings
+            self._observer = doors.observer.Observer(
                 settings.telemetry, content=settings.log_content, statistics=self._statistics
             )
         return self._observer

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from logging import DEBUG, INFO
 from sys import modules
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..._core.errors import LLMError, MissingDependencyError
+from ..._core.errors import LLMError, MissingDependencyError, RequestError
 from ..._core.events.events import SDK, EndTool, Listener, is_logging
 from ..._core.events.waits import reason
 from ..._core.runtime import clock
@@ -21,9 +22,11 @@ from ..._core.runtime.imports import install_command
 from .logs import find_served_by, log_attempt, log_call
 
 if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
     from ..._core.journey.sent_requests import SentRequests
     from ..._core.money.totals import Posting
-    from ..._core.runtime.features import Telemetry
     from ..._core.types.messages import ToolCall
     from ..._core.types.usage import Usage
     from .metrics import Metrics
@@ -33,8 +36,29 @@ if TYPE_CHECKING:
 _SDK_METRICS = f"{SDK}.metrics"
 
 
-def check_package() -> None:
-    """Raise a `MissingDependencyError` if OpenTelemetry's API is not installed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """The OpenTelemetry providers of a client, in place of the global ones.
+
+    Args:
+        tracer_provider: Makes the spans; None for the global provider of OpenTelemetry's SDK.
+        meter_provider: Takes the metrics; None for the same.
+
+    >>> from llm_provider import Client
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> with Client(telemetry=Telemetry(tracer_provider=TracerProvider())) as client:
+    ...     client.statistics()
+    []
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+
+
+def check_telemetry(value: object) -> bool | Telemetry:
+    """The setting `telemetry` that switches it on; `MissingDependencyError` without OpenTelemetry's API."""
+    if value is not True and not isinstance(value, Telemetry):
+        raise RequestError(f"telemetry must be True, False, None or a Telemetry, not {value!r}")
     try:
         import opentelemetry.metrics
         import opentelemetry.trace  # noqa: F401  # to find out whether it is there
@@ -42,6 +66,7 @@ def check_package() -> None:
         raise MissingDependencyError(
             f"telemetry needs the package opentelemetry-api: {install_command('otel')}"
         ) from None
+    return value
 
 
 def _find_provider(telemetry: bool | Telemetry | None, signal: Literal["trace", "metrics"]) -> Any:
