@@ -25,7 +25,7 @@ from ..runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
 from ..runtime.threads import result_in_thread
 from ..types.messages import Delta, Step, delta_of
 from ..types.usage import Usage
-from .call import Call, Emit, Sample, delta_of_choice
+from .call import Call, Emit, delta_of_choice
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -47,8 +47,9 @@ class Attempt(Outgoing):
     """How it failed, once the sender has judged that."""
     retry_in: float | None = None
     """Seconds until the next request; None if there is none."""
-    _answer: AnyAnswer | None = None
-    _body: bytes = b""
+    answer: AnyAnswer | None = None
+    received: bytes = b""
+    """The body of the answer."""
     _reply: Any = None
     """What the body, or the last event of a stream that failed, says."""
     _sent: float = 0.0
@@ -67,7 +68,7 @@ class Attempt(Outgoing):
             sent.leave()
         else:
             sent.hold()
-        timer = asyncio.timeout(total := self.timeout)
+        timer = asyncio.timeout(timeouts.total)
         try:
             async with timer:
                 if timeouts.watches:
@@ -75,27 +76,27 @@ class Attempt(Outgoing):
                 if self.emit is not None:
                     streamed = await self._receive(connection, self.emit, timer)
                 elif self._watch is not None and connection.send_in_chunks is not None:
-                    self._body = await self._collect(connection.send_in_chunks, self._watch)
+                    self.received = await self._collect(connection.send_in_chunks, self._watch)
                 else:
-                    self._body = await connection.send(self, self.on_headers)
-            self._body = self._body.removeprefix(BYTE_ORDER_MARK)
+                    self.received = await connection.send(self, self.on_headers)
+            self.received = self.received.removeprefix(BYTE_ORDER_MARK)
             sent.leave()
             if self.emit is not None:
-                self._body = reply_body(streamed)
-                if b"\\ud" in self._body:
+                self.received = reply_body(streamed)
+                if b"\\ud" in self.received:
                     # The halves of a pair that stand together are one character when they are read.
-                    streamed = loads(self._body)
-            if takes_long(self._body):
+                    streamed = loads(self.received)
+            if takes_long(self.received):
                 read = partial(read_large, partial(self._decode, streamed))
-                self._answer = await result_in_thread(read, "llm_provider-decode")
+                self.answer = await result_in_thread(read, "llm_provider-decode")
             else:
-                self._answer = self._decode(streamed)
+                self.answer = self._decode(streamed)
         except LLMError as error:
             self.error = error
             self._note_failure()
         except Exception as error:
             if timer.expired():
-                self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
+                self.error = self._watch.make_error() if self._watch is not None else _too_long(self.timeout)
             else:
                 self.import_unfinished = is_unfinished(error)
                 self.error = _with_limit(self.call.adapter.map_error(error), timeouts)
@@ -117,7 +118,7 @@ class Attempt(Outgoing):
         self._reply = streamed
         try:
             if self.emit is None:
-                self._reply = self._read_unasked_stream() or parse_reply(self._body)
+                self._reply = self._read_unasked_stream() or parse_reply(self.received)
             return self.call.exchange.decode(self.call, self._reply, self.samples)
         except APIResponseValidationError as error:
             error.raw = self._reply
@@ -125,17 +126,20 @@ class Attempt(Outgoing):
 
     def _read_unasked_stream(self) -> Any:
         """The reply of a server that streams though nobody asked it to; None for any other body."""
-        begun, ended = self._body.startswith((b"data:", b"event:")), self._body[-20:].rstrip().endswith(DONE)
+        begun, ended = (
+            self.received.startswith((b"data:", b"event:")),
+            self.received[-20:].rstrip().endswith(DONE),
+        )
         if not (begun or ended):
             return None
         if not begun:
             # One has the whole answer before the end of a stream.
-            return parse_reply(self._body[: self._body.rindex(b"data:")])
+            return parse_reply(self.received[: self.received.rindex(b"data:")])
         assembler: Any = self.call.adapter.assembler(self.call.encoded)
         feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
-        for data in (*splitter.feed(self._body), *splitter.end()):
+        for data in (*splitter.feed(self.received), *splitter.end()):
             feed(END if data.strip() == DONE else parse_reply(data))
-        self._body = reply_body(assembler.reply())
+        self.received = reply_body(assembler.reply())
         return assembler.reply()
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
@@ -235,18 +239,6 @@ class Attempt(Outgoing):
     def cost(self) -> Decimal | None:
         """The USD that an invalid answer reports; None if it reports none."""
         return cost_in(self._reply.get("usage")) if isinstance(self._reply, dict) else None
-
-    def sample(self, queue: float) -> Sample:
-        """The answer of a successful attempt."""
-        assert self._answer is not None
-        return Sample(
-            self._answer,
-            self._body,
-            cached=False,
-            queue=queue,
-            sending=self.seconds,
-            first_token=self.first_token,
-        )
 
 
 def _last_reply(event: Any) -> Any:

@@ -190,7 +190,7 @@ class KeySelection:
 
     __slots__ = (
         "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_refused_by", "_request",
-        "_slot_request", "_tried", "key", "scope",
+        "_slot_request", "_tried", "key", "scope", "server",
     )  # fmt: skip
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
@@ -200,6 +200,8 @@ class KeySelection:
         """The scope of the last request; before the first request, that of the first candidate."""
         self.key: Credential = pooled.account.keys[0]
         """The key of the last request; before the first request, that of the first candidate."""
+        self.server: Target | None = None
+        """The server of the last request, where there are several."""
         self._request = request
         self._digests: tuple[bytes | None, bytes | None] | None = None
         """Digests of the continued conversation and of this call, computed only for several accounts."""
@@ -211,11 +213,6 @@ class KeySelection:
         """Accounts that another one was free in the place of."""
         self._slot_request: SlotRequest
         self._joined: list[PooledAccount]
-
-    @property
-    def server(self) -> Target | None:
-        """The server of the last request, where there are several."""
-        return None if self._pool.servers is None else self._pooled.server
 
     @property
     def secrets(self) -> Sequence[Credential]:
@@ -334,6 +331,7 @@ class KeySelection:
     def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
         self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
         if isinstance(pooled.scope, ServerScope):
+            self.server = pooled.server
             pooled.scope.servers.remember(self._beginnings, pooled.scope)
         return ticket
 

@@ -142,10 +142,6 @@ class Hold:
             error.args = (error.message,)
 
 
-NO_MONEY = Hold((), known=False)
-"""The hold of a request without a budget."""
-
-
 def worst_case(
     call: Call[Any], parts: Sequence[int], prices: PriceTable, variants: Sequence[str] = ()
 ) -> Decimal | None:

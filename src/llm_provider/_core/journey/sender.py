@@ -43,7 +43,7 @@ from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
-from .reservation import NO_MONEY, BudgetedRequest, Hold, worst_case
+from .reservation import BudgetedRequest, Hold, worst_case
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -210,7 +210,8 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
-    hold: Hold = NO_MONEY
+    hold: Hold | None = None
+    """The money of the present request; None without a budget."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
@@ -283,7 +284,8 @@ class _Sending:
     def _withdraw(self) -> None:
         """Give back the slot and the money of a request that is not sent."""
         self.selection.scope.record_withdrawal(self.ticket)
-        self.hold.count_nothing()
+        if self.hold is not None:
+            self.hold.count_nothing()
 
     async def _refers(self) -> bool:
         """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
@@ -320,12 +322,17 @@ class _Sending:
         self.call.sent.end()
         # A cancelled request may still be billed.
         self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.selection.key.identity)
-        self.hold.count_worst_case()
+        if self.hold is not None:
+            self.hold.count_worst_case()
 
     def _take_answer(self, attempt: Attempt) -> Sample:
         call, headers = self.call, self.ticket.headers
-        sample = attempt.sample(self.queue)
-        answer = sample.answer
+        answer = attempt.answer
+        assert answer is not None
+        sample = Sample(
+            answer, attempt.received, cached=False, queue=self.queue, sending=attempt.seconds,
+            first_token=attempt.first_token,
+        )  # fmt: skip
         answer.origin = read_origin(call.target, headers)
         if answer.cost is None and headers and self.emit is None:
             answer.cost = cost_in_headers(headers)
@@ -337,7 +344,8 @@ class _Sending:
         )
         if cost is not None or not call.exchange.billed:
             sample.price = float(cost or 0)
-        self.hold.count_answer(cost)
+        if self.hold is not None:
+            self.hold.count_answer(cost)
         if call.early_stop is not None:
             call.early_stop.note_answer(id(call))
         for listener in call.listeners:
@@ -361,7 +369,8 @@ class _Sending:
             cost = self.sender.recorder.record_failure(
                 call, error, self._bound, key.identity, attempt.usage, attempt.cost
             )
-        self.hold.count_failure(error, cost)
+        if self.hold is not None:
+            self.hold.count_failure(error, cost)
         failure = attempt.describe_failure(error)
         self.failures += (failure,)
         call.sent.end(failure)
