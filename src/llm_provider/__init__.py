@@ -85,7 +85,7 @@ if TYPE_CHECKING:
         UnknownPriceError,
         UnsupportedParameterError,
     )
-    from ._core.events.observed_call import AskedCall
+    from ._core.events.events import AskedCall
     from ._core.journey.stream import AsyncStream, Stream
     from ._core.money.budget import Budget
     from ._core.money.ledger import Ledger
@@ -133,7 +133,7 @@ if TYPE_CHECKING:
     from ._features.second_level.access import SecondLevelStatistics
     from ._features.second_level.settings import SecondLevel, SecondLevelStore
     from ._features.shared_pace.shared_controller import SharedControllerWarning
-    from ._features.telemetry.telemetry import Telemetry
+    from ._features.telemetry.observer import Telemetry
 
 __version__ = "0.1.0"
 
@@ -172,7 +172,7 @@ _HOMES = (
     "_core.money.ledger_rows", "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
     "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
-    "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
+    "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",
     "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
     "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
 )  # fmt: skip

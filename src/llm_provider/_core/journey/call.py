@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..._features.fallback.passed_over import PassedOver
-    from ..._features.telemetry.observer import Watch
+    from ..events.events import Listener
     from ..formats.shared.request_facts import RequestFacts
     from ..money.model_drift import Change
     from .early_stop import EarlyStop
@@ -221,8 +221,8 @@ class Call(Generic[T]):
     """Whether the user reads the answer as a stream."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
-    watch: Watch | None = None
-    """Observes the call; None if nothing does."""
+    listeners: tuple[Listener, ...] = ()
+    """Who hears of its events."""
     fallback: tuple[Call[T], ...] = ()
     """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
     passed_over: tuple[PassedOver, ...] | None = None

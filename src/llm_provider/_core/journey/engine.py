@@ -15,10 +15,8 @@ from functools import partial
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._features.telemetry.logs import is_logging
-from ..._features.telemetry.observer import Observer
-from ..._features.telemetry.telemetry import SDK
 from ..errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError, cite
+from ..events.events import SDK, Events, is_logging, tell_lookup, tell_work
 from ..events.waits import Waits
 from ..formats import registry
 from ..money.track import current
@@ -35,7 +33,6 @@ from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import describe_input
 from .call import MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber
 from .early_stop import is_of_batch
-from .observation import observe_call, observe_lookup
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
 from .several_parts import ask_for_missing, describe, note, share_apart, stream_missing
@@ -76,7 +73,7 @@ class Engine:
         """Whether the client is closed. A closed client makes no calls."""
         self._state: LoopState | None = None
         self.waits = Waits(show=settings.show_waits)
-        self.observer = Observer(settings.telemetry, content=settings.log_content, statistics=self.statistics)
+        self.events = Events(settings, self.statistics)
         self._loaded: set[tuple[str, str]] = set()
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
@@ -126,9 +123,10 @@ class Engine:
             cache=cassette.modes.get(cache, cache),
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
+            listeners=self.events.listeners,
         )
-        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
-            call.watch = self.observer.idle
+        if is_logging(20) or SDK in modules:
+            call.listeners = self.events.find()
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options and request.options.get("fallback"):
@@ -170,7 +168,7 @@ class Engine:
                     raise self.missing(call, part)
                 return None
             samples.append(sample)
-        return observe_lookup(call, call.started, self.result(call, samples))
+        return tell_lookup(call, call.started, self.result(call, samples))
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -213,7 +211,7 @@ class Engine:
         if change is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
         result = call.operation.restore(call, entry, answer, started)
-        return result if call.watch is None else observe_lookup(call, started, result)
+        return result if not call.listeners else tell_lookup(call, started, result)
 
     def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:
         """The answer in the cache entry of a key, if it can be served."""
@@ -251,7 +249,7 @@ class Engine:
                 if nearest is not None:
                     message += f"; {nearest}"
         error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
-        return observe_lookup(call, call.started, error)
+        return tell_lookup(call, call.started, error)
 
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.
@@ -281,11 +279,11 @@ class Engine:
     def begin(
         self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
     ) -> Coroutine[Any, Any, V]:
-        """Work for a call that is sent, with its observer and its deadline."""
+        """Work for a call that is sent, with its listeners and its deadline."""
         call.sent = SentRequests()
-        if call.watch is None:
+        if not call.listeners:
             return self._by_deadline(call, work)
-        return observe_call(call, lambda: self._by_deadline(call, work))
+        return tell_work(call, lambda: self._by_deadline(call, work))
 
     def _by_deadline(
         self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]

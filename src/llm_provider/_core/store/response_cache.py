@@ -88,7 +88,7 @@ class ResponseCache:
     ) -> None:
         self._directory = directory
         if shared is None and os.environ.get("LLM_PROVIDER_CACHE_SHARED"):
-            from ..._features.telemetry.telemetry import switch
+            from ..runtime.switches import switch
 
             shared = switch("LLM_PROVIDER_CACHE_SHARED")
         self._shared = bool(shared)
