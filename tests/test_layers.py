@@ -92,6 +92,9 @@ UPWARD_FOR_TYPES = {
 }
 """Module → those above it that it names for type checkers alone: its methods have the types of theirs."""
 
+DOOR = "_runtime.features"
+"""The table of the features. What it names is above it, and is loaded by calls alone."""
+
 MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 70
 
@@ -157,7 +160,7 @@ def _imports(module: str) -> Iterator[Import]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named = named_module(node.value)
             # A module names the package that it is in where it starts a program.
-            if named is not None and not f"{module}.".startswith(f"{named}."):
+            if named is not None and module != DOOR and not f"{module}.".startswith(f"{named}."):
                 yield Import(f"llm_provider.{named}", eager=False)
         elif isinstance(node, ast.Import):
             yield from (Import(alias.name, eager) for alias in node.names)
@@ -243,6 +246,13 @@ def test_the_package_imports_nothing_that_is_not_shipped() -> None:
 def test_there_are_no_cycles() -> None:
     graph = {module: own_imports(module) - UPWARD_FOR_TYPES.get(module, set()) - {module} for module in PATHS}
     assert set(TopologicalSorter(graph).static_order()) == set(PATHS)
+
+
+def test_the_modules_behind_the_door_exist() -> None:
+    texts = [node.value for node in ast.walk(parse_module(PATHS[DOOR])) if isinstance(node, ast.Constant)]
+    names = [text for text in texts if isinstance(text, str) and text.startswith("llm_provider.")]
+    assert names
+    assert [name for name in names if name.removeprefix("llm_provider.") not in PATHS] == []
 
 
 def test_what_is_named_for_types_alone_is_not_loaded() -> None:

@@ -66,6 +66,8 @@ WITHOUT_TESTS = {
     "_providers/shared/conversation_rules.py": "tests/conformance/test_conversations.py checks each row",
     "_providers/anthropic/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
+    "_runtime/features.py": "test_layers.py finds each module that it names",
+    "_client/score_many.py": "_calls/operations/test_score.py asks for many scores",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
     "_types/passed_over.py": "tests/_calls/lifecycle/test_fallback.py reads it of every result",
     "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",

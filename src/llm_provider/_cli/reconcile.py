@@ -197,7 +197,7 @@ def _fetch(
     target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str], kind: str = ""
 ) -> list[Any]:
     """The pages of a provider's reports, of Anthropic the newer ones if it does not have the others."""
-    from .._calls.operations.list_models import scrub_error
+    from .._calls.sending.attempt import scrub_error
     from .._requests.api_keys import find_written_key
     from .._runtime import event_loop
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
-from .._calls.operations.score import SCORE
 from .._errors import RequestError
 from .._estimates.estimate import Estimate, Estimator, estimate, estimate_texts, show
 from .._estimates.estimates import Estimates, add_fallbacks
 from .._requests.checks import DeliveryOptions, one_of
 from .._requests.inputs import Estimable
 from .._requests.model_kinds import EstimateKind, kind_of
+from .._runtime import features
 from .._types.messages import Prompt
 from .batch_arguments import BatchOptions, Models, check_models, parse_batch
 from .call_runner import CallRunner
@@ -98,7 +98,7 @@ def _estimate_texts(
     runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
-    operation: Operation[Any, Any] = EMBED if kind == "embedding" else SCORE
+    operation: Operation[Any, Any] = EMBED if kind == "embedding" else features.load("score").SCORE
     runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
     # An iterator is read once. Each context with its continuations is a call.

@@ -12,10 +12,11 @@ from .._limits.timeouts import DEFAULT_BATCH_PATIENCE
 from .._requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from .._requests.request import seal
 from .._requests.signatures import take_types_of, with_parameters
+from .._runtime import features
 from .._runtime.notebooks import in_notebook
 from .._types.messages import Prompt
 from .._types.response import Response, Result
-from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
@@ -239,8 +240,9 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
+        parse: Callable[..., BatchOptions] = features.load("score_many").parse_scores
         results: Results[Scores | LLMError] = self._call_inputs(
-            parse_scores(model, contexts, continuations, parameters, on_error)
+            parse(model, contexts, continuations, parameters, on_error)
         )
         return results
 

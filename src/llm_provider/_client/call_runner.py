@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .._requests.checks import DeliveryOptions
     from .._types.messages import Prompt
     from .._types.response import Response
-    from .._types.token_count import TokenCount
 
 T = TypeVar("T")
 
@@ -51,7 +50,7 @@ class CallRunner:
     """Tells the user's `on_result` of a result; None if there is none."""
     defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
-    counts: OrderedDict[str, TokenCount] = field(default_factory=OrderedDict)
+    counts: OrderedDict[str, Any] = field(default_factory=OrderedDict)
     """The counts by providers so far, by the keys of their questions."""
     warned: set[tuple[str, str]] = field(default_factory=set)
     """The models and parameters that were warned about before."""

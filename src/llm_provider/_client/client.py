@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
@@ -11,9 +11,7 @@ from .._cache.response_cache import ResponseCache
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT
 from .._calls.operations.embed import EMBED
-from .._calls.operations.score import SCORE
 from .._calls.sending.recorder import CostRecorder
-from .._errors import RequestError, cite
 from .._json_values import JSONMapping
 from .._limits.concurrency import UNBOUNDED, default_concurrency
 from .._money.ledger import Ledger
@@ -21,6 +19,7 @@ from .._requests.checks import DeliveryOptions
 from .._requests.request import seal
 from .._requests.routing import find_route, price_names
 from .._requests.signatures import document, take_types_of, with_parameters
+from .._runtime import features
 from .._settings import NAMES, parse_settings
 from .._types.messages import Prompt
 from .._types.response import Response
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from .._batches.handle import Batch
     from .._cache.storage.diff import Explanation
+    from .._calls.call import Operation
     from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
@@ -186,7 +186,8 @@ class Client(BatchMethods):
         """`llm_provider.score` with the settings and defaults of this client."""
         seal(parameters)
         runner, inputs = self._runner, (context, continuations)
-        return runner.answer("score", SCORE, model, inputs, parameters, runner.concurrency)
+        score: Operation[Any, Scores] = features.load("score").SCORE
+        return runner.answer("score", score, model, inputs, parameters, runner.concurrency)
 
     @with_parameters
     async def ascore(
@@ -194,7 +195,8 @@ class Client(BatchMethods):
     ) -> Scores:
         """`llm_provider.ascore` with the settings and defaults of this client."""
         seal(parameters)
-        return await self._runner.answer_soon("ascore", SCORE, model, (context, continuations), parameters)
+        score: Operation[Any, Scores] = features.load("score").SCORE
+        return await self._runner.answer_soon("ascore", score, model, (context, continuations), parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
@@ -214,9 +216,8 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.count_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        from .token_counts import count_and_wait
-
-        return count_and_wait(self._runner, model, messages, parameters, exact=exact)
+        count: Callable[..., TokenCount] = features.load("token_counts").count_and_wait
+        return count(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     async def acount_tokens(
@@ -224,9 +225,8 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        from .token_counts import count_soon
-
-        return await count_soon(self._runner, model, messages, parameters, exact=exact)
+        count: Callable[..., Awaitable[TokenCount]] = features.load("token_counts").count_soon
+        return await count(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def recheck(
@@ -342,25 +342,8 @@ class Client(BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        from .._tokens.models import check_provider, complete_models, list_models
-
-        if not isinstance(live, bool):
-            raise RequestError(f"live must be True or False, not {cite(live)}")
-        if not live:
-            return list_models(self._runner.prices(), provider, self._engine.settings.hosts)
-        if provider is None:
-            raise RequestError("live=True asks one provider: write models('openai', live=True)")
-        check_provider(provider, self._engine.settings.hosts)
-        from .._calls.operations.list_models import ask_for_models, find_destination
-        from .._runtime import event_loop
-
-        event_loop.refuse_own_thread("models")
-        self._engine.refuse_closed()
-        settings, defaults = self._engine.settings, self._runner.defaults
-        target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
-        self._lifetime.start()
-        listed = event_loop.wait(ask_for_models(target, key, settings.max_retries))
-        return complete_models(self._runner.prices(), provider, listed)
+        find: Callable[..., list[Model]] = features.load("models").find_models
+        return find(self._runner, provider, live=live)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

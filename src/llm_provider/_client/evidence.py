@@ -13,8 +13,7 @@ from .._evidence.export import write_evidence
 from .._evidence.stored_answers import add_replies, read_entries, read_scores
 from .._json_values import JSONObject, plain_number
 from .._types.evidence import Evidence
-from .._types.response import Result
-from .._types.scores import Scores
+from .._types.results_table import AnyResult
 from .client import Client
 from .functions import default_client
 
@@ -60,7 +59,7 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
 
 
 def export_stored(
-    path: Path, answers: Iterable[Result | Scores] | None, selection: Selection, scores: Path | None = None
+    path: Path, answers: Iterable[AnyResult] | None, selection: Selection, scores: Path | None = None
 ) -> Evidence:
     """Write the evidence of answers, or of a part of the cache; `RequestError` for nothing."""
     client = default_client()

@@ -20,10 +20,10 @@ from .._providers import registry
 from .._providers.protocol import Answer
 from .._providers.shared.served_by import find_tier, read_served_by
 from .._requests.routing import ROUTES
+from .._runtime import features
 from .._runtime.canonical_json import canonical
 from .._runtime.exact_decimal import total
 from .._types.response import Response
-from .._types.scores import Score
 from .._types.usage import Usage
 
 FORMATS = frozenset(row.adapter for row in ROUTES.values())
@@ -105,7 +105,8 @@ def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison
         return [score["logprob"] for score in scores], [sum(score["token_logprobs"]) for score in scores]
 
     def decode() -> tuple[Any, Any]:
-        replies = [Score.from_dict(_read_reply(reply)["score"]) for reply in row["replies"]]
+        read = features.load("scores").Score.from_dict
+        replies = [read(_read_reply(reply)["score"]) for reply in row["replies"]]
         return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
 
     yield from (("logprobs", sum_up), ("scores", decode))

@@ -13,10 +13,10 @@ import orjson
 from .._cache.response_cache import ResponseCache
 from .._cache.storage.entry import Entry, QuestionFields
 from .._errors import LLMError, RequestError
+from .._runtime import features
 from .._runtime.files import read_lines
-from .._types.response import Response, Result
-from .._types.scores import Score, Scores
-from .._types.usage import Usage
+from .._types.response import Response
+from .._types.results_table import AnyResult, OtherResult
 from .checks import decode_replies, sum_usage
 
 FindFormat = Callable[[str, str | None], str | None]
@@ -25,7 +25,7 @@ FindFormat = Callable[[str, str | None], str | None]
 
 def read_entries(
     cache: ResponseCache, keys: Iterable[str], find_format: FindFormat
-) -> Iterator[Response | Scores]:
+) -> Iterator[Response | OtherResult]:
     """The answers and scores of keys. Embeddings, and what is no longer stored, are left out."""
     for key in keys:
         entry, question = cache.peek_whole(key) or (None, None)
@@ -37,16 +37,16 @@ def read_entries(
 
 def _read_entry(
     key: str, entry: Entry, question: QuestionFields, find_format: FindFormat
-) -> Response | Scores | None:
+) -> Response | OtherResult | None:
     form = find_format(question["model"], question["base_url"])
     shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
     shared |= {"cached": True, "cache_keys": (key,)}
     try:
         reply = orjson.loads(entry.body)
         if isinstance(reply, dict) and "score" in reply:
-            context, score = str(question["payload"].get("context", "")), Score.from_dict(reply["score"])
-            model, usage = reply["model"] or question["model"], Usage(**reply["usage"])
-            return Scores(context=context, scores=(score,), usage=usage, model=model, **shared)
+            shared["model"] = reply["model"] or question["model"]
+            read: Callable[..., OtherResult] = features.load("scores").read_entry
+            return read(question["payload"], reply, shared)
         answer = None if form is None else decode_replies(form, [reply])[0]
     except (LLMError, ValueError, TypeError, KeyError, AttributeError):
         # An embedding, a probe, or an answer of another version.
@@ -63,8 +63,8 @@ def _read_entry(
 
 
 def add_replies(
-    results: Iterable[Result | Scores], cache: ResponseCache, find_format: FindFormat
-) -> Iterator[Result | Scores]:
+    results: Iterable[AnyResult], cache: ResponseCache, find_format: FindFormat
+) -> Iterator[AnyResult]:
     """The results with their stored replies, where they have only keys, as those that `map` wrote."""
     for result in results:
         if isinstance(result, Response) and result.body == b"null":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from .._errors import RequestError
 from .._requests.routing import Target
@@ -44,16 +44,6 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             model=target.model,
         )
     return cast("EmbeddingFormat", module)
-
-
-def load_scores(model: str, target: Target) -> Any:
-    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
-    module = load_beside(target.route.adapter, "scores")
-    if module is None:
-        from .openai.scores import refuse_scores
-
-        raise refuse_scores(model, target)
-    return module
 
 
 def load_prompt_cache(target: Target) -> PromptCacheFormat | None:

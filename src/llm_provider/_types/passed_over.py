@@ -1,8 +1,8 @@
 """`PassedOver`: a model that did not answer, so that the next one of `fallback` did."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-from .._errors import READERS
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,4 +26,6 @@ class PassedOver:
     message: str = ""
 
 
-READERS["passed_over"] = lambda entries: tuple(PassedOver(**entry) for entry in entries)
+def read(entries: Iterable[Any]) -> tuple[PassedOver, ...]:
+    """The models in JSON."""
+    return tuple(PassedOver(**entry) for entry in entries)

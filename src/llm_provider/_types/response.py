@@ -21,13 +21,12 @@ from .._errors import (
 )
 from .._foreign_attributes import NoMapping
 from .._json_values import check_fields, json_value
+from .._runtime import features
 from .._runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
-from .passed_over import PassedOver
 from .row_label import RowLabel
-from .scores import Scores
 from .served_by import ServedBy
 from .usage import PaidResult, Timing, cost_text
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from .._schemas.reading import ParsedFrom, Reading
     from .messages import FinishReason as EndOfSample
+    from .passed_over import PassedOver
     from .rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
@@ -482,11 +482,12 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
         if amount is not None and not 0 <= amount <= sys.float_info.max:
             raise RequestError(f"{name} is no number of USD: {cite(amount)}")
     if "scores" in fields:
-        return Scores.from_dict(fields)
+        return features.load("scores").Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 
 READERS["row_label"] = RowLabel.from_dict
+READERS["passed_over"] = lambda entries: features.load("passed_over").read(entries)
 READERS["response"] = Response.from_dict
 READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))
 READERS["results"] = lambda results: [

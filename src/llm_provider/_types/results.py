@@ -10,7 +10,6 @@ from .._errors import BatchError, LLMError
 from .._foreign_attributes import Hinting, missing_attribute
 from . import raw_reader
 from .response import Response, Result
-from .scores import Scores
 from .usage import Cost, Usage
 
 if TYPE_CHECKING:
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from .evidence import Evidence
+    from .results_table import AnyResult
 
-ResultT = TypeVar("ResultT", bound=Result | Scores)
+ResultT = TypeVar("ResultT", bound="AnyResult")
 T = TypeVar("T")
 
 
@@ -193,7 +193,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         self,
         path: str | os.PathLike[str],
         *,
-        beside: Sequence[Result | Scores] | None = None,
+        beside: Sequence[AnyResult] | None = None,
         names: Sequence[str] = (),
     ) -> None:
         """Write a page for a browser: a table to filter, sort and search, whose rows open.

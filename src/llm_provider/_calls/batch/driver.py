@@ -34,7 +34,7 @@ from ..._runtime import clock, event_loop
 from ..._types.messages import Prompt
 from ..._types.response import Response, Result
 from ..._types.results import Results
-from ..._types.scores import Scores
+from ..._types.usage import PaidResult
 from ..call import Call
 from ..early_stop import EarlyStop
 from ..lifecycle.engine import READING
@@ -45,9 +45,6 @@ from .lookup import Lookup
 if TYPE_CHECKING:
     from ..._types.row_label import RowLabel
     from .progress import Progress
-
-Answered = (Response, Scores)
-"""The results of calls that did not fail."""
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""
@@ -222,7 +219,7 @@ class Lane:
         index, outcome = read
         self._read += 1
         if not isinstance(outcome, Call):
-            if isinstance(outcome, Answered):
+            if isinstance(outcome, PaidResult):
                 self.answered += 1
                 self._early_stop.stored += 1
             return index, outcome
@@ -260,12 +257,12 @@ class Lane:
                 return
             self.outstanding -= 1
             del self.unanswered[index]
-            self.answered += isinstance(result, Answered)
+            self.answered += isinstance(result, PaidResult)
             if isinstance(result, BudgetExceededError):
                 self._refused += 1
-            elif isinstance(result, Answered) and not result.cached:
+            elif isinstance(result, PaidResult) and not result.cached:
                 self._refused = 0
-            if not isinstance(result, (Answered, LLMError)):
+            if not isinstance(result, (PaidResult, LLMError)):
                 raise cast("BaseException", result)
             yield index, result
         self.exhausted = self.exhausted or self._refused >= self._enough

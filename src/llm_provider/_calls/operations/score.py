@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..._errors import APIResponseValidationError, LLMError
 from ..._limits.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._providers.openai.scores import encode, form_of
 from ..._providers.protocol import Adapter, AnyAnswer, EncodedRequest
-from ..._providers.registry import load_scores
 from ..._providers.shared.request_facts import RequestFacts
 from ..._providers.shared.served_by import read_fields
 from ..._requests.routing import Target
@@ -53,8 +53,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return ScoreRequest(model=model, context="", inputs=(), base_url=base_url)
 
     def encode(self, request: ScoreRequest, target: Target, adapter: Adapter) -> EncodedRequest:
-        encoded: EncodedRequest = load_scores(request.model, target).encode(request, target)
-        return encoded
+        return encode(request, target)
 
     def parts(self, request: ScoreRequest) -> Sequence[int]:
         """The first index of each distinct continuation."""
@@ -108,7 +107,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
         here = engine.here()
         memory = here.remembered = here.remembered or Memory()
-        form = load_scores(call.request.model, call.target).form_of(call.encoded, call.target)
+        form = form_of(call.encoded, call.target)
         requests = ScoreRequests(call, parts, engine, form, memory)
         try:
             if parts[0] == PROBE:

@@ -11,9 +11,9 @@ from ..._errors import LLMError
 from ..._limits.outage import EVIDENCE, is_outage
 from ..._limits.scopes import Limiter, Scope
 from ..._providers import registry
-from ..._providers.model_lists import LISTS
 from ..._requests.api_keys import Credential
 from ..._requests.routing import Target
+from ..._runtime import features
 
 _LONGEST = 5.0
 """Seconds for the list of models."""
@@ -57,12 +57,12 @@ class Doubts:
 
 async def _lists_models(target: Target, key: Credential) -> bool | None:
     """Whether a server gives its list of models; None if it has none, or has it for others."""
-    name = target.route.adapter
-    if target.route.cloud is not None or name not in LISTS:
+    name, lists = target.route.adapter, features.load("model_lists").LISTS
+    if target.route.cloud is not None or name not in lists:
         return None
     try:
         async with asyncio.timeout(_LONGEST):
-            await LISTS[name](target, key)
+            await lists[name](target, key)
     except TimeoutError:
         return False
     except Exception as failure:
