@@ -27,7 +27,7 @@ from .._runtime import clock
 from .._runtime.frozen import LateValue
 from .._runtime.json_pieces import read_large, takes_long
 from .._types.messages import Delta, Step, ToolCallDelta, delta_of
-from .._types.response import Choice
+from .._types.response import Choice, Response
 from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
@@ -183,6 +183,28 @@ class Operation(Exchange, Generic[R, T]):
         return ()
 
 
+class Relay(ABC):
+    """Asks several calls in the place of one. A feature makes it for a parameter of `RELAYS`."""
+
+    calls: tuple[Call[Any], ...]
+
+    @abstractmethod
+    def look_up(self, call: Call[Any]) -> Any:
+        """The result from the cache; None if there is none, `CacheMissError` if nothing may be sent."""
+
+    @abstractmethod
+    def run(self, call: Call[Any], emit: Emit | None) -> Coroutine[Any, Any, Any]:
+        """The result of the calls, which are sent."""
+
+    @abstractmethod
+    def find_answering(self, response: Response) -> Call[Any]:
+        """The call whose answer a response is."""
+
+    @abstractmethod
+    def prepare_round(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
+        """`Engine.prepare` for a later round of tools."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Call(Generic[T]):
     """A checked and encoded request, and the state of its lifecycle. `T` is the type of its result."""
@@ -223,10 +245,15 @@ class Call(Generic[T]):
     """The cache key of the first part, after it was computed."""
     watch: Watch | None = None
     """Observes the call; None if nothing does."""
-    fallback: tuple[Call[T], ...] = ()
-    """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
+    relay: Relay | None = None
+    """Asks other calls in its place; None for most."""
     passed_over: tuple[PassedOver, ...] | None = None
-    """The models that did not answer before this one; None unless it is one of a `fallback`."""
+    """The models that did not answer before this one; None unless it is one of a relay."""
+
+    @property
+    def candidates(self) -> tuple[Call[Any], ...]:
+        """The calls of which one answers: itself, or those of its relay."""
+        return (self,) if self.relay is None else self.relay.calls
 
     def key(self, part: int) -> str:
         is_first = part == self.parts[0]

@@ -161,7 +161,7 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
-            for each in call.fallback[:-1]:
+            for each in call.candidates[:-1]:
                 # A model that another stands in for stops its own calls alone.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call

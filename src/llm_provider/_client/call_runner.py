@@ -72,7 +72,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-            if call.encoded.dropped or call.fallback:
+            if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
@@ -151,7 +151,7 @@ class CallRunner:
         if self.defaults:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-        if call.encoded.dropped or call.fallback:
+        if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
         return call
 

@@ -15,7 +15,7 @@ _MODULES = {
     "score_many": "llm_provider._client.score_many",
     # `Score`, `Scores`, a result that makes its own rows, and `read_entry`, which reads a cache entry.
     "scores": "llm_provider._types.scores",
-    # `Turns`: the relay of a call, as `Relay` in `_calls/call.py` describes it.
+    # `make_relay`: the `Relay` of a call.
     "fallback": "llm_provider._calls.lifecycle.fallback",
     # `read`: the models before the one that answered, from JSON.
     "passed_over": "llm_provider._types.passed_over",

@@ -23,7 +23,7 @@ from ..._limits.timeouts import Deadline, Patience
 from ..._money.track import current
 from ..._providers import registry
 from ..._requests.environment_headers import adds_headers, with_headers
-from ..._runtime import cassette, clock
+from ..._runtime import cassette, clock, features
 from ..._runtime.canonical_json import canonical
 from ..._runtime.imports import when_imported
 from ..._runtime.json_pieces import LARGE, loads, read_large
@@ -131,10 +131,10 @@ class Engine:
             call.watch = self.observer.idle
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
-        if request.options and request.options.get("fallback"):
-            from .fallback import prepare_each
-
-            call.fallback = prepare_each(self, call)
+        if request.options:
+            for name in features.RELAYS:
+                if request.options.get(name):
+                    call.relay = features.load(name).make_relay(self, call)
         return call
 
     def refuse_closed(self) -> None:
@@ -148,10 +148,9 @@ class Engine:
         """
         if call.cache not in READING:
             return None
-        if call.fallback:
-            from .fallback import look_up
-
-            return look_up(self, call)
+        if call.relay is not None:
+            stored: T | None = call.relay.look_up(call)
+            return stored
         if len(call.parts) == 1:
             part = call.parts[0]
             key = call.key(part)
@@ -272,10 +271,8 @@ class Engine:
 
         `emit` gets the deltas of a stream as they arrive; None for a call that is not streamed.
         """
-        if call.fallback:
-            from .fallback import ask_in_turn
-
-            return ask_in_turn(self, call, emit)
+        if call.relay is not None:
+            return call.relay.run(call, emit)
         return self.begin(call, self._run if emit is None else partial(self._run, emit=emit))
 
     def begin(

@@ -348,7 +348,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
     """Warn of each parameter that a call leaves out, if `warned` has not got it for this model yet."""
-    each = ((each.request.model, name) for each in call.fallback or (call,) for name in each.encoded.dropped)
+    each = ((each.request.model, name) for each in call.candidates for name in each.encoded.dropped)
     for model_and_name in each:
         if model_and_name not in warned:
             warned.add(model_and_name)
