@@ -68,6 +68,7 @@ WITHOUT_TESTS = {
     "_providers/gemini/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "_runtime/features.py": "test_layers.py finds each module that it names",
     "_client/score_many.py": "_calls/operations/test_score.py asks for many scores",
+    "_calls/lifecycle/lookup.py": "test_engine.py looks calls up, and tests/_cache has every mode",
     "_types/logprobs.py": "test_response.py reads log probabilities from JSON",
     "_types/passed_over.py": "tests/_calls/lifecycle/test_fallback.py reads it of every result",
     "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
@@ -106,6 +107,9 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_calls/lifecycle/test_several_parts.py": "calls of several parts, which engine.py asks for",
+    "_calls/lifecycle/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
+    "_calls/operations/test_continued.py": "answers of several requests, which engine.py joins",
     "_batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",

@@ -8,7 +8,6 @@ from .._calls.batch.lookup import with_metadata
 from .._calls.call import Call, Sample
 from .._calls.lifecycle.engine import Engine
 from .._calls.lifecycle.repair import mismatch, mismatch_error
-from .._calls.lifecycle.several_parts import describe
 from .._errors import InternalServerError, LLMError, RequestError
 from .._providers.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from .._requests.api_keys import Credential
@@ -194,7 +193,7 @@ class Job:
                 error = problem
         # Inputs that share an error get one each.
         error = copy(error)
-        describe(call, error)
+        call.describe(error)
         error.prompt = pending.prompt or describe_input(call.request)
         return with_metadata(error, pending.metadata)
 

@@ -12,7 +12,8 @@ from .._calls.batch.interrupt import StoredAnswers
 from .._calls.batch.lookup import Lookup
 from .._calls.call import Call
 from .._calls.early_stop import EarlyStop
-from .._calls.lifecycle.engine import READING, Engine
+from .._calls.lifecycle.engine import Engine
+from .._calls.lifecycle.lookup import READING
 from .._requests.checks import DeliveryOptions
 from .._runtime import event_loop
 from .collect import RowEnd

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from .._cache.key import cache_key
 from .._cache.storage.entry import Entry, Question
-from .._errors import LLMError
+from .._errors import LLMError, ModelDriftError
 from .._json_values import JSONObject
 from .._limits.concurrency import Concurrency
 from .._limits.timeouts import Deadline, Patience
@@ -32,8 +32,6 @@ from .._types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
-    import asyncio
-
     from .._money.model_drift import Change
     from .._providers.shared.request_facts import RequestFacts
     from .._telemetry.observer import Watch
@@ -111,6 +109,13 @@ class Operation(Exchange, Generic[R, T]):
     has_texts: ClassVar[bool]
     """Whether its parts are `request.inputs`, which the payload does not hold."""
 
+    continues: ClassVar[bool] = False
+    """Whether a provider may divide an answer over several requests."""
+
+    fetch: ClassVar[Callable[..., Coroutine[Any, Any, Sample]] | None] = None
+    """Gets the answer with some parts of a call, where that needs other requests than one for each group. It
+    takes the call, the parts and the engine."""
+
     @staticmethod
     @abstractmethod
     def build(model: str, inputs: Any, parameters: Any, function: str, /) -> R:
@@ -139,13 +144,6 @@ class Operation(Exchange, Generic[R, T]):
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []
-
-    def fetch(
-        self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
-    ) -> Coroutine[Any, Any, Sample]:
-        """Get the answer with some parts of a call. A request is enough for all but scores of texts."""
-        sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
-        return sample
 
     @abstractmethod
     def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
@@ -252,7 +250,7 @@ class Call(Generic[T]):
 
     @property
     def candidates(self) -> tuple[Call[Any], ...]:
-        """The calls of which one answers: itself, or those of its relay."""
+        """Itself, or the calls of its relay. One of them answers."""
         return (self,) if self.relay is None else self.relay.calls
 
     def key(self, part: int) -> str:
@@ -317,6 +315,27 @@ class Call(Generic[T]):
         """The facts about a request for some of its parts, by default all of them. They are not cached."""
         return self.operation.facts(self, self.parts if parts is None else parts)
 
+    def make_part(self) -> Call[T]:
+        """A call for some of its parts. Its requests are counted by themselves, and here too."""
+        part = replace(self, sent=SentRequests())
+        self.sent.parts += (part.sent,)
+        return part
+
+    def note(self, parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        """Note parts that are answered, unless there is one part alone."""
+        if self.answered is not None:
+            self.answered.update(zip(parts, samples, strict=False))
+
+    def describe(self, error: LLMError) -> None:
+        """Set what the error of this call says of its requests, and of the parts that were answered."""
+        self.sent.write_to(error)
+        answered = self.answered or {}
+        samples = [answered[part] for part in self.parts if part in answered]
+        if isinstance(error, ModelDriftError):
+            samples = [sample for sample in samples if sample.change is None]
+        if samples:
+            error.samples = self.operation.good_samples(self, samples)
+
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
         """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
         structure = self.encoded.structure
@@ -325,37 +344,6 @@ class Call(Generic[T]):
         from .._runtime.threads import result_in_thread
 
         return await result_in_thread(partial(read_large, read), "llm_provider-check")
-
-
-async def finish_by(
-    deadline: Deadline,
-    call: Call[Any],
-    work: Callable[[Call[Any]], Coroutine[Any, Any, V]],
-    cancel: Callable[[asyncio.Task[Any]], object],
-) -> V:
-    """The result of a call's work by its deadline, else an `APITimeoutError`.
-
-    A request that other calls share continues for them. `cancel` cancels the task that does the work.
-    """
-    import asyncio
-
-    left = deadline.left
-    if left > 0:
-        # Its coroutine begins here: nothing would await one of a call that is cancelled before.
-        task = asyncio.create_task(work(call))
-        try:
-            await asyncio.wait((task,), timeout=left)
-            if task.done():
-                return task.result()
-            error = call.sent.deadline_error(deadline)
-            call.sent.tell()
-        finally:
-            # Where it is done, this retrieves its exception: a call that is cancelled does not.
-            cancel(task)
-    else:
-        error = call.sent.deadline_error(deadline)
-    error.provider, error.model = call.target.provider, call.request.model
-    raise error
 
 
 @dataclass(slots=True)
@@ -374,6 +362,14 @@ class Sample:
     request, the first has the price of all, or each has a share."""
     change: Change | None = None
     """Who answered before, where another one answers now."""
+
+    def add_times(self, later: Sample) -> JSONObject:
+        """The fields of a sample after which another request was made for the same part."""
+        return {
+            "queue": self.queue + later.queue,
+            "sending": self.sending + later.sending,
+            "price": sum_of_prices((self.price, later.price)),
+        }
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._calls.call import Call, Exchange
 from .._calls.lifecycle.engine import Engine
-from .._calls.lifecycle.several_parts import describe
 from .._calls.operations.chat import CHAT
 from .._errors import LLMError
 from .._providers.protocol import CountAnswer
@@ -131,7 +130,7 @@ async def _ask(engine: Engine, question: Call[Response]) -> int:
         try:
             answered = await engine.here().sender.send(question, question.parts, None)
         except LLMError as error:
-            describe(question, error)
+            question.describe(error)
             raise
         return int(answered.answer.tokens)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._calls.batch.lookup import fetch_ahead
-from .._calls.lifecycle.engine import READING, Engine
+from .._calls.lifecycle.engine import Engine
+from .._calls.lifecycle.lookup import READING
 from .._errors import CacheMissError, LLMError, RequestError
 from .._foreign_attributes import Hinting
 from .._money.price_rows import VARIANTS

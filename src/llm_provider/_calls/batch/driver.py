@@ -37,7 +37,7 @@ from ..._types.results import Results
 from ..._types.usage import PaidResult
 from ..call import Call
 from ..early_stop import EarlyStop
-from ..lifecycle.engine import READING
+from ..lifecycle.lookup import READING
 from .feed import Fed, TaskFeed, ThreadFeed
 from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup

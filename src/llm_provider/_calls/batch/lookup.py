@@ -14,7 +14,8 @@ from ..._runtime import clock
 from ..._types.messages import Prompt, describe_input
 from ..._types.response import Response, Result
 from ..call import Call
-from ..lifecycle.engine import READING, Engine
+from ..lifecycle.engine import Engine
+from ..lifecycle.lookup import READING
 from .template import Template, find_template
 
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,7 +24,7 @@ from ..._runtime.warning import warn_user
 from ..._types.messages import describe_prompt
 from ..._types.response import Choice, Response
 from ..._types.usage import Timing, Usage
-from ..call import Call, Emit, Operation, Sample, sum_stored_prices, usage_of
+from ..call import Call, Operation, Sample, sum_stored_prices, usage_of
 from ..sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Chat(Operation[Request, Response]):
     patience = DEFAULT_PATIENCE
     defaults: ClassVar[Collection[str] | None] = None
     has_texts = False
+    continues = True
     build = staticmethod(Request.build)
 
     def bare_request(self, model: str, base_url: str | None) -> Request:
@@ -111,16 +112,6 @@ class Chat(Operation[Request, Response]):
 
     def variant(self, call: Call[Response]) -> str:
         return call.adapter.variant(call.encoded)
-
-    def fetch(
-        self, call: Call[Response], parts: Sequence[int], emit: Emit | None, engine: Any
-    ) -> Coroutine[Any, Any, Sample]:
-        """Get some samples. Some providers divide an answer over several requests."""
-        if not hasattr(call.adapter, "continuation"):
-            return super().fetch(call, parts, emit, engine)
-        from .continued import fetch_whole
-
-        return fetch_whole(call, parts, emit, engine.here().sender)
 
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """The answer. A usage of zeros counts as none, and so does one that no request can have."""

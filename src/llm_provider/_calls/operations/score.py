@@ -101,7 +101,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     def usage(self, call: Call[Scores], reply: Any) -> Usage | None:
         return self.decode(call, reply, 1).usage
 
-    async def fetch(self, call: Call[Scores], parts: Sequence[int], emit: Any, engine: Engine) -> Sample:
+    async def fetch(self, call: Call[Scores], parts: Sequence[int], engine: Engine) -> Sample:
         """Score one continuation, after the probe of the server if it is the first one."""
         from .score_requests import Memory, ScoreRequests, probe
 
@@ -121,13 +121,11 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     async def _probe(self, call: Call[Scores], engine: Engine) -> None:
         """Get the probe of a server, which counts as a part of the call that needs it first."""
-        from ..lifecycle.several_parts import run_side_by_side
-
         part = replace(call, sent=SentRequests(), first_key=None)
         call.sent.parts += (part.sent,)
         if call.cache not in ("use", "only") or not await engine.find_samples(part, (PROBE,)):
             # A task can lead one flight, and this one leads that of its continuation.
-            await run_side_by_side([engine.ask(part, (PROBE,))], engine.cancel)
+            await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
         """The scores in the order of the continuations."""
