@@ -276,7 +276,9 @@ class Collector:
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
             self._count(cost, bound)
             sample.price = cost_of([cost])
-        samples = call.operation.split(call, sample, line.parts)
+        samples = [sample]
+        if len(line.parts) > 1:
+            samples = call.operation.split(call, sample, line.parts)
         for each in samples:
             await find_mismatch(call, each.answer)
         parts = zip(line.parts, samples, strict=False)

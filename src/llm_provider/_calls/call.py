@@ -158,7 +158,7 @@ class Operation(Exchange, Generic[R, T]):
         return "standard"
 
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """The answer to a group as one sample per part. The engine requests parts that are missing again."""
+        """The answer to several parts as one sample for each. The engine requests missing ones again."""
         return [sample]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
@@ -397,10 +397,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "usage": usage_of(sent, samples),
         "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
         "provider": provider,
-        "cost": sent.cost,
-        "cost_source": sent.cost_source,
-        "cost_unknown": sent.cost_unknown,
-        "cost_bounds": sent.cost_bounds,
+        **sent.describe_cost(),
         "price": sum_of_prices([sample.price for sample in samples]),
         "stored_price": sum_stored_prices(samples),
         "cached": all(sample.cached for sample in samples),

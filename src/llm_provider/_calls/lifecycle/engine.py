@@ -20,7 +20,6 @@ from ..._limits.outage import still_waits
 from ..._limits.timeouts import Deadline
 from ..._providers.shared.replies import reply_body
 from ..._runtime import clock
-from ..._runtime.json_pieces import LARGE
 from ..._settings import Settings
 from ..._telemetry.waits import Waits
 from ..call import Call, Emit, Sample, delta_of_choice, renumber
@@ -295,11 +294,10 @@ class Engine(LookupEngine):
             if numbers and emit is not None:
                 emit_wanted = renumber(emit, numbers[len(samples) :])
             answered = await self.fetch(call, wanted, emit_wanted)
-            if len(answered.body) < LARGE:
-                got = call.operation.split(call, answered, wanted)
-            else:
-                read = partial(call.operation.split, call, answered, wanted)
-                got = await call.run_off_loop(read, answered.body)
+            got = [answered]
+            if len(wanted) > 1:
+                split = partial(call.operation.split, call, answered, wanted)
+                got = await call.run_off_loop(split, answered.body)
             if call.encoded.structure is None:
                 await self._accept(call, wanted, got)
             else:

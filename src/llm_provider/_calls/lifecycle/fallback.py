@@ -269,10 +269,7 @@ class _Turns:
             replace(
                 outcome,
                 usage=sum((usage for usage in usages if usage is not None), outcome.usage),
-                cost=sent.cost,
-                cost_source=sent.cost_source,
-                cost_unknown=sent.cost_unknown,
-                cost_bounds=sent.cost_bounds,
+                **sent.describe_cost(),
                 stored_price=outcome.price if outcome.cached else outcome.stored_price,
                 cached=outcome.cached and not sent.attempts,
                 timing=replace(

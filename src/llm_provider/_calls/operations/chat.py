@@ -132,8 +132,6 @@ class Chat(Operation[Request, Response]):
 
     def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """One sample per choice. The first carries the usage and the price of the request."""
-        if len(parts) == 1:
-            return [sample]
         replies = call.adapter.split(loads(sample.body))[: len(parts)]
         return [
             replace(
@@ -185,7 +183,7 @@ class Chat(Operation[Request, Response]):
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
         """The samples of all requests as one response."""
         sent = call.sent.whole()
-        (first, *rest), cost = samples, sent.cost
+        first, *rest = samples
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
         price, stored = first.price, 0.0 if not cached else first.price
         for sample in rest:
@@ -203,10 +201,7 @@ class Chat(Operation[Request, Response]):
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
             id=first.answer.id,
-            cost=cost,
-            cost_source=sent.cost_source,
-            cost_unknown=sent.cost_unknown,
-            cost_bounds=None if cost is not None else sent.cost_bounds,
+            **sent.describe_cost(),
             price=price,
             stored_price=stored,
             cached=cached,

@@ -173,10 +173,7 @@ class Rounds:
             responses[-1],
             prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            cost_unknown=sent.cost_unknown,
-            cost_bounds=sent.cost_bounds,
+            **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
             stored_price=sum_of_prices(
                 [response.price if response.cached else response.stored_price for response in responses]
