@@ -39,7 +39,6 @@ WITHOUT_TESTS = {
     "_cache/selection.py": "tests/_cli/test_export.py selects by results, model and tag",
     "_types/evidence.py": "tests/_evidence/test_verification.py reads what it holds",
     "_types/scores.py": "test_score.py has values, tables and JSON of scores",
-    "_calls/operations/score_requests.py": "test_score.py meets every check, and the probe",
     "_calls/operations/stored_chat.py": "_client/test_recheck.py asks stored questions of every format",
     "_requests/score_request.py": "test_score.py has wrong arguments",
     "_providers/openai/scores.py": "test_score.py reads the replies of every server",
