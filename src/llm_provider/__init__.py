@@ -162,17 +162,19 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_core.client.functions", "_core.client.model_functions", "_core.client.client",
-    "_core.types.response", "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
-    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results", "_features.score.scores", "_core.types.served_by",
-    "_features.models.token_count", "_errors",
-    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache", "_core.store.statistics",
-    "_features.cache_care.diff", "_features.second_level.settings", "_features.second_level.access",
-    "_core.money.price_rows", "_core.money.track", "_core.money.ledger", "_core.money.ledger_rows", "_core.money.ledger_file",
-    "_core.money.model_drift", "_core.tokens.range", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
-    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget", "_features.telemetry.telemetry",
-    "_core.events.observed_call", "_features.hosts.host", "_core.requests.parameters", "_features.shared_pace.shared_controller",
-    "_core.batches.handle", "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
+    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
+    "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
+    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
+    "_core.store.statistics", "_features.cache_care.diff", "_features.second_level.settings",
+    "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
+    "_core.money.ledger_rows", "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
+    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
+    "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
+    "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
+    "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
 )  # fmt: skip
 
 
@@ -231,7 +233,7 @@ def __getattr__(name: str) -> object:
                 if name in names:
                     globals()[name] = names[name]
                     return names[name]
-    from ._features.foreign.attributes import remedy_for
+    from ._core.hints import remedy_for
 
     remedy = remedy_for((__name__,), name, __all__)
     caller = _sys._getframe(1)  # noqa: SLF001 - the documented way to see the caller, and quick

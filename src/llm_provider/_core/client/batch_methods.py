@@ -6,13 +6,13 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
-from ..._features.foreign.attributes import Hinting
+from .. import doors
 from ..batches.preload import load_for_batch, name_shortage
+from ..hints import Hinting
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from ..requests.request import seal
 from ..requests.signatures import take_types_of, with_parameters
-from ..runtime import features
 from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
@@ -51,9 +51,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import estimate_batch
 
-        return estimate_batch(self._runner, model, inputs, parameters)
+        return doors.estimates.estimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: model_functions.aestimate)
     @with_parameters
@@ -65,9 +64,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import aestimate_batch
 
-        return await aestimate_batch(self._runner, model, inputs, parameters)
+        return await doors.estimates.aestimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: functions.iter_many)
     @with_parameters
@@ -240,10 +238,8 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        parse: Callable[..., BatchOptions] = features.load("score_many").parse_scores
-        results: Results[Scores | LLMError] = self._call_inputs(
-            parse(model, contexts, continuations, parameters, on_error)
-        )
+        options = doors.score_many.parse_scores(model, contexts, continuations, parameters, on_error)
+        results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
 
     @with_parameters
@@ -290,9 +286,7 @@ class BatchMethods(Hinting):
         """Show an estimate in a notebook. Returns a dict for the results of a batch."""
         settings = self._runner.engine.settings
         if settings.show_estimate_above is not None and options.example is None and in_notebook():
-            from ..._features.estimates.client_methods import show_estimates
-
-            show_estimates(self._runner, options, settings.show_estimate_above)
+            doors.estimates.show_estimates(self._runner, options, settings.show_estimate_above)
         return {}
 
     def _put_in_order(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
+from .. import doors
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
@@ -18,7 +19,6 @@ from ..requests.checks import DeliveryOptions
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
 from ..requests.signatures import document, take_types_of, with_parameters
-from ..runtime import features
 from ..settings import NAMES, parse_settings
 from ..store.response_cache import ResponseCache
 from ..types.messages import Prompt
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..._features.recheck.report import Recheck
     from ..._features.score.scores import Scores
     from ..batches.handle import Batch
-    from ..journey.call import Operation
     from ..journey.stream import AsyncStream, Stream
     from ..money.budget import Budget
     from ..pace.scopes import ScopeStatistics
@@ -186,8 +185,7 @@ class Client(BatchMethods):
         """`llm_provider.score` with the settings and defaults of this client."""
         seal(parameters)
         runner, inputs = self._runner, (context, continuations)
-        score: Operation[Any, Scores] = features.load("score").SCORE
-        return runner.answer("score", score, model, inputs, parameters, runner.concurrency)
+        return runner.answer("score", doors.score.SCORE, model, inputs, parameters, runner.concurrency)
 
     @with_parameters
     async def ascore(
@@ -195,8 +193,8 @@ class Client(BatchMethods):
     ) -> Scores:
         """`llm_provider.ascore` with the settings and defaults of this client."""
         seal(parameters)
-        score: Operation[Any, Scores] = features.load("score").SCORE
-        return await self._runner.answer_soon("ascore", score, model, (context, continuations), parameters)
+        inputs = (context, continuations)
+        return await self._runner.answer_soon("ascore", doors.score.SCORE, model, inputs, parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
@@ -216,8 +214,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.count_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        count: Callable[..., TokenCount] = features.load("token_counts").count_and_wait
-        return count(self._runner, model, messages, parameters, exact=exact)
+        return doors.token_counts.count_and_wait(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     async def acount_tokens(
@@ -225,8 +222,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        count: Callable[..., Awaitable[TokenCount]] = features.load("token_counts").count_soon
-        return await count(self._runner, model, messages, parameters, exact=exact)
+        return await doors.token_counts.count_soon(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def recheck(
@@ -234,9 +230,8 @@ class Client(BatchMethods):
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.recheck.run import run_recheck
 
-        return run_recheck(self, self._runner, model, inputs, parameters)
+        return doors.recheck.run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -322,9 +317,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            from ..._features.cache_care.diff import Explanation
-
-            return Explanation(call.key(part), (), 1, stored=True)
+            return doors.cache_diff.Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(
@@ -342,8 +335,7 @@ class Client(BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        find: Callable[..., list[Model]] = features.load("models").find_models
-        return find(self._runner, provider, live=live)
+        return doors.list_models.find_models(self._runner, provider, live=live)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

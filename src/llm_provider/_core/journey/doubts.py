@@ -7,13 +7,13 @@ it has none, an answer of another model counts.
 import asyncio
 import math
 
+from .. import doors
 from ..errors import LLMError
 from ..formats import registry
 from ..pace.outage import EVIDENCE, is_outage
 from ..pace.scopes import Limiter, Scope
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
-from ..runtime import features
 
 _LONGEST = 5.0
 """Seconds for the list of models."""
@@ -57,7 +57,7 @@ class Doubts:
 
 async def _lists_models(target: Target, key: Credential) -> bool | None:
     """Whether a server gives its list of models; None if it has none, or has it for others."""
-    name, lists = target.route.adapter, features.load("model_lists").LISTS
+    name, lists = target.route.adapter, doors.model_lists.LISTS
     if target.route.cloud is not None or name not in lists:
         return None
     try:

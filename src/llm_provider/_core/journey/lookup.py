@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..._features.telemetry.logs import is_logging
 from ..._features.telemetry.observer import Observer
 from ..._features.telemetry.telemetry import SDK
+from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, cite
 from ..formats import registry
 from ..money.track import current
 from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Deadline, Patience
 from ..requests.environment_headers import adds_headers, with_headers
-from ..runtime import cassette, clock, features
+from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, loads, read_large
@@ -42,6 +43,9 @@ T = TypeVar("T")
 
 READING = ("use", "only")
 """The cache modes that look answers up."""
+
+_RELAYS = ("fallback",)
+"""Parameters of a call, and the doors to what makes the calls that are asked in its place."""
 
 _READS_AT_ONCE = 16
 """Cache entries that an event loop may read before its other tasks run. A thread would take several times as
@@ -119,9 +123,9 @@ class LookupEngine:
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options:
-            for name in features.RELAYS:
+            for name in _RELAYS:
                 if request.options.get(name):
-                    call.relay = features.load(name).make_relay(self, call)
+                    call.relay = getattr(doors, name).make_relay(self, call)
         return call
 
     def refuse_closed(self) -> None:

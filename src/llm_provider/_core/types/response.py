@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
-from ..._features.foreign.attributes import NoMapping
+from .. import doors
 from ..errors import (
     READERS,
     LengthFinishReasonError,
@@ -20,8 +20,8 @@ from ..errors import (
     SchemaMismatchError,
     cite,
 )
+from ..hints import NoMapping
 from ..json_values import check_fields, json_value
-from ..runtime import features
 from ..runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
@@ -437,9 +437,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from ..._features.views.response_html import as_html
 
-        return as_html(self)
+        return doors.response_html.as_html(self)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))
@@ -482,12 +481,12 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
         if amount is not None and not 0 <= amount <= sys.float_info.max:
             raise RequestError(f"{name} is no number of USD: {cite(amount)}")
     if "scores" in fields:
-        return features.load("scores").Scores.from_dict(fields)
+        return doors.scores.Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 
 READERS["row_label"] = RowLabel.from_dict
-READERS["passed_over"] = lambda entries: features.load("passed_over").read(entries)
+READERS["passed_over"] = lambda entries: tuple(doors.passed_over.PassedOver(**each) for each in entries)
 READERS["response"] = Response.from_dict
 READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))
 READERS["results"] = lambda results: [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.batches.lookup import fetch_ahead
 from ..._core.errors import CacheMissError, LLMError, RequestError
+from ..._core.hints import Hinting
 from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS
@@ -22,7 +23,6 @@ from ..._core.tokens.counting import adds_input, input_tokens, likely_input_toke
 from ..._core.tokens.range import Range
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
-from ..foreign.attributes import Hinting
 from .history import History, history_of
 from .prompt_cache import collect_cached_input
 
@@ -100,15 +100,14 @@ class Estimate(Hinting):
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
-        from ..._core import html as _html
+        from ..._core import html
 
         rows = (
-            [_html.words(row.name), _html.figure(row.likely), _html.words(row.between)]
-            for row in self._rows()
+            [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()
         )
         title = f"{self.model}: {self.inputs:,} inputs"
-        notes = (_html.small(f"- {assumption}") for assumption in self.assumptions)
-        return _html.block(_html.table((), rows, caption=title), *notes)
+        notes = (html.small(f"- {assumption}") for assumption in self.assumptions)
+        return html.block(html.table((), rows, caption=title), *notes)
 
     def _rows(self) -> Iterator[_Row]:
         yield _Row("answered by the cache", f"{self.cached:,}")

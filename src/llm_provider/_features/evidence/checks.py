@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import LLMError, OutputError
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer
@@ -19,7 +20,6 @@ from ..._core.formats.shared.served_by import find_tier, read_served_by
 from ..._core.json_values import JSONObject, json_value
 from ..._core.money.pricing import PriceTable
 from ..._core.requests.routing import ROUTES
-from ..._core.runtime import features
 from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.exact_decimal import total
 from ..._core.store.key import cache_key
@@ -105,7 +105,7 @@ def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison
         return [score["logprob"] for score in scores], [sum(score["token_logprobs"]) for score in scores]
 
     def decode() -> tuple[Any, Any]:
-        read = features.load("scores").Score.from_dict
+        read = doors.scores.Score.from_dict
         replies = [read(_read_reply(reply)["score"]) for reply in row["replies"]]
         return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
-from ..._core.runtime import features
 from ..._core.runtime.files import read_lines
 from ..._core.store.entry import Entry, QuestionFields
 from ..._core.store.response_cache import ResponseCache
@@ -45,8 +45,7 @@ def _read_entry(
         reply = orjson.loads(entry.body)
         if isinstance(reply, dict) and "score" in reply:
             shared["model"] = reply["model"] or question["model"]
-            read: Callable[..., OtherResult] = features.load("scores").read_entry
-            return read(question["payload"], reply, shared)
+            return doors.scores.read_entry(question["payload"], reply, shared)
         answer = None if form is None else decode_replies(form, [reply])[0]
     except (LLMError, ValueError, TypeError, KeyError, AttributeError):
         # An embedding, a probe, or an answer of another version.

@@ -1,8 +1,6 @@
 """`PassedOver`: a model that did not answer, so that the next one of `fallback` did."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +22,3 @@ class PassedOver:
     error: str
     status: int | None = None
     message: str = ""
-
-
-def read(entries: Iterable[Any]) -> tuple[PassedOver, ...]:
-    """The models in JSON."""
-    return tuple(PassedOver(**entry) for entry in entries)
