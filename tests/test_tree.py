@@ -108,6 +108,7 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_core/journey/test_repair.py": "answers that do not match, which engine.py asks for again",
     "_core/journey/test_several_parts.py": "calls of several parts, which engine.py asks for",
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",

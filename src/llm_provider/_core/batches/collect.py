@@ -24,8 +24,8 @@ from ..formats.shared.served_by import read_origin
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
+from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
-from ..journey.repair import find_mismatch, mismatch
 from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
 from ..journey.worst_case import worst_case
 from ..json_values import JSONMapping

@@ -8,7 +8,7 @@ from ..errors import InternalServerError, LLMError, RequestError
 from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
-from ..journey.repair import mismatch, mismatch_error
+from ..journey.lookup import mismatch, mismatch_error
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions

@@ -24,7 +24,7 @@ from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
 from .early_stop import ENOUGH_FAILURES, EarlyStop, is_of_batch
-from .lookup import READING, LookupEngine
+from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
 from .observation import observe_call
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
@@ -240,8 +240,6 @@ class Engine(LookupEngine):
             else:
                 samples = [shared[key] for key in keys]
                 for sample in samples if call.encoded.structure else ():
-                    from .repair import find_mismatch
-
                     if await find_mismatch(call, sample.answer):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
@@ -341,12 +339,12 @@ class Engine(LookupEngine):
     async def _keep_matching(
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample], *, repairs: bool
     ) -> list[Sample]:
-        """Samples that match `response_format`. Each is accepted as soon as it does.
+        """Samples that match `response_format`. Each is accepted as soon as it does. No other is stored.
 
-        With `repairs`, the model is asked again for those that do not; `SchemaMismatchError` if one still
-        does not. A stream's reader has seen the answer.
+        With `repairs`, the model is asked again for those that do not. It reads its answer and what is wrong.
+        An answer that then matches is stored under the key of the question. The reader of a stream has seen
+        the answer, so its response raises the error when it is parsed.
         """
-        from .repair import find_mismatch
 
         async def keep(part: int, sample: Sample) -> Sample:
             problem = await find_mismatch(call, sample.answer)
@@ -362,8 +360,6 @@ class Engine(LookupEngine):
 
     async def _repair(self, call: Call[Any], part: int, sample: Sample, problem: str) -> Sample:
         """A sample that matches, with the price and the times of all requests."""
-        from .repair import build_correction, find_mismatch, mismatch_error
-
         most = call.request.max_repairs
         sent, reason = SentRequests(), ""
         call.sent.parts += (sent,)

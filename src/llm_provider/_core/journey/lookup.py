@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from ..._features.telemetry.logs import is_logging
 from ..._features.telemetry.observer import Observer
 from ..._features.telemetry.telemetry import SDK
 from .. import doors
-from ..errors import CacheMissError, LLMError, RequestError, cite
+from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
 from ..formats import registry
 from ..money.track import current
 from ..pace.concurrency import Concurrency
@@ -29,6 +30,7 @@ from ..runtime.json_pieces import LARGE, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import describe_input
+from ..types.response import Response, text_to_parse
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .observation import observe_lookup
 from .recorder import CostRecorder
@@ -219,8 +221,6 @@ class LookupEngine:
         kept = call.operation.is_kept(answer, self.settings.kept)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
-            from .repair import mismatch
-
             kept = mismatch(call, answer) is None
         return answer if kept else None
 
@@ -265,3 +265,66 @@ class LookupEngine:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
             self._loaded.add((route.adapter, transport))
+
+
+# --- whether an answer matches `response_format` ------------------------------------------------------------
+
+
+def mismatch(call: Call[Any], answer: Any) -> str | None:
+    """Where a sample that ended by itself does not match `response_format`; None if all of them do.
+
+    A refused or truncated answer, or a call of tools, need not match. A large one was checked before.
+    """
+    structure = call.encoded.structure
+    if structure is None:
+        return None
+    if answer.checked is not None and answer.checked[0] is structure:
+        known: str | None = answer.checked[1]
+        return known
+    from ..schemas.checking import find_problem, is_small
+
+    for choice in answer.choices:
+        if choice.finish_reason == "stop" and is_small(text := text_to_parse(choice), structure):
+            problem = find_problem(text, structure)
+            if problem is not None:
+                return problem
+    return None
+
+
+async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
+    """`mismatch` of a new answer, without stopping the loop."""
+    structure, problem = call.encoded.structure, None
+    if structure is None or (answer.checked is not None and answer.checked[0] is structure):
+        return mismatch(call, answer)
+    from ..schemas import checking
+
+    for choice in answer.choices:
+        if choice.finish_reason == "stop" and problem is None:
+            problem = await checking.find_mismatch(text_to_parse(choice), structure)
+    answer.checked = structure, problem
+    return problem
+
+
+def build_correction(call: Call[Response], part: int, sample: Sample, problem: str) -> Call[Response]:
+    (choice,) = sample.answer.choices
+    correction = (
+        f"Your answer does not match the JSON schema:\n{problem}\nAnswer again with the corrected JSON, and "
+        "nothing else."
+    )
+    messages = (*call.request.messages, choice.message, {"role": "user", "content": correction})
+    request = replace(call.request, messages=messages)
+    encoded = call.operation.encode(request, call.target, call.adapter)
+    return replace(
+        call, request=request, encoded=encoded, body=canonical(encoded.payload), parts=(part,), first_key=None
+    )
+
+
+def mismatch_error(call: Call[Any], sample: Sample, problem: str, reason: str = "") -> SchemaMismatchError:
+    """The error of an answer that does not match. `reason` says why the model was not asked again."""
+    return SchemaMismatchError(
+        f"the answer does not match response_format: {problem}{reason}",
+        text=sample.answer.choices[0].text,
+        validation_error=problem,
+        provider=call.target.provider,
+        model=call.request.model,
+    )
