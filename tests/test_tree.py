@@ -42,7 +42,6 @@ WITHOUT_TESTS = {
     "_features/cache_care/selection.py": "cli/test_export.py selects by results, model and tag",
     "_features/evidence/verified.py": "tests/_features/evidence/test_verification.py reads what it holds",
     "_features/score/scores.py": "test_score.py has values, tables and JSON of scores",
-    "_features/score/requests.py": "test_score.py meets every check, and the probe",
     "_features/recheck/stored_chat.py": "_features/recheck/test_run.py asks stored questions of every format",
     "_features/score/arguments.py": "test_score.py has wrong arguments",
     "_features/score/openai.py": "test_score.py reads the replies of every server",
@@ -68,6 +67,9 @@ WITHOUT_TESTS = {
     "_features/quirks/gateways.py": "the golden pairs of quirks/stream.py and decode.py have its fields",
     "_features/quirks/groq.py": "the golden pairs of quirks/stream.py have its tools",
     "_features/quirks/mistral.py": "test_stream.py cuts its thoughts into pieces",
+    "_core/formats/shared/conversation_rules.py": "tests/conformance/test_conversations.py checks each row",
+    "_features/score/score_many.py": "_core/journey/test_score.py asks for many scores",
+    "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_core/types/logprobs.py": "test_response.py reads log probabilities from JSON",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",
     "_core/types/served_by.py": "tests/_core/formats/shared/test_served_by.py reads it of every provider",
@@ -106,6 +108,10 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_core/journey/test_repair.py": "answers that do not match, which engine.py asks for again",
+    "_core/journey/test_several_parts.py": "calls of several parts, which engine.py asks for",
+    "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
+    "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
     "_core/batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
     from .._features.estimates import client_methods as estimates
+    from .._features.fallback import fallback, passed_over
     from .._features.foreign import attributes as foreign_attributes
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import parameters as foreign_parameters
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
     from .._features.foreign import tools as foreign_tools
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.models import client_methods as token_counts
+    from .._features.models import list_models, model_lists
     from .._features.progress import bar as progress_bar
     from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
+    from .._features.score import operation as score
+    from .._features.score import score_many, scores
     from .._features.second_level import access as second_level_access
     from .._features.second_level import settings as second_level_settings
     from .._features.second_level import two_level_cache
@@ -58,6 +63,8 @@ _MODULES = {
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
     "estimates": "estimates.client_methods",
+    "fallback": "fallback.fallback",
+    "passed_over": "fallback.passed_over",
     "foreign_attributes": "foreign.attributes",
     "foreign_messages": "foreign.messages",
     "foreign_parameters": "foreign.parameters",
@@ -70,11 +77,17 @@ _MODULES = {
     "progress_bar": "progress.bar",
     "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
+    "list_models": "models.list_models",
+    "model_lists": "models.model_lists",
+    "token_counts": "models.client_methods",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
+    "score": "score.operation",
+    "score_many": "score.score_many",
+    "scores": "score.scores",
     "second_level_access": "second_level.access",
     "second_level_settings": "second_level.settings",
     "two_level_cache": "second_level.two_level_cache",

@@ -19,6 +19,7 @@ from ..formats.transport import departure
 from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
 from ..pace import retry
 from ..pace.timeouts import Timeouts
+from ..requests.api_keys import Credential
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import is_unfinished
 from ..runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
@@ -403,3 +404,11 @@ async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, 
                 error.attempts = attempts
                 raise error from None
         await asyncio.sleep(verdict.delay)
+
+
+def scrub_error(error: LLMError, key: Credential, subject: str, provider: str, remedy: str = "") -> LLMError:
+    """The error of a request that is no call, without the key and without the frames that hold it."""
+    error.message = key.scrub(f"{subject} failed: {error.message}") + remedy
+    error.args, error.provider = (error.message,), provider
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
 from ..formats.transport.departure import Departure
+from ..json_values import JSONObject
 from ..pace.timeouts import Deadline
 from ..runtime.exact_decimal import total
 from ..types.usage import CostBounds, CostSource, Usage
@@ -106,21 +107,22 @@ class SentRequests(Departure):
         least = float(total(charge.usd for charge in charges if charge.usd is not None))
         return least, None if self.under_way else cost_of(most)
 
-    @property
-    def cost_source(self) -> CostSource | None:
-        """The least certain source of the cost; None if nothing was paid, or if the cost is not known."""
-        charges = self.charges
-        if len(charges) == 1 and not self.under_way:
-            return None if charges[0].usd is None else charges[0].source
-        sources = {charge.source for charge in charges} if self.cost is not None else set()
-        return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)
+    def describe_cost(self) -> JSONObject:
+        """The fields of a result that say what the requests cost.
 
-    @property
-    def cost_unknown(self) -> str | None:
-        """Why the cost is not known: the reason of the first request without one; None where it is known."""
-        if self.under_way:
-            return "a request is under way"
-        return next((charge.unknown for charge in self.charges if charge.unknown), None)
+        The source is the least certain one: None if nothing was paid, or if the cost is not known. What is
+        unknown is told by the first request without a cost.
+        """
+        charges, cost, unknown, bounds = self.charges, self.cost, None, None
+        if len(charges) == 1 and cost is not None:
+            source: CostSource | None = charges[0].source
+        else:
+            sources = {charge.source for charge in charges} if cost is not None else set()
+            source = next((each for each in _LEAST_CERTAIN_FIRST if each in sources), None)
+            bounds = self.cost_bounds
+            unknown = next((charge.unknown for charge in charges if charge.unknown), None)
+        unknown = "a request is under way" if self.under_way else unknown
+        return {"cost": cost, "cost_source": source, "cost_unknown": unknown, "cost_bounds": bounds}
 
     @property
     def usage(self) -> Usage | None:

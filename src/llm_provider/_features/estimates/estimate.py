@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..._core.batches.lookup import fetch_ahead
 from ..._core.errors import CacheMissError, LLMError, RequestError
 from ..._core.hints import Hinting
-from ..._core.journey.engine import READING, Engine
+from ..._core.journey.engine import Engine
+from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
@@ -174,7 +175,7 @@ class Estimator:
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
-        self._first = self._choose(prepare("a prompt that is never sent"))
+        self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
@@ -208,8 +209,8 @@ class Estimator:
         if not missing:
             self._cached += 1
             return
-        if call.fallback:
-            call = self._choose(call)
+        if call.relay is not None:
+            call = call.candidates[self._number]
             missing = self._parts_to_ask(call)
         if call.cache == "use":
             keys = {part: call.key(part) for part in missing}
@@ -233,9 +234,6 @@ class Estimator:
             read = input_tokens(facts, self._first.target, self._count)
             self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
-    def _choose(self, call: Call[Any]) -> Call[Any]:
-        return call.fallback[self._number] if call.fallback else call
-
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
         """The parts of a call that are not stored."""
         if call.cache not in READING:
@@ -246,7 +244,7 @@ class Estimator:
     def _missing(self, call: Call[Any]) -> list[int]:
         """The parts that have to be asked for. None has if a model of `fallback` has a stored answer."""
         missing = self._parts_to_ask(call)
-        if not all(map(self._parts_to_ask, call.fallback[1:])):
+        if not all(map(self._parts_to_ask, call.candidates[1:])):
             return []
         if missing and call.cache == "only":
             key = call.key(missing[0])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import LLMError, OutputError
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer
@@ -24,7 +25,6 @@ from ..._core.runtime.exact_decimal import total
 from ..._core.store.key import cache_key
 from ..._core.types.response import Response
 from ..._core.types.usage import Usage
-from ..score.scores import Score
 
 FORMATS = frozenset(row.adapter for row in ROUTES.values())
 _OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")
@@ -105,7 +105,8 @@ def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Comparison
         return [score["logprob"] for score in scores], [sum(score["token_logprobs"]) for score in scores]
 
     def decode() -> tuple[Any, Any]:
-        replies = [Score.from_dict(_read_reply(reply)["score"]) for reply in row["replies"]]
+        read = doors.scores.Score.from_dict
+        replies = [read(_read_reply(reply)["score"]) for reply in row["replies"]]
         return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
 
     yield from (("logprobs", sum_up), ("scores", decode))

@@ -15,7 +15,7 @@ from ..._core.runtime.files import check_path, is_replaceable, replace_file
 from ..._core.settings import Settings
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
-from ..score.scores import Scores
+from ..._core.types.results_table import OtherResult
 from .container import Part, write_parts
 from .json_lines import write_json
 from .manifest import Figures, describe_git, describe_versions, make_manifest, make_statement
@@ -37,7 +37,7 @@ def write_evidence(
 ) -> Evidence:
     """Write the evidence of results, with the user's scores by index, and the statement beside it."""
     for index, result in enumerate(results):
-        if not isinstance(result, (Response, Scores, LLMError)):
+        if not isinstance(result, (Response, OtherResult, LLMError)):
             kind = type(result).__name__
             raise RequestError(
                 f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"

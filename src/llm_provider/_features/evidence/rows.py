@@ -21,9 +21,9 @@ from ..._core.runtime import clock
 from ..._core.settings import Settings
 from ..._core.store.entry import ELIDED, LONGEST_TEXT, Entry, digest
 from ..._core.store.response_cache import ResponseCache
-from ..._core.types.response import Response, Result
+from ..._core.types.response import Response
+from ..._core.types.results_table import AnyResult, OtherResult
 from ..cache_care.selection import list_keys
-from ..score.scores import Scores
 from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
 from .json_lines import write_json
 from .redaction import Redaction
@@ -50,7 +50,7 @@ class RowMaker:
         self.price_rows: dict[PriceRow, None] = {}
 
     def make_lines(
-        self, results: Iterable[Result | Scores], scores: Mapping[int, float]
+        self, results: Iterable[AnyResult], scores: Mapping[int, float]
     ) -> Iterator[tuple[bytes, JSONObject]]:
         """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
         for index, result in enumerate(self._fetch_ahead(results)):
@@ -71,14 +71,14 @@ class RowMaker:
         clean: JSONObject = orjson.loads(self._redaction.apply(write_json(value)))
         return clean
 
-    def _fetch_ahead(self, results: Iterable[Result | Scores]) -> Iterator[Result | Scores]:
+    def _fetch_ahead(self, results: Iterable[AnyResult]) -> Iterator[AnyResult]:
         """The results, once the entries that only a second level has are in the local store."""
         remaining = iter(results)
         while some := list(islice(remaining, _AT_ONCE)):
             self._cache.fetch(list(list_keys(some)))
             yield from some
 
-    def _make_row(self, index: int, result: Result | Scores) -> JSONObject:
+    def _make_row(self, index: int, result: AnyResult) -> JSONObject:
         fields = result.to_dict()
         pieces = _list_answers(result)
         texts = {digest(text): text for text in _list_texts(fields) if len(text) > LONGEST_TEXT}
@@ -86,7 +86,7 @@ class RowMaker:
         stored = [(entry, request) for entry, request in described if entry is not None]
         row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
         row["requests"] = [request for _, request in described]
-        if isinstance(result, Scores):
+        if isinstance(result, OtherResult):
             row["replies"] = [entry.body.decode() for entry, _ in stored]
         elif pieces:
             _strip_tools(fields)
@@ -203,11 +203,11 @@ def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, 
     yield result.provider, result.model
 
 
-def _list_answers(result: Result | Scores) -> Sequence[Any]:
+def _list_answers(result: AnyResult) -> Sequence[Any]:
     """What has cache keys: the rounds of a response, its scores, or the samples of an error."""
     if isinstance(result, Response):
         return result.rounds
-    return [result] if isinstance(result, Scores) else getattr(result, "samples", ())
+    return [result] if isinstance(result, OtherResult) else getattr(result, "samples", ())
 
 
 def _find_variant(form: str | None, request: JSONObject) -> str:

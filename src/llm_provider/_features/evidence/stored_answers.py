@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.runtime.files import read_lines
 from ..._core.store.entry import Entry, QuestionFields
 from ..._core.store.response_cache import ResponseCache
-from ..._core.types.response import Response, Result
-from ..._core.types.usage import Usage
-from ..score.scores import Score, Scores
+from ..._core.types.response import Response
+from ..._core.types.results_table import AnyResult, OtherResult
 from .checks import decode_replies, sum_usage
 
 FindFormat = Callable[[str, str | None], str | None]
@@ -25,7 +25,7 @@ FindFormat = Callable[[str, str | None], str | None]
 
 def read_entries(
     cache: ResponseCache, keys: Iterable[str], find_format: FindFormat
-) -> Iterator[Response | Scores]:
+) -> Iterator[Response | OtherResult]:
     """The answers and scores of keys. Embeddings, and what is no longer stored, are left out."""
     for key in keys:
         entry, question = cache.peek_whole(key) or (None, None)
@@ -37,16 +37,15 @@ def read_entries(
 
 def _read_entry(
     key: str, entry: Entry, question: QuestionFields, find_format: FindFormat
-) -> Response | Scores | None:
+) -> Response | OtherResult | None:
     form = find_format(question["model"], question["base_url"])
     shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
     shared |= {"cached": True, "cache_keys": (key,)}
     try:
         reply = orjson.loads(entry.body)
         if isinstance(reply, dict) and "score" in reply:
-            context, score = str(question["payload"].get("context", "")), Score.from_dict(reply["score"])
-            model, usage = reply["model"] or question["model"], Usage(**reply["usage"])
-            return Scores(context=context, scores=(score,), usage=usage, model=model, **shared)
+            shared["model"] = reply["model"] or question["model"]
+            return doors.scores.read_entry(question["payload"], reply, shared)
         answer = None if form is None else decode_replies(form, [reply])[0]
     except (LLMError, ValueError, TypeError, KeyError, AttributeError):
         # An embedding, a probe, or an answer of another version.
@@ -63,8 +62,8 @@ def _read_entry(
 
 
 def add_replies(
-    results: Iterable[Result | Scores], cache: ResponseCache, find_format: FindFormat
-) -> Iterator[Result | Scores]:
+    results: Iterable[AnyResult], cache: ResponseCache, find_format: FindFormat
+) -> Iterator[AnyResult]:
     """The results with their stored replies, where they have only keys, as those that `map` wrote."""
     for result in results:
         if isinstance(result, Response) and result.body == b"null":

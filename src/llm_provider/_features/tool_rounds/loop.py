@@ -153,20 +153,14 @@ class Rounds:
 
     def _next(self) -> Call[Response]:
         """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
-        last = answered = self._call
-        if last.fallback:
-            # A conversation stays with its model: the others may not read all of it.
-            answered = last.fallback[len(self._responses[-1].passed_over)]
-        before = answered.request
+        last, relay = self._call, self._call.relay
+        # A conversation stays with its model: the others may not read all of it.
+        before = (last if relay is None else relay.find_answering(self._responses[-1])).request
         request = replace(
             before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
         )
-        if answered is last:
-            call = self._engine.prepare(last.operation, request, last.concurrency)
-        else:
-            from ..fallback.fallback import prepare_round
-
-            call = prepare_round(self._engine, last, request)
+        prepare = self._engine.prepare if relay is None else relay.prepare_round
+        call = prepare(last.operation, request, last.concurrency)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
         call.metadata, call.streamed = last.metadata, last.streamed
         return call
@@ -179,10 +173,7 @@ class Rounds:
             responses[-1],
             prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            cost_unknown=sent.cost_unknown,
-            cost_bounds=sent.cost_bounds,
+            **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
             stored_price=sum_of_prices(
                 [response.price if response.cached else response.stored_price for response in responses]
