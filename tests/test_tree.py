@@ -67,7 +67,6 @@ WITHOUT_TESTS = {
     "_features/quirks/gateways.py": "the golden pairs of quirks/stream.py and decode.py have its fields",
     "_features/quirks/groq.py": "the golden pairs of quirks/stream.py have its tools",
     "_features/quirks/mistral.py": "test_stream.py cuts its thoughts into pieces",
-    "_core/formats/shared/conversation_rules.py": "tests/conformance/test_conversations.py checks each row",
     "_features/score/score_many.py": "_core/journey/test_score.py asks for many scores",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_core/types/logprobs.py": "test_response.py reads log probabilities from JSON",
