@@ -60,9 +60,9 @@ def _read_anthropics(model: Any) -> ListedModel:
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
-    from .gemini.files import close_client, pages_of, sdk_client
+    from .gemini.files import close_client, file_client, pages_of
 
-    client, http_client = sdk_client(target, key)
+    client, http_client = file_client(target, key)
     try:
         models = []
         pager = await client.aio.models.list(config={"page_size": _PAGE})

@@ -35,7 +35,7 @@ from ..shared.batches import (
 from ..shared.errors import from_answer
 from ..shared.files import SECONDS_OF_A_FILE, items_of
 from . import embeddings
-from .files import close_client, pages_of, sdk_client
+from .files import close_client, file_client, pages_of
 
 _LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
 """Google takes files of 2 GB, and tells no number of rows. A row has one text."""
@@ -58,7 +58,7 @@ class GeminiBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
-        self._client, self._http_client = sdk_client(target, key)
+        self._client, self._http_client = file_client(target, key)
         self._http_client.event_hooks = {"response": [self._keep_operation]}
         self._operations: dict[str, JSONObject] = {}
         self._types = types

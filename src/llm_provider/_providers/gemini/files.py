@@ -16,11 +16,10 @@ from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._settings import MAX_RESPONSE_BYTES
 from ..shared import files as shared
-from ..transport.proxies import all_work, check_proxy
-from ..transport.sdk_connection import limit_class
-from .connection import without_warning
+from ..transport.httpx_client import build_client
+from ..transport.proxies import check_proxy
+from .connection import certificates, sdk_client
 from .models import split_version
-from .sdk_http_clients import certificates
 
 _LIMITS = shared.FileLimits(
     request=20_000_000, upload=2_000_000_000, kinds=("application/pdf", "image/", "audio/", "video/")
@@ -37,31 +36,19 @@ def limits(target: Target) -> shared.FileLimits | None:
     return _LIMITS if target.route.cloud is None else None
 
 
-def sdk_client(target: Target, key: Credential) -> tuple[Any, Any]:
+def file_client(target: Target, key: Credential) -> tuple[Any, Any]:
     """A client for requests with large bodies, and its HTTP client."""
     import httpx2
-    from google import genai
-    from google.genai import types
 
     check_proxy(target.base_url, "http1")
     trusted = certificates()
-    http_client = limit_class(httpx2.AsyncClient, httpx2)(
-        2**40, verify=trusted, trust_env=all_work("http1"), follow_redirects=False, timeout=None
-    )
+    http_client = build_client(httpx2, "http1", 2**40, lambda: trusted)
     http_client.most_whole = MAX_RESPONSE_BYTES
-    server, version = split_version(target.base_url)
-    options = types.HttpOptions(
-        base_url=server,
-        api_version=version or "v1beta",
-        timeout=int(1000 * shared.SECONDS_OF_A_QUESTION),
-        # A single attempt also turns off the SDK's hidden second one after a broken connection.
-        retry_options=types.HttpRetryOptions(attempts=1),
-        # The SDK would build one that warns about itself, and another one that is never used.
-        httpx_async_client=http_client,
-        client_args={"verify": trusted, "trust_env": False},
+    version = split_version(target.base_url)[1] or "v1beta"
+    timeout = int(1000 * shared.SECONDS_OF_A_QUESTION)
+    client = sdk_client(
+        target.base_url, key.reveal(), http_client, trusted, api_version=version, timeout=timeout
     )
-    with without_warning("Both GOOGLE_API_KEY"):
-        client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
     return client, http_client
 
 
@@ -83,7 +70,7 @@ class GeminiFiles(shared.FileConnection):
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
-        client, self._http_client = sdk_client(target, key)
+        client, self._http_client = file_client(target, key)
         super().__init__(client)
         self._types = types
 

@@ -84,11 +84,13 @@ class FileModule(Protocol):
 def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
     """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
     from ..transport.authorization import authorise_all
+    from ..transport.connection import replace_headers
+    from ..transport.http_client import library_of
+    from ..transport.httpx_client import build_client
     from ..transport.proxies import check_proxy
-    from ..transport.sdk_connection import build_http_client, replace_headers
 
     check_proxy(target.base_url, "http1")
-    http_client = build_http_client(sdk, "http1", 2**40)
+    http_client = build_client(library_of(sdk.DefaultAsyncHttpxClient), "http1", 2**40)
     http_client.most_whole = MAX_RESPONSE_BYTES
     authorise_all(http_client, target, key)
     client = getattr(sdk, client_class)(
