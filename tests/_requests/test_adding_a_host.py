@@ -20,7 +20,7 @@ PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
     PACKAGE / "_providers" / "shared" / "conversation_rules.py",
-    PACKAGE / "_providers" / "litellm" / "bounded_session.py",  # a list of litellm's providers
+    PACKAGE / "_providers" / "litellm" / "connection.py",  # lists of litellm's providers
     PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 
@@ -68,9 +68,6 @@ OF_ONE_HOST = {
     ("_calls/sending/recorder.py", "local"): "a server of the user's own has no price",
     ("_tokens/models.py", "xai"): "a provider that people call by the name of its models",
     ("_providers/shared/errors.py", "mistral"): "the header of its request ids has its name",
-    ("_providers/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
-    ("_providers/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
-    ("_providers/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
     ("_providers/openai_chat/encode.py", "openrouter"): "a router, which litellm reaches too",
     ("_providers/openai_chat/stream.py", "groq"): "the names of its own fields",
     ("_providers/openai_chat/stream.py", "openrouter"): "the names of its own fields",

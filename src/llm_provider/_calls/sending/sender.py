@@ -27,8 +27,7 @@ from ..._providers import registry
 from ..._providers.protocol import Connection, Outgoing
 from ..._providers.shared.served_by import read_origin
 from ..._providers.shared.tool_charges import cost_in_headers
-from ..._providers.transport.certificates import check_certificates
-from ..._providers.transport.proxies import check_proxy
+from ..._providers.transport.environment import check_certificates, check_proxy
 from ..._requests.api_keys import environment_secrets, name_source
 from ..._requests.routing import explain_not_found
 from ..._runtime import cassette, clock, randomness

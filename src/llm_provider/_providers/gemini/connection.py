@@ -17,8 +17,8 @@ from ..._settings import MAX_RESPONSE_BYTES
 from ..protocol import Outgoing
 from ..shared.error_bodies import body_in_text
 from ..shared.errors import headers_of
-from ..transport.certificates import share_context
 from ..transport.connection import SDK, Exchange, SDKConnection
+from ..transport.environment import share_context
 from .decode import error_of
 from .models import split_version
 

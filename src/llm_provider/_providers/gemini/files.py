@@ -16,8 +16,8 @@ from ..._requests.routing import Target
 from ..._runtime import clock
 from ..._settings import MAX_RESPONSE_BYTES
 from ..shared import files as shared
+from ..transport.environment import check_proxy
 from ..transport.httpx_client import build_client
-from ..transport.proxies import check_proxy
 from .connection import certificates, sdk_client
 from .models import split_version
 

@@ -24,7 +24,7 @@ from ..._limits.headers import wait_for_reset, wait_in_words
 from ..._limits.outage import SHORTAGES
 from ..._limits.retry import ORDERLY_END, heed_should_retry, retry_after
 from ..._runtime.imports import exception_chain
-from ..transport.certificates import trust_remedy
+from ..transport.environment import proxy_in, trust_remedy
 from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
 
 _LONGEST_MESSAGE = 500
@@ -170,9 +170,6 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        # It imports urllib.request, which imports ssl.
-        from ..transport.proxies import proxy_in
-
         refused, code = _status_of_proxy(links, names), _system_code(links, names)
         if code in SHORTAGES:
             detail = (

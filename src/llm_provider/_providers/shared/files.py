@@ -85,9 +85,9 @@ def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credenti
     """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
     from ..transport.authorization import authorise_all
     from ..transport.connection import replace_headers
+    from ..transport.environment import check_proxy
     from ..transport.http_client import library_of
     from ..transport.httpx_client import build_client
-    from ..transport.proxies import check_proxy
 
     check_proxy(target.base_url, "http1")
     http_client = build_client(library_of(sdk.DefaultAsyncHttpxClient), "http1", 2**40)

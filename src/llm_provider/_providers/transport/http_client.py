@@ -19,7 +19,7 @@ from typing import Any
 from ..._limits.concurrency import most_connections
 from ..protocol import Outgoing
 from . import body_size, departure
-from .certificates import share_context
+from .environment import share_context
 
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
@@ -48,7 +48,7 @@ def load(transport: str) -> None:
         importlib.import_module("aiohttp")
 
 
-def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: Any) -> Any:
+def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
     """An aiohttp session of a class, without cookies or a limit of connections, as `_limits` has one."""
     import aiohttp
 
@@ -59,7 +59,6 @@ def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: An
         # `body_size` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
         auto_decompress=False,
         headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
-        **options,
     )
 
 
@@ -98,7 +97,10 @@ _connectors: weakref.WeakSet[Any] = weakref.WeakSet()
 
 async def _make_room() -> None:
     """Close the connections that no request uses where this process may have no more."""
-    pools = [(each._acquired, each._conns) for each in _connectors]  # noqa: SLF001  # there is no public way
+    try:
+        pools = [(each._acquired, each._conns) for each in _connectors]  # noqa: SLF001  # no public way
+    except AttributeError:  # a release without these names
+        return
     idle = [protocol for _, pool in pools for kept in pool.values() for protocol, _ in kept]
     if idle and len(idle) + sum(len(acquired) for acquired, _ in pools) >= most_connections():
         for protocol in idle:

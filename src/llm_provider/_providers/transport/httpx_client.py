@@ -16,7 +16,7 @@ from typing import Any
 
 from ..._limits.concurrency import most_connections
 from ..protocol import Outgoing
-from . import body_size, departure, proxies
+from . import body_size, departure, environment
 from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
 
 MAX_CONNECTIONS = 4096
@@ -72,7 +72,7 @@ def build_client(
         ),
         timeout=None,
         # With a proxy that it cannot use, the client would fail for every server.
-        trust_env=proxies.all_work(transport),
+        trust_env=environment.all_work(transport),
         verify=(trusted or library.create_ssl_context)(),
     )
     _prepare_pools(client)
