@@ -110,6 +110,7 @@ OF_NO_MODULE = {
     "test_prose.py": "the sentences of all modules and pages",
     "test_tree.py": "the files of all modules",
     "_providers/test_golden.py": "all modules that have golden pairs",
+    "_providers/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_requests/test_refusals.py": "the modules that refuse what a provider does not take",
     "_requests/test_adding_a_parameter.py": "the modules that a new parameter touches",

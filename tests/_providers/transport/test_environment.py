@@ -257,6 +257,13 @@ def test_a_list_of_hosts_that_no_client_can_read_is_named(monkeypatch: pytest.Mo
         client.call("local/m", "Hi", base_url="http://127.0.0.1:9/v1", api_key="k")
 
 
+def test_hosts_without_a_proxy_are_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    assert environment.choose_client("aiohttp") == "aiohttp"
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert environment.choose_client("aiohttp") == "http1"
+
+
 @pytest.fixture
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):

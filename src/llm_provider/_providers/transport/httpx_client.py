@@ -60,7 +60,7 @@ def build_client(
     """
     # Each of the three SDKs keeps its part of what this process may have.
     idle = int(min(MAX_CONNECTIONS, most_connections() // 3))
-    client = _limited_class(library)(
+    client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
         headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
@@ -89,7 +89,7 @@ async def read(answer: Any) -> None:
 
 
 @functools.cache
-def _limited_class(library: ModuleType) -> Any:
+def _client_class(library: ModuleType) -> Any:
     """A client class that reads only a number of bytes of each answer, and no bytes beyond its end."""
 
     class LimitedClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
