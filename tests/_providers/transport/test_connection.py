@@ -36,7 +36,7 @@ def test_a_call_and_a_stream_give_the_same_answer(simulator: Simulator, transpor
     assert second.body == {**order.encoded.payload, "stream": True}
 
 
-OWN = {"X-Own": "1", "User-Agent": "my-program/1"}
+OWN = {"x-own": "1", "user-agent": "my-program/1"}
 
 
 async def ask_openai(url: str, body: Any, seconds: float) -> None:
