@@ -16,8 +16,8 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.journey.sent_requests import SentRequests
+from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.runtime.leases import Leases
 
 REPEATS = 7

@@ -1,6 +1,6 @@
 """Golden pairs: what is given to one function of the library, and what it makes of it.
 
-`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `_providers`
+`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `formats`
 on or from another folder with an underscore. `given` has its arguments; of a wire format it is a request, a
 reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
 attributes that have their defaults, or the error. `warns` are the warnings.
@@ -40,23 +40,21 @@ from unittest.mock import patch
 import llm_provider
 from json_lines import json_lines
 from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
-from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.journey.worst_case import worst_case
-from llm_provider._features.cli.main import main
 from llm_provider._core.client import functions
 from llm_provider._core.errors import LLMError
-from llm_provider._core.pace.concurrency import UNBOUNDED
-from llm_provider._core.pace.retry import RetryBudget, judge
-from llm_provider._features.clouds.price_names import name_in_region
-from llm_provider._core.money.ledger_file import LedgerFile, read_postings
-from llm_provider._core.money.model_drift import Served
-from llm_provider._core.money.price_rows import PriceFile, check
-from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.openai_chat.text_chunk import TextChunks
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.formats.shared.embedding_models import check_model
 from llm_provider._core.formats.transport.sse import events
+from llm_provider._core.journey.chat import CHAT
+from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.money.ledger_file import LedgerFile, read_postings
+from llm_provider._core.money.model_drift import Served
+from llm_provider._core.money.price_rows import PriceFile, check
+from llm_provider._core.money.pricing import PriceTable
+from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.retry import RetryBudget, judge
 from llm_provider._core.requests.api_keys import find_accounts
 from llm_provider._core.requests.defaults import fill
 from llm_provider._core.requests.embed_request import DEFAULTS, EmbedRequest
@@ -66,10 +64,12 @@ from llm_provider._core.requests.routing import Target, price_names, resolve
 from llm_provider._core.schemas import reading
 from llm_provider._core.schemas.json_schema import Search
 from llm_provider._core.schemas.structure import structure_of
-from llm_provider._features.telemetry.content import prompt_json
 from llm_provider._core.tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
 from llm_provider._core.tokens.model_limits import read as read_limits
 from llm_provider._core.types.messages import delta_of
+from llm_provider._features.cli.main import main
+from llm_provider._features.clouds.price_names import name_in_region
+from llm_provider._features.telemetry.content import prompt_json
 from llm_provider._features.views.results_pairs import pair_results
 from support import response
 
@@ -350,7 +350,9 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_core.money.ledger_file.read_postings": lambda lines: _read_lines(
         lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
     ),
-    "_core.schemas.reading.read": lambda text, response_format: reading.read(text, structure_of(response_format)),
+    "_core.schemas.reading.read": lambda text, response_format: reading.read(
+        text, structure_of(response_format)
+    ),
     "_core.schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
         value, schema, Search(schema, 10_000), {}
     ),
@@ -362,7 +364,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
 
 
 def _module(name: str) -> types.ModuleType:
-    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_providers.{name}'}")
+    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_core.formats.{name}'}")
 
 
 def _function(path: str) -> Callable[..., Any]:

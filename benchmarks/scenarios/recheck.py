@@ -6,7 +6,15 @@ import math
 from random import Random
 from statistics import mean
 
-from llm_provider._features.recheck.statistics import (ALPHA, compare_triples, compare_within, find_alarm, find_border_power, find_size, sum_tail)
+from llm_provider._features.recheck.statistics import (
+    ALPHA,
+    compare_triples,
+    compare_within,
+    find_alarm,
+    find_border_power,
+    find_size,
+    sum_tail,
+)
 
 from ..report import Cell, Result, Table
 from . import Options

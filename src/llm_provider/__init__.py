@@ -18,22 +18,76 @@ if TYPE_CHECKING:
     from typing import Any as _Any
 
     from ._core.batches.handle import Batch, BatchCounts
-    from ._core.store.response_cache import CacheWarning
-    from ._features.second_level.access import SecondLevelStatistics
-    from ._features.second_level.settings import SecondLevel, SecondLevelStore
-    from ._core.store.statistics import CacheStatistics
-    from ._features.cache_care.diff import Explanation
-    from ._core.journey.stream import AsyncStream, Stream
     from ._core.client.client import Client
-    from ._core.client.functions import (acall, acall_many, aembed, aiter_many, astream, asubmit_many, batches, call, call_many, embed, iter_many, stream, submit_many, usage)
-    from ._core.client.model_functions import (acount_tokens, aestimate, ascore, count_tokens, estimate, models, price, recheck, score, score_many)
-    from ._core.errors import (APIConnectionError, APIResponseValidationError, APITimeoutError, AuthenticationError, BadRequestError, BatchError, BudgetExceededError, CacheMissError, ContextWindowExceededError, EvidenceError, FailedAttempt, InternalServerError, JSONSchemaValidationError, LengthFinishReasonError, LLMError, MissingAPIKeyError, MissingDependencyError, ModelDriftError, NotFoundError, OutputError, OverloadedError, PendingBatchError, PermissionDeniedError, ProviderError, QuotaExceededError, RateLimitError, RefusalError, RequestError, SchemaMismatchError, ScoreCheckError, ToolArgumentsError, ToolRoundsExceededError, UncertainBatchError, UnknownModelError, UnknownPriceError, UnsupportedParameterError)
-    from ._features.estimates.estimate import Estimate
-    from ._features.estimates.estimates import Estimates
-    from ._features.evidence.verification import verify
-    from ._core.pace.scopes import ScopeStatistics
-    from ._features.shared_pace.shared_controller import SharedControllerWarning
-    from ._core.pace.timeouts import Timeouts
+    from ._core.client.functions import (
+        acall,
+        acall_many,
+        aembed,
+        aiter_many,
+        astream,
+        asubmit_many,
+        batches,
+        call,
+        call_many,
+        embed,
+        iter_many,
+        stream,
+        submit_many,
+        usage,
+    )
+    from ._core.client.model_functions import (
+        acount_tokens,
+        aestimate,
+        ascore,
+        count_tokens,
+        estimate,
+        models,
+        price,
+        recheck,
+        score,
+        score_many,
+    )
+    from ._core.errors import (
+        APIConnectionError,
+        APIResponseValidationError,
+        APITimeoutError,
+        AuthenticationError,
+        BadRequestError,
+        BatchError,
+        BudgetExceededError,
+        CacheMissError,
+        ContextWindowExceededError,
+        EvidenceError,
+        FailedAttempt,
+        InternalServerError,
+        JSONSchemaValidationError,
+        LengthFinishReasonError,
+        LLMError,
+        MissingAPIKeyError,
+        MissingDependencyError,
+        ModelDriftError,
+        NotFoundError,
+        OutputError,
+        OverloadedError,
+        PendingBatchError,
+        PermissionDeniedError,
+        ProviderError,
+        QuotaExceededError,
+        RateLimitError,
+        RefusalError,
+        RequestError,
+        SchemaMismatchError,
+        ScoreCheckError,
+        ToolArgumentsError,
+        ToolRoundsExceededError,
+        UncertainBatchError,
+        UnknownModelError,
+        UnknownPriceError,
+        UnsupportedParameterError,
+    )
+    from ._core.events.observed_call import AskedCall
+    from ._core.formats.shared.upstream import UnpinnedRouterWarning
+    from ._core.journey.stream import AsyncStream, Stream
     from ._core.money.budget import Budget
     from ._core.money.ledger import Ledger
     from ._core.money.ledger_file import LedgerWarning
@@ -41,27 +95,45 @@ if TYPE_CHECKING:
     from ._core.money.model_drift import ModelDriftWarning
     from ._core.money.price_rows import PriceWarning
     from ._core.money.track import track
-    from ._core.formats.shared.upstream import UnpinnedRouterWarning
-    from ._features.recheck.report import Recheck
+    from ._core.pace.scopes import ScopeStatistics
+    from ._core.pace.timeouts import Timeouts
     from ._core.requests.api_keys import KeyWarning
-    from ._features.hosts.host import Host
-    from ._core.requests.parameters import (BatchParameters, EmbedParameters, Parameters, ScoreParameters)
-    from ._core.events.observed_call import AskedCall
-    from ._features.telemetry.telemetry import Telemetry
-    from ._features.models.known_models import Model
+    from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
+    from ._core.store.response_cache import CacheWarning
+    from ._core.store.statistics import CacheStatistics
     from ._core.tokens.range import Range
     from ._core.types.embeddings import Embeddings
-    from ._features.evidence.verified import Evidence
     from ._core.types.logprobs import TokenLogprob
-    from ._core.types.messages import (Content, Delta, FinishReason, Message, Prompt, ToolCall, ToolCallDelta, ToolResult)
-    from ._features.fallback.passed_over import PassedOver
+    from ._core.types.messages import (
+        Content,
+        Delta,
+        FinishReason,
+        Message,
+        Prompt,
+        ToolCall,
+        ToolCallDelta,
+        ToolResult,
+    )
     from ._core.types.response import Choice, Response
     from ._core.types.results import Results
     from ._core.types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
-    from ._features.score.scores import Score, Scores
     from ._core.types.served_by import ServedBy
-    from ._features.models.token_count import TokenCount
     from ._core.types.usage import Cost, Timing, Usage
+    from ._features.cache_care.diff import Explanation
+    from ._features.estimates.estimate import Estimate
+    from ._features.estimates.estimates import Estimates
+    from ._features.evidence.verification import verify
+    from ._features.evidence.verified import Evidence
+    from ._features.fallback.passed_over import PassedOver
+    from ._features.hosts.host import Host
+    from ._features.models.known_models import Model
+    from ._features.models.token_count import TokenCount
+    from ._features.recheck.report import Recheck
+    from ._features.score.scores import Score, Scores
+    from ._features.second_level.access import SecondLevelStatistics
+    from ._features.second_level.settings import SecondLevel, SecondLevelStore
+    from ._features.shared_pace.shared_controller import SharedControllerWarning
+    from ._features.telemetry.telemetry import Telemetry
 
 __version__ = "0.1.0"
 
@@ -90,17 +162,19 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_core.client.functions", "_core.client.model_functions", "_core.client.client",
-    "_core.types.response", "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
-    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results", "_features.score.scores", "_core.types.served_by",
-    "_features.models.token_count", "_errors",
-    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache", "_core.store.statistics",
-    "_features.cache_care.diff", "_features.second_level.settings", "_features.second_level.access",
-    "_core.money.price_rows", "_core.money.track", "_core.money.ledger", "_core.money.ledger_rows", "_core.money.ledger_file",
-    "_core.money.model_drift", "_core.tokens.range", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
-    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget", "_features.telemetry.telemetry",
-    "_core.events.observed_call", "_features.hosts.host", "_core.requests.parameters", "_features.shared_pace.shared_controller",
-    "_core.batches.handle", "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
+    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
+    "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
+    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
+    "_core.store.statistics", "_features.cache_care.diff", "_features.second_level.settings",
+    "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
+    "_core.money.ledger_rows", "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
+    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
+    "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
+    "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
+    "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
 )  # fmt: skip
 
 
@@ -159,7 +233,7 @@ def __getattr__(name: str) -> object:
                 if name in names:
                     globals()[name] = names[name]
                     return names[name]
-    from ._features.foreign.attributes import remedy_for
+    from ._core.hints import remedy_for
 
     remedy = remedy_for((__name__,), name, __all__)
     caller = _sys._getframe(1)  # noqa: SLF001 - the documented way to see the caller, and quick
@@ -178,8 +252,8 @@ class _Module(_ModuleType):
         # The import system sets each module of the package.
         known = name.startswith("_") or name in __all__ or name in globals()
         if not known and not isinstance(value, _ModuleType):
-            from ._features.foreign.parameters import describe_setting
             from ._core.requests.parameter_table import CHECKS
+            from ._features.foreign.parameters import describe_setting
 
             raise AttributeError(describe_setting(__name__, name, CHECKS))
         super().__setattr__(name, value)

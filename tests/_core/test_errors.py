@@ -13,7 +13,31 @@ from typing import Any
 import pytest
 
 from llm_provider._core import errors as _errors
-from llm_provider._core.errors import (APIConnectionError, APIResponseValidationError, APITimeoutError, BatchError, BudgetExceededError, CacheMissError, EvidenceError, FailedAttempt, InternalServerError, LLMError, ModelDriftError, OutputError, OverloadedError, PendingBatchError, ProviderError, RateLimitError, RequestError, SchemaMismatchError, ScoreCheckError, ToolArgumentsError, ToolRoundsExceededError, UncertainBatchError, UnsupportedParameterError)
+from llm_provider._core.errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    BatchError,
+    BudgetExceededError,
+    CacheMissError,
+    EvidenceError,
+    FailedAttempt,
+    InternalServerError,
+    LLMError,
+    ModelDriftError,
+    OutputError,
+    OverloadedError,
+    PendingBatchError,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    SchemaMismatchError,
+    ScoreCheckError,
+    ToolArgumentsError,
+    ToolRoundsExceededError,
+    UncertainBatchError,
+    UnsupportedParameterError,
+)
 from llm_provider._core.types.usage import Usage
 from support import response
 
@@ -42,7 +66,7 @@ def make(kind: type[LLMError], **context: Any) -> LLMError:
 
 
 def test_the_page_has_a_row_for_every_error() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
     page = page.partition("## What a failure means")[0]
     rows = re.findall(r"^\| (?:\*\*)?`(\w+Error)`", page, re.MULTILINE)
     assert sorted([*rows, "LLMError"]) == sorted(kind.__name__ for kind in CLASSES)

@@ -13,8 +13,8 @@ import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import Client, Delta, Usage
-from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider._core.requests.routing import COMPATIBLE_HOSTS, ROUTES
+from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider.simulator import Simulator
 from support import ask
 

@@ -13,8 +13,8 @@ from typing import Any
 import dspy
 from dspy import lm15
 
-from .._core.json_values import JSONMapping, JSONObject
 from .._core.formats.openai_chat import encode as chat
+from .._core.json_values import JSONMapping, JSONObject
 from .._core.types.messages import Message
 from .._core.types.response import Response
 from .conversation import NAME, Variant, parameter_names

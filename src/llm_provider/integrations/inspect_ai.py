@@ -19,9 +19,15 @@ from inspect_ai.model._model_info import _get_model_info_direct
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
 from .._core.client.functions import default_client
-from .._core.errors import (ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError)
-from .._core.json_values import JSONMapping, JSONObject
+from .._core.errors import (
+    ContextWindowExceededError,
+    OutputError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+)
 from .._core.formats.openai_chat import encode as chat
+from .._core.json_values import JSONMapping, JSONObject
 from .._core.requests.api_keys import APIKey
 from .._core.requests.routing import resolve
 from .._core.runtime.canonical_json import canonical

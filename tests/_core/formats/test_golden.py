@@ -25,7 +25,12 @@ def test_no_message_repeats_a_key() -> None:
     """Commands, settings, hosts and addresses that hold a key or a password."""
     key = re.compile("sk-(?:canary|a|live|x)|secret|s3cret")
     given, repeated = 0, []
-    for subject in ("_features/cli/main", "_core/client/client", "_core/requests/base_url", "_features/hosts/host"):
+    for subject in (
+        "_features/cli/main",
+        "_core/client/client",
+        "_core/requests/base_url",
+        "_features/hosts/host",
+    ):
         for sentence, pair in read(subject).items():
             given += bool(key.search(json.dumps(pair.inputs)))
             repeated += [sentence] if key.search(json.dumps(pair.expected)) else []

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from llm_provider import Client, UnsupportedParameterError
-from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.formats import registry
+from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider.simulator import Fault, Simulator

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError, RateLimitError
 from llm_provider._core.journey.server_scope import ServerRequest, Servers, ServerScope
-from llm_provider._core.errors import (APIConnectionError, InternalServerError, LLMError, RateLimitError)
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.rate_estimator import Ticket
 

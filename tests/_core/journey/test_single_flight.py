@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheWarning, Client, SecondLevel
-from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.journey.sent_requests import SentRequests
+from llm_provider._core.journey.single_flight import Flights
 from llm_provider._core.runtime.leases import Leases
 from llm_provider.simulator import Fault, Simulator
 from second_level_support import SqliteStore

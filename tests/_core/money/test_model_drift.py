@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Client, Ledger, ModelDriftError, ModelDriftWarning
-from llm_provider._features.cli.usage import run_usage
 from llm_provider._core.money.model_drift import ENOUGH, Answered, Served
+from llm_provider._features.cli.usage import run_usage
 from llm_provider.simulator import Simulator
 
 MODEL, OLD, NEW = "gpt-6.1-sol", "-2026-10-21", "-2026-11-19"

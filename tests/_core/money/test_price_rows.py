@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.money.price_rows import (COLUMNS, PRICE_COLUMNS, PriceFile, PriceRow, PriceWarning, check, is_date)
+from llm_provider._core.money.price_rows import (
+    COLUMNS,
+    PRICE_COLUMNS,
+    PriceFile,
+    PriceRow,
+    PriceWarning,
+    check,
+    is_date,
+)
 
 SHORT = (
     "provider", "model", "variant", "min_input_tokens",

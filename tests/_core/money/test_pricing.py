@@ -10,11 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.money.price_rows import (CLOUDS, COLUMNS, PRICE_COLUMNS, VARIANTS, PriceWarning, check, mapping_lines)
+from llm_provider._core.money.price_rows import (
+    CLOUDS,
+    COLUMNS,
+    PRICE_COLUMNS,
+    VARIANTS,
+    PriceWarning,
+    check,
+    mapping_lines,
+)
 from llm_provider._core.money.pricing import PriceTable, default_prices_path, warn_of_unknown_cost
-from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider._core.requests.routing import ROUTES
 from llm_provider._core.types.usage import Usage
+from llm_provider._features.hosts.compatible_hosts import HOSTS
 from support import copy_package, run_copy
 
 TODAY = date(2026, 11, 20)

@@ -6,7 +6,12 @@ import sys
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._core.pace.concurrency import (UNBOUNDED, concurrency, concurrency_of_environment, default_concurrency)
+from llm_provider._core.pace.concurrency import (
+    UNBOUNDED,
+    concurrency,
+    concurrency_of_environment,
+    default_concurrency,
+)
 
 
 @pytest.mark.parametrize(("text", "most"), [("8", 8), (" 32 ", 32), ("", None), ("  ", None)])

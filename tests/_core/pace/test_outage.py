@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._core.errors import (APIConnectionError, InternalServerError, LLMError, OverloadedError)
+from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError, OverloadedError
 from llm_provider._core.pace.outage import Outage
 from llm_provider._core.pace.rate_estimator import Ticket
 

@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 import llm_provider
-from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider._core.requests.routing import COMPATIBLE_HOSTS, ROUTES
+from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
 from support import copy_package, parse_module, run_copy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
-    PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
-    PACKAGE / "_providers" / "shared" / "conversation_rules.py",
-    PACKAGE / "_providers" / "litellm" / "connection.py",  # lists of litellm's providers
-    PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
+    PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
+    PACKAGE / "_core" / "formats" / "shared" / "conversation_rules.py",
+    PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
+    PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
+    PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 
 ROW = """
@@ -82,7 +83,10 @@ OF_ONE_HOST = {
     ("_core/requests/model_kinds.py", "local"): "its users give their models any names",
     ("_core/requests/model_kinds.py", "mistral"): "the names of its models that do not chat",
     ("_core/requests/model_kinds.py", "openrouter"): "its models have the names of their makers",
-    ("_core/formats/shared/embedding_models.py", "deepseek"): "the names of its chat models, which do not embed",
+    (
+        "_core/formats/shared/embedding_models.py",
+        "deepseek",
+    ): "the names of its chat models, which do not embed",
     ("_core/formats/shared/embedding_models.py", "mistral"): "the names of its models; one is suggested",
     ("_core/formats/shared/embedding_models.py", "local"): "its users give their models any names",
     ("_core/formats/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",

@@ -10,7 +10,12 @@ import orjson
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._core.requests.attachments import Attachment, UploadReference, attachments_of, with_references
+from llm_provider._core.requests.attachments import (
+    Attachment,
+    UploadReference,
+    attachments_of,
+    with_references,
+)
 
 PDF = b"%PDF-1.7 and more"
 URL = "data:application/pdf;base64,JVBERi0xLjcgYW5kIG1vcmU="

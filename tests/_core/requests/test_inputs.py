@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError
-from llm_provider._features.cli.main import main
 from llm_provider._core.requests.inputs import batch_inputs, parse_template
+from llm_provider._features.cli.main import main
 from llm_provider.simulator import Simulator
 
 FRAME = pandas.DataFrame({"question": ["Why?", "How?"], "id": [7, 8]}, index=["a", "b"])

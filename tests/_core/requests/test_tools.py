@@ -19,7 +19,15 @@ from typing_extensions import TypedDict
 
 from llm_provider import Choice, RequestError, ToolArgumentsError, ToolCall
 from llm_provider._core.requests.request import Request
-from llm_provider._core.requests.tools import (SERVER_TOOLS, FunctionTool, bound, name_of, plain_function, read_docstring, read_tools)
+from llm_provider._core.requests.tools import (
+    SERVER_TOOLS,
+    FunctionTool,
+    bound,
+    name_of,
+    plain_function,
+    read_docstring,
+    read_tools,
+)
 
 
 def google(city: str, days: int = 1) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Budget, Client, RequestError
-from llm_provider._features.cli.main import main
 from llm_provider._core.runtime.databases import forbid_code
+from llm_provider._features.cli.main import main
 from llm_provider.simulator import Simulator
 
 

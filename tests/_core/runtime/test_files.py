@@ -10,7 +10,15 @@ import pytest
 
 from llm_provider import RequestError
 from llm_provider._core.runtime import files
-from llm_provider._core.runtime.files import (check_path, file_remedy, open_data, open_lines, read_lines, read_text, replace_file)
+from llm_provider._core.runtime.files import (
+    check_path,
+    file_remedy,
+    open_data,
+    open_lines,
+    read_lines,
+    read_text,
+    replace_file,
+)
 
 
 def test_a_path_stays_as_it_is_and_anything_else_is_refused() -> None:

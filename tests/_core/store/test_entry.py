@@ -5,8 +5,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.store.entry import (ELIDED, Entry, Question, decode_entry, decode_question, elide, encode_entry)
 from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.store.entry import (
+    ELIDED,
+    Entry,
+    Question,
+    decode_entry,
+    decode_question,
+    elide,
+    encode_entry,
+)
 
 KEY = "k" * 64
 ASKED = Question("openai", None, "chat/completions", b'{"messages":[]}', {}, 0, "gpt-6.1-sol")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.store.key import cache_key
 from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.store.key import cache_key
 
 FACTS: dict[str, Any] = {
     "provider": "openai",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from llm_provider._core.store.worker import BatchQueue, Worker
 from llm_provider._core.runtime.event_loop import inbox_here
+from llm_provider._core.store.worker import BatchQueue, Worker
 
 
 @pytest.fixture

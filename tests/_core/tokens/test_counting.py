@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError
+from llm_provider._core.formats.shared.request_facts import RequestFacts
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.concurrency import Concurrency
-from llm_provider._core.formats.shared.request_facts import RequestFacts
 from llm_provider._core.requests.request import Request
 from llm_provider._core.tokens import counting
 from llm_provider._core.tokens.counting import image_tokens, most_image_tokens, size_of
 from llm_provider._core.tokens.range import Range
 from llm_provider._core.tokens.tokenizer import counter_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PICTURE = base64.b64encode(bytes(30_000)).decode()
 IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
 LOOK = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]}]

@@ -17,9 +17,9 @@ import pytest
 from pydantic import BaseModel
 
 from llm_provider import ToolCall, ToolResult
+from llm_provider._core.requests.tools import FunctionTool, read_tools
 from llm_provider._core.tools import runner as tool_runner
 from llm_provider._core.tools.runner import content_of, run_tools
-from llm_provider._core.requests.tools import FunctionTool, read_tools
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
 

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from llm_provider._core.errors import (FailedAttempt, JSONSchemaValidationError, LengthFinishReasonError, RateLimitError, RequestError, SchemaMismatchError)
+from llm_provider._core.errors import (
+    FailedAttempt,
+    JSONSchemaValidationError,
+    LengthFinishReasonError,
+    RateLimitError,
+    RequestError,
+    SchemaMismatchError,
+)
 from llm_provider._core.types.logprobs import TokenLogprob
 from llm_provider._core.types.messages import ToolCall
 from llm_provider._core.types.response import Choice, Response

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RequestError
-from llm_provider._features.cache_care.archive import Imported, read_archive, write_archive
 from llm_provider._core.store.entry import Entry, Question, decode_entry, encode_entry
 from llm_provider._core.store.store import Store
+from llm_provider._features.cache_care.archive import Imported, read_archive, write_archive
 
 OpenStore = Callable[[str], Store]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._features.cache_care.diff import ABSENT, Difference, compare, find_nearest
 from llm_provider._core.store.entry import elide
+from llm_provider._features.cache_care.diff import ABSENT, Difference, compare, find_nearest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from([0.0, 1.0, 0.5]) | st.text(max_size=3),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from llm_provider._core.store.entry import Entry, Question, encode_entry
-from llm_provider._features.cache_care.maintenance import prune, verify
 from llm_provider._core.store.store import Store
+from llm_provider._features.cache_care.maintenance import prune, verify
 
 NOW = time.time()
 DAY = 86_400.0

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from llm_provider import LLMError, RateLimitError, Results
-from llm_provider._features.cli.answer_files import read_answers
 from llm_provider._core.runtime import files
+from llm_provider._features.cli.answer_files import read_answers
 from support import RunCommand, response
 
 WRONG: list[Any] = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._features.cli.output import (json_text, logs_in_one_line, say_interrupted, when_interrupted)
+from llm_provider._features.cli.output import json_text, logs_in_one_line, say_interrupted, when_interrupted
 from llm_provider.simulator import Simulator
 from support import Program, RunCommand, errors_of, wait_until
 

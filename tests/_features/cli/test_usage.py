@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client, Ledger, LedgerWarning
-from llm_provider._features.cli.main import main
 from llm_provider._core.money.ledger_file import LedgerFile
 from llm_provider._core.money.totals import Key, Posting
 from llm_provider._core.types.usage import Usage
+from llm_provider._features.cli.main import main
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 

@@ -16,10 +16,10 @@ from llm_provider import (
     LLMError,
     RequestError,
 )
-from llm_provider._features.clouds import token_credential
 from llm_provider._core.requests.attachments import Attachment
-from llm_provider._features.clouds.token_credential import TokenCredential, own_credential
 from llm_provider._core.runtime import clock
+from llm_provider._features.clouds import token_credential
+from llm_provider._features.clouds.token_credential import TokenCredential, own_credential
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently
 

@@ -12,9 +12,9 @@ import pytest
 
 from llm_provider import CacheMissError, Client, Estimate, Range, Usage
 from llm_provider._core.client.batch_arguments import parse_batch
-from llm_provider._features.estimates.client_methods import show_estimates
-from llm_provider._features.estimates import estimate
 from llm_provider._core.runtime import event_loop
+from llm_provider._features.estimates import estimate
+from llm_provider._features.estimates.client_methods import show_estimates
 from llm_provider.simulator import Simulator
 from support import RunScript
 

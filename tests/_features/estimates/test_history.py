@@ -5,9 +5,9 @@ import pytest
 from llm_provider import Client
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._features.estimates.history import history_of, mean
 from llm_provider._core.pace.concurrency import Concurrency
 from llm_provider._core.requests.request import Request
+from llm_provider._features.estimates.history import history_of, mean
 
 MODEL = "gpt-6.1-sol"
 

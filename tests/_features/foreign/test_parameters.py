@@ -2,10 +2,10 @@
 
 import pytest
 
-from llm_provider._features.foreign.attributes import remedies_of
-from llm_provider._features.foreign.parameters import describe_unexpected, problem_with
 from llm_provider._core.requests.parameters import BatchParameters
 from llm_provider._core.requests.routing import ROUTES, resolve
+from llm_provider._features.foreign.attributes import remedies_of
+from llm_provider._features.foreign.parameters import describe_unexpected, problem_with
 
 
 def test_embeddings_have_fewer_parameters() -> None:

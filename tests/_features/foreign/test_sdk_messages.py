@@ -13,8 +13,8 @@ from openai.types.responses import Response as OpenAIResponse
 
 from conformance.test_foreign_forms import Format, on_every_route
 from llm_provider import Choice
-from llm_provider._features.litellm.connection import load
 from llm_provider._features.foreign.sdk_messages import is_foreign, plain_messages
+from llm_provider._features.litellm.connection import load
 from support import response
 
 USER = {"role": "user", "content": "The weather in Bern?"}

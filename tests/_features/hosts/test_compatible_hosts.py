@@ -1,7 +1,7 @@
 """The hosts that a line each describes."""
 
-from llm_provider._features.hosts.compatible_hosts import HOSTS
 from llm_provider._core.requests.routing import ROUTES
+from llm_provider._features.hosts.compatible_hosts import HOSTS
 
 
 def test_each_line_is_a_row_whose_samples_are_sent_one_by_one() -> None:

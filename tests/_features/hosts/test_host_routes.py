@@ -9,9 +9,9 @@ import pytest
 
 import llm_provider as llm
 from llm_provider import Client, Host, RequestError, UnsupportedParameterError, Usage
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider._features.hosts.host import Dialect
 from llm_provider._features.hosts.host_routes import VARIABLE
-from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 

@@ -5,16 +5,16 @@ import json
 
 from anthropic.types import MessageCountTokensParams
 
-from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.timeouts import Timeouts
 from llm_provider._core.formats import registry
-from llm_provider._features.models import count_formats as token_counts
 from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.protocol import Outgoing
+from llm_provider._core.journey.chat import CHAT
+from llm_provider._core.pace.timeouts import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._features.models import count_formats as token_counts
 from llm_provider.simulator import Simulator
 from support import ignore
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from llm_provider import APIResponseValidationError
-from llm_provider._features.models.model_lists import LISTS, ListedModel
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.routing import ROUTES, resolve
 from llm_provider._core.settings import MAX_RESPONSE_BYTES
+from llm_provider._features.models.model_lists import LISTS, ListedModel
 from llm_provider.simulator import Fault, Simulator
 
 

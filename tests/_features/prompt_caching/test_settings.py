@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from llm_provider._core.journey.chat import Chat
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider._features.prompt_caching.settings import prefixes
+from llm_provider._core.journey.chat import Chat
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
+from llm_provider._features.prompt_caching.settings import prefixes
 
 LONG = "Some words of a long document. " * 700
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}

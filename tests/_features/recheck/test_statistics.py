@@ -4,7 +4,14 @@ from random import Random
 
 import pytest
 
-from llm_provider._features.recheck.statistics import (ALPHA, compare_within, find_alarm, find_power, find_size, sum_tail)
+from llm_provider._features.recheck.statistics import (
+    ALPHA,
+    compare_within,
+    find_alarm,
+    find_power,
+    find_size,
+    sum_tail,
+)
 
 
 @pytest.mark.parametrize(

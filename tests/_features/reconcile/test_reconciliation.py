@@ -11,10 +11,10 @@ import pytest
 
 from llm_provider._core.money.ledger_file import LedgerFile
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._features.reconcile.reconciliation import Row, list_lines, reconcile
 from llm_provider._core.money.totals import Key, Posting
-from llm_provider._features.reconcile.usage_reports import WEB_SEARCH, Entry
 from llm_provider._core.types.usage import Usage
+from llm_provider._features.reconcile.reconciliation import Row, list_lines, reconcile
+from llm_provider._features.reconcile.usage_reports import WEB_SEARCH, Entry
 
 DAY = 1_795_132_800  # 2026-11-20, midnight in UTC
 MODELS = {"openai": "gpt-6.1-sol", "anthropic": "claude-haiku-5-5", "openrouter": "openai/gpt-6.1-sol"}

@@ -15,7 +15,11 @@ import pytest
 
 from llm_provider._core.pace.headers import Allowance, Headroom
 from llm_provider._core.pace.rate_estimator import Ticket
-from llm_provider._features.shared_pace.shared_controller import SharedController, SharedControllerWarning, SharedStateFile
+from llm_provider._features.shared_pace.shared_controller import (
+    SharedController,
+    SharedControllerWarning,
+    SharedStateFile,
+)
 
 MANY = sys.maxsize
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from llm_provider import APITimeoutError, BadRequestError, Client, RequestError, track
-from llm_provider._features.telemetry import logs
 from llm_provider._core.events.reasons import reason
+from llm_provider._features.telemetry import logs
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"

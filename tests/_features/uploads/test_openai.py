@@ -2,8 +2,8 @@
 
 import openai
 
-from llm_provider._features.uploads.openai import connect, limits
 from llm_provider._core.requests.routing import resolve
+from llm_provider._features.uploads.openai import connect, limits
 from llm_provider.simulator import Simulator
 from support import upload
 

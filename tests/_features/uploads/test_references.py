@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider._features.uploads.references import fill_ids, refer_to_files
+from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.requests.attachments import Attachment
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
+from llm_provider._features.uploads.references import fill_ids, refer_to_files
 
 MB = 1_000_000
 FIELDS = {"image": ("image_url", "url"), "video": ("video_url", "url"), "audio": ("input_audio", "data")}

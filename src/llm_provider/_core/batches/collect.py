@@ -12,16 +12,23 @@ from functools import partial
 from typing import Any
 
 from .. import errors
+from ..formats.shared.batches import (
+    OTHERS_WRONG,
+    REFUSED,
+    RemoteBatch,
+    RowReply,
+    explain_unreached,
+    mark_unbilled,
+)
+from ..formats.shared.served_by import read_origin
+from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
-from ..journey.repair import find_mismatch, mismatch
-from ..journey.attempt import parse_reply
 from ..journey.recorder import BatchRow, Bound
-from ..journey.worst_case import worst_case
+from ..journey.repair import find_mismatch, mismatch
 from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
+from ..journey.worst_case import worst_case
 from ..json_values import JSONMapping
-from ..formats.shared.batches import (OTHERS_WRONG, REFUSED, RemoteBatch, RowReply, explain_unreached, mark_unbilled)
-from ..formats.shared.served_by import read_origin
 from ..runtime import clock
 from ..runtime.exact_decimal import exact
 from ..runtime.warning import warn_user
@@ -360,9 +367,7 @@ def _encode_error(error: errors.LLMError) -> dict[str, object]:
 
 def decode_error(fields: JSONMapping) -> errors.LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
-    from .. import errors as _errors
-
-    kind = getattr(_errors, str(fields.get("class")), errors.InternalServerError)
+    kind = getattr(errors, str(fields.get("class")), errors.InternalServerError)
     error: errors.LLMError
     try:
         error = kind(str(fields.get("message")), status=fields.get("status"), code=fields.get("code"))

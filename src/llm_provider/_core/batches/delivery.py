@@ -14,11 +14,12 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..journey.call import Call, Sample
-from ..journey.attempt import parse_reply
-from ..errors import (InternalServerError, LLMError, PendingBatchError, RequestError)
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from .. import doors
+from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from ..formats.shared.batches import DAY
+from ..journey.attempt import parse_reply
+from ..journey.call import Call, Sample
+from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
 from ..runtime import cassette
@@ -33,8 +34,8 @@ from .spending import Spending
 from .submit import Submitter, explain_uncertain, split_by_limits
 
 if TYPE_CHECKING:
-    from ..journey.engine import Engine
     from ..._features.uploads.uploads import Uploads
+    from ..journey.engine import Engine
 
 
 class BatchDelivery:
@@ -184,11 +185,9 @@ class BatchDelivery:
 
     def _files(self) -> Uploads:
         if self._uploads is None:
-            from ..._features.uploads.uploads import Uploads
-
             leases = self._engine.cache.lease_directory
             directory = None if leases is None else leases.parent / "uploads"
-            self._uploads = Uploads(directory, leases, kept=DAY)
+            self._uploads = doors.uploads.Uploads(directory, leases, kept=DAY)
         return self._uploads
 
     async def _deliver(self, job: Job, record: Record) -> None:

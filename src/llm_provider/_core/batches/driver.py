@@ -29,15 +29,15 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
+from ..._features.score.scores import Scores
 from ..errors import BudgetExceededError, LLMError
+from ..journey.call import Call
+from ..journey.early_stop import EarlyStop
+from ..journey.engine import READING
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
-from ..._features.score.scores import Scores
-from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
-from ..journey.engine import READING
 from .feed import Fed, TaskFeed, ThreadFeed
 from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup

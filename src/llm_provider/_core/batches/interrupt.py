@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LLMError
-from ..runtime import event_loop
 from ..journey.call import Call
 from ..journey.engine import WRITING, Engine
+from ..runtime import event_loop
 
 COUNTING_SECONDS = 2.0
 """Longest time for looking up inputs after an interrupt. A hundred thousand inputs take some ten seconds."""

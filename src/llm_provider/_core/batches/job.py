@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any
 
-from .lookup import with_metadata
+from ..errors import InternalServerError, LLMError, RequestError
+from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.repair import mismatch, mismatch_error
 from ..journey.several_parts import describe
-from ..errors import InternalServerError, LLMError, RequestError
-from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
@@ -18,6 +17,7 @@ from ..runtime import clock
 from ..types.messages import describe_input, describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
+from .lookup import with_metadata
 from .remote import Pauses
 from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from .progress import Progress
 from ..runtime import clock
 from ..words import format_duration
 from .journal import Record
+from .progress import Progress
 
 
 class BatchProgress(Progress):

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import CacheMissError, LLMError
+from ..journey.call import Call
+from ..journey.engine import READING, Engine
 from ..money.track import current
 from ..runtime import clock
 from ..types.messages import Prompt, describe_input
 from ..types.response import Response, Result
-from ..journey.call import Call
-from ..journey.engine import READING, Engine
 from .template import Template, find_template
 
 Lookup: TypeAlias = Callable[[Iterable[Prompt]], Iterator[Result | Call[Response]]]

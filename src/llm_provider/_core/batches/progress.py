@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ..errors import LLMError
+from ..events.waits import Waits, print_line
 from ..json_values import JSONObject
 from ..pace.scopes import ScopeStatistics
 from ..runtime import clock, threads
 from ..runtime.notebooks import in_jupyter, in_marimo, in_notebook
-from ..events.waits import Waits, print_line
 from ..types.usage import Cost
 from ..words import format_clock_time
 

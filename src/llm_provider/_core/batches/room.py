@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from ..journey.engine import Engine
 from ..errors import BudgetExceededError, LLMError, NotFoundError
 from ..formats.shared.batches import DAY, find_room_problem
+from ..journey.engine import Engine
 from ..runtime import clock
 from .job import Job
 from .journal import Journal

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..errors import LLMError
+from ..formats import registry
+from ..formats.protocol import EncodedRequest
 from ..journey.call import Call, Operation, Sample
 from ..journey.chat import CHAT, build_payload
 from ..journey.embed import EMBED
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import SentRequests
-from ..errors import LLMError
+from ..money.track import Tracks
 from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Patience
-from ..money.track import Tracks
-from ..formats import registry
-from ..formats.protocol import EncodedRequest
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock
 from ..runtime.canonical_json import canonical, write_exactly

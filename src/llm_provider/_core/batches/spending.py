@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
+from ..errors import LLMError, UnknownPriceError
 from ..journey.call import Call
 from ..journey.engine import Engine
 from ..journey.worst_case import worst_case
-from ..errors import LLMError, UnknownPriceError
 from ..money.budget import Budget, Reservation, release, reserve
 from ..runtime.exact_decimal import exact
 

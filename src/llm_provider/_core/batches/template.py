@@ -18,15 +18,15 @@ from typing import Any
 
 import orjson
 
-from ..store.key import key_frame
-from ..json_values import JSONObject
 from ..formats.protocol import EncodedRequest
+from ..journey.call import MAX_REQUEST_BYTES, Call
+from ..json_values import JSONObject
 from ..requests.request import Request
 from ..runtime import randomness
 from ..runtime.canonical_json import canonical
+from ..store.key import key_frame
 from ..types.messages import Message, Prompt, describe_prompt
 from ..types.response import Response
-from ..journey.call import MAX_REQUEST_BYTES, Call
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
 """Characters that an encoder might trim, escape or rewrite. If it does, there is no template."""

@@ -7,9 +7,6 @@ from concurrent.futures import Future
 from typing import Any, Self
 
 from .. import errors
-from .driver import END, Finished
-from .interrupt import StoredAnswers
-from .lookup import Lookup
 from ..journey.call import Call
 from ..journey.early_stop import EarlyStop
 from ..journey.engine import READING, Engine
@@ -17,8 +14,11 @@ from ..requests.checks import DeliveryOptions
 from ..runtime import event_loop
 from .collect import RowEnd
 from .delivery import BatchDelivery
+from .driver import END, Finished
+from .interrupt import StoredAnswers
 from .job import Job
 from .journal import Record
+from .lookup import Lookup
 
 _BEFORE_ANYTHING = (errors.BudgetExceededError, errors.UncertainBatchError, errors.UnknownPriceError)
 """The errors of a job that are raised, unless a batch was submitted: the user has to decide first."""

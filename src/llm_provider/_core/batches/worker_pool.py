@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LLMError
+from ..journey.call import Call
+from ..journey.early_stop import EarlyStop
 from ..runtime import event_loop
 from ..types.messages import describe_input
 from ..types.response import Response, Result
-from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from .lookup import Lookup
 
 if TYPE_CHECKING:

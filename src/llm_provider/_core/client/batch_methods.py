@@ -6,8 +6,9 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
+from .. import doors
 from ..batches.preload import load_for_batch, name_shortage
-from ..._features.foreign.attributes import Hinting
+from ..hints import Hinting
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from ..requests.request import seal
@@ -19,19 +20,19 @@ from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batc
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
-    from ..batches.handle import Batch
-    from ..batches.journal import Record
-    from ..batches.work import BatchWork
-    from ..batches.driver import Batches, BatchPrompts, Observers
-    from ..batches.progress import Progress
-    from ..batches.worker_pool import LiveWork
-    from ..journey.call import Call
-    from ..errors import LLMError
     from ..._features.estimates.estimate import Estimate
     from ..._features.estimates.estimates import Estimates
-    from ..requests.parameters import (BatchParameters, EstimateParameters, Parameters, ScoreManyParameters)
-    from ..types.results import Results
     from ..._features.score.scores import Scores
+    from ..batches.driver import Batches, BatchPrompts, Observers
+    from ..batches.handle import Batch
+    from ..batches.journal import Record
+    from ..batches.progress import Progress
+    from ..batches.work import BatchWork
+    from ..batches.worker_pool import LiveWork
+    from ..errors import LLMError
+    from ..journey.call import Call
+    from ..requests.parameters import BatchParameters, EstimateParameters, Parameters, ScoreManyParameters
+    from ..types.results import Results
     from . import functions, model_functions
 
 T = TypeVar("T")
@@ -50,9 +51,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import estimate_batch
 
-        return estimate_batch(self._runner, model, inputs, parameters)
+        return doors.estimates.estimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: model_functions.aestimate)
     @with_parameters
@@ -64,9 +64,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import aestimate_batch
 
-        return await aestimate_batch(self._runner, model, inputs, parameters)
+        return await doors.estimates.aestimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: functions.iter_many)
     @with_parameters
@@ -288,9 +287,7 @@ class BatchMethods(Hinting):
         """Show an estimate in a notebook. Returns a dict for the results of a batch."""
         settings = self._runner.engine.settings
         if settings.show_estimate_above is not None and options.example is None and in_notebook():
-            from ..._features.estimates.client_methods import show_estimates
-
-            show_estimates(self._runner, options, settings.show_estimate_above)
+            doors.estimates.show_estimates(self._runner, options, settings.show_estimate_above)
         return {}
 
     def _put_in_order(

@@ -10,25 +10,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ..batches.preload import SHORTAGES, shortage
-from ..journey.call import Call, Operation
-from ..journey.engine import Engine
-from ..journey.chat import CHAT, warn
 from ..errors import LLMError, RequestError
+from ..formats.shared.batches import DAY, module_of
+from ..journey.call import Call, Operation
+from ..journey.chat import CHAT, warn
+from ..journey.engine import Engine
 from ..json_values import JSONMapping
 from ..pace.concurrency import Concurrency
-from ..formats.shared.batches import DAY, module_of
 from ..requests.checks import DeliveryMode
 from ..requests.request import check
 from ..requests.routing import price_names
 from ..runtime.warning import warn_user
 
 if TYPE_CHECKING:
+    from ..._features.models.token_count import TokenCount
     from ..journey.stream import Arrived, MakeSource
     from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
     from ..types.messages import Prompt
     from ..types.response import Response
-    from ..._features.models.token_count import TokenCount
 
 T = TypeVar("T")
 

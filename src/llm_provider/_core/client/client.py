@@ -7,21 +7,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
-from ..store.response_cache import ResponseCache
-from ..journey.engine import Engine
+from ..._features.score.operation import SCORE
+from .. import doors
+from ..errors import RequestError, cite
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
-from ..._features.score.operation import SCORE
+from ..journey.engine import Engine
 from ..journey.recorder import CostRecorder
-from ..errors import RequestError, cite
 from ..json_values import JSONMapping
-from ..pace.concurrency import UNBOUNDED, default_concurrency
 from ..money.ledger import Ledger
+from ..pace.concurrency import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
 from ..requests.signatures import document, take_types_of, with_parameters
 from ..settings import NAMES, parse_settings
+from ..store.response_cache import ResponseCache
 from ..types.messages import Prompt
 from ..types.response import Response
 from ..types.usage import Usage
@@ -35,18 +36,24 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ..batches.handle import Batch
     from ..._features.cache_care.diff import Explanation
-    from ..journey.stream import AsyncStream, Stream
-    from ..pace.scopes import ScopeStatistics
-    from ..money.budget import Budget
-    from ..._features.recheck.report import Recheck
-    from ..requests.inputs import Inputs
-    from ..requests.parameters import (ClientParameters, EmbedParameters, Parameters, RecheckParameters, ScoreParameters)
     from ..._features.models.known_models import Model
-    from ..types.embeddings import Embeddings
-    from ..._features.score.scores import Scores
     from ..._features.models.token_count import TokenCount
+    from ..._features.recheck.report import Recheck
+    from ..._features.score.scores import Scores
+    from ..batches.handle import Batch
+    from ..journey.stream import AsyncStream, Stream
+    from ..money.budget import Budget
+    from ..pace.scopes import ScopeStatistics
+    from ..requests.inputs import Inputs
+    from ..requests.parameters import (
+        ClientParameters,
+        EmbedParameters,
+        Parameters,
+        RecheckParameters,
+        ScoreParameters,
+    )
+    from ..types.embeddings import Embeddings
     from . import functions
 
 T = TypeVar("T")
@@ -228,9 +235,8 @@ class Client(BatchMethods):
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.recheck.run import run_recheck
 
-        return run_recheck(self, self._runner, model, inputs, parameters)
+        return doors.recheck.run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -316,9 +322,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            from ..._features.cache_care.diff import Explanation
-
-            return Explanation(call.key(part), (), 1, stored=True)
+            return doors.cache_diff.Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(

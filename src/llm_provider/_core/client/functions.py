@@ -20,9 +20,17 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from ..batches.handle import Batch
-    from ..journey.stream import AsyncStream, Stream
     from ..errors import LLMError
-    from ..requests.parameters import (BatchCommon, BatchParameters, Common, EmbedParameters, Parameters, Untyped, UntypedBatch)
+    from ..journey.stream import AsyncStream, Stream
+    from ..requests.parameters import (
+        BatchCommon,
+        BatchParameters,
+        Common,
+        EmbedParameters,
+        Parameters,
+        Untyped,
+        UntypedBatch,
+    )
     from ..types.results import Results
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..store.response_cache import ResponseCache
+from .. import doors
 from ..errors import RequestError
 from ..money.ledger_file import LedgerFile
 from ..money.pricing import PriceTable
@@ -18,6 +18,7 @@ from ..requests.checks import flag
 from ..requests.routing import NO_HOSTS, Route
 from ..runtime.files import check_path
 from ..runtime.forks import reset_in_child
+from ..store.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from ..._features.second_level.settings import SecondLevel
@@ -135,6 +136,5 @@ def cache_of(
     directory = None if directory is None else check_path("cache_dir", directory)
     if level is None:
         return ResponseCache(directory, saved=saved, shared=shared)
-    from ..._features.second_level.two_level_cache import TwoLevelCache
 
-    return TwoLevelCache(level, directory, saved=saved, shared=shared)
+    return doors.two_level_cache.TwoLevelCache(level, directory, saved=saved, shared=shared)

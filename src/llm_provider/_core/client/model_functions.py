@@ -16,16 +16,22 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ..errors import LLMError
     from ..._features.estimates.estimate import Estimate
     from ..._features.estimates.estimates import Estimates
-    from ..._features.recheck.report import Recheck
-    from ..requests.inputs import Estimable, Inputs
-    from ..requests.parameters import (EstimateParameters, Parameters, RecheckParameters, ScoreManyParameters, ScoreParameters)
     from ..._features.models.known_models import Model
-    from ..types.results import Results
-    from ..._features.score.scores import Scores
     from ..._features.models.token_count import TokenCount
+    from ..._features.recheck.report import Recheck
+    from ..._features.score.scores import Scores
+    from ..errors import LLMError
+    from ..requests.inputs import Estimable, Inputs
+    from ..requests.parameters import (
+        EstimateParameters,
+        Parameters,
+        RecheckParameters,
+        ScoreManyParameters,
+        ScoreParameters,
+    )
+    from ..types.results import Results
 
 
 def models(provider: str | None = None, *, live: bool = False) -> list[Model]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ..._features.telemetry.logs import WAITS, is_configured
 from ..runtime import clock
 from ..terminal_text import escape_controls
 from ..words import format_duration
-from ..._features.telemetry.logs import WAITS, is_configured
 
 LEAST_SECONDS = 1.0
 """Shorter waits are not told."""

@@ -27,9 +27,9 @@ from .shared.request_facts import RequestFacts
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ..._features.prompt_caching.settings import PrefixMark
     from ..requests.attachments import Attachment
     from ..schemas.structure import Structure
-    from ..._features.prompt_caching.settings import PrefixMark
     from .shared.served_by import Origin
 
 

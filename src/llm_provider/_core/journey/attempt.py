@@ -9,15 +9,15 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from ..errors import (APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError)
-from ..pace import retry
-from ..pace.timeouts import Timeouts
-from ..formats.protocol import (Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never)
+from ..errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
+from ..formats.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
 from ..formats.shared.errors import failure_headers
 from ..formats.shared.replies import reply_body
 from ..formats.shared.tool_charges import cost_in
 from ..formats.transport import departure
 from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
+from ..pace import retry
+from ..pace.timeouts import Timeouts
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import is_unfinished
 from ..runtime.json_pieces import JSONLimitError, loads, read_large, takes_long

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ..store.key import cache_key
-from ..store.entry import Entry, Question
 from ..errors import LLMError
-from ..json_values import JSONObject
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Deadline, Patience
-from ..money.track import Tracks
 from ..formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..formats.shared.replies import number_step
 from ..formats.shared.served_by import read_served_by
+from ..json_values import JSONObject
+from ..money.track import Tracks
+from ..pace.concurrency import Concurrency
+from ..pace.timeouts import Deadline, Patience
 from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
+from ..store.entry import Entry, Question
+from ..store.key import cache_key
 from ..types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..types.response import Choice
 from ..types.usage import Timing, Usage
@@ -34,10 +34,10 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 if TYPE_CHECKING:
     import asyncio
 
-    from ..money.model_drift import Change
-    from ..formats.shared.request_facts import RequestFacts
-    from ..._features.telemetry.observer import Watch
     from ..._features.fallback.passed_over import PassedOver
+    from ..._features.telemetry.observer import Watch
+    from ..formats.shared.request_facts import RequestFacts
+    from ..money.model_drift import Change
     from .early_stop import EarlyStop
 
 Emit: TypeAlias = Callable[[list[Step]], None]

@@ -7,11 +7,11 @@ it has none, an answer of another model counts.
 import asyncio
 import math
 
+from ..._features.models.model_lists import LISTS
 from ..errors import LLMError
+from ..formats import registry
 from ..pace.outage import EVIDENCE, is_outage
 from ..pace.scopes import Limiter, Scope
-from ..formats import registry
-from ..._features.models.model_lists import LISTS
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
 

@@ -15,25 +15,25 @@ from functools import partial
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..store.response_cache import Entry, ResponseCache
-from ..errors import (BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError, cite)
+from ..._features.telemetry.logs import is_logging
+from ..._features.telemetry.observer import Observer
+from ..._features.telemetry.telemetry import SDK
+from ..errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError, cite
+from ..events.waits import Waits
+from ..formats import registry
+from ..money.track import current
 from ..pace.concurrency import Concurrency
 from ..pace.outage import still_waits
 from ..pace.timeouts import Deadline, Patience
-from ..money.track import current
-from ..formats import registry
 from ..requests.environment_headers import adds_headers, with_headers
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, loads, read_large
 from ..settings import Settings
-from ..._features.telemetry.logs import is_logging
-from ..._features.telemetry.observer import Observer
-from ..._features.telemetry.telemetry import SDK
-from ..events.waits import Waits
+from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import describe_input
-from .call import (MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber)
+from .call import MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber
 from .early_stop import is_of_batch
 from .observation import observe_call, observe_lookup
 from .recorder import CostRecorder
@@ -43,8 +43,8 @@ from .several_parts import ask_for_missing, describe, note, share_apart, stream_
 if TYPE_CHECKING:
     import asyncio
 
-    from ..pace.scopes import ScopeStatistics
     from ..formats.protocol import AnyAnswer
+    from ..pace.scopes import ScopeStatistics
     from .loop_state import LoopState
 
 T = TypeVar("T")

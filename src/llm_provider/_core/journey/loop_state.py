@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ..store.response_cache import ResponseCache
+from ..events.waits import Waits
 from ..runtime.event_loop import inbox_here
 from ..runtime.leases import Leases
 from ..settings import Settings
-from ..events.waits import Waits
+from ..store.response_cache import ResponseCache
 from .call import Sample
 from .recorder import CostRecorder
 from .sender import Sender

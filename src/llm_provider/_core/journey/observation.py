@@ -1,11 +1,11 @@
-"""Makes what `_telemetry` takes of a call, and has calls observed."""
+"""Makes what observers are told of a call, and has calls observed."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from ..money.totals import Posting
-from ..events.observed_call import ObservedCall, Payment
 from ..._features.telemetry.observer import Watch
+from ..events.observed_call import ObservedCall, Payment
+from ..money.totals import Posting
 from .call import Call
 
 T = TypeVar("T")

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import LLMError, UnknownPriceError
-from ..pace.rate_estimator import Ticket
+from ..events.waits import Waits
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.pricing import PriceTable
-from ..events.waits import Waits
+from ..pace.rate_estimator import Ticket
 from ..words import format_usd
 from .call import Call
 from .key_pool import KeySelection

@@ -15,35 +15,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
+from .. import doors, errors
+from ..events.observed_call import EndedAttempt
+from ..events.reasons import reason
+from ..events.waits import LEAST_SECONDS, Waits
+from ..formats import registry
+from ..formats.protocol import Connection, Outgoing
+from ..formats.shared.served_by import read_origin
+from ..formats.shared.tool_charges import cost_in_headers
+from ..formats.transport.environment import check_certificates, check_proxy
 from ..pace import retry
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController
 from ..pace.outage import LEAST_FAILURES, is_outage, is_unbilled
 from ..pace.rate_estimator import Ticket
 from ..pace.scopes import Controller, Limiter, ScopeStatistics
-from ..._features.shared_pace.shared_controller import SharedController, SharedStateFile
-from ..formats import registry
-from ..formats.protocol import Connection, Outgoing
-from ..formats.shared.served_by import read_origin
-from ..formats.shared.tool_charges import cost_in_headers
-from ..formats.transport.environment import check_certificates, check_proxy
 from ..requests.api_keys import environment_secrets, name_source
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..settings import Settings
-from ..events.observed_call import EndedAttempt
-from ..events.reasons import reason
-from ..events.waits import LEAST_SECONDS, Waits
 from ..tokens.counting import count_charged_tokens
 from ..types.messages import describe_input
-from .call import Call, Emit, Sample
-from .sent_requests import cost_of
 from .attempt import Attempt
+from .call import Call, Emit, Sample
 from .doubts import Doubts
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
+from .sent_requests import cost_of
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
 from .worst_case import worst_case
@@ -51,10 +50,10 @@ from .worst_case import worst_case
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from ..._features.uploads.uploads import Uploads
     from ..money.pricing import PriceTable
     from ..requests.api_keys import Credential
     from .reservation import BudgetedRequest, Hold
-    from ..._features.uploads.uploads import Uploads
 
 
 class Sender:
@@ -65,7 +64,7 @@ class Sender:
     ) -> None:
         self._settings = settings
         self.env_file = settings.env_file
-        self._shared = SharedStateFile(
+        self._shared = doors.shared_controller.SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
             quiet=settings.rate_control != "shared",
         )
@@ -85,7 +84,9 @@ class Sender:
             return AIMD()
         if rate_control == "independent":
             return AdaptiveController()
-        return SharedController(self._shared, scope, from_start=rate_control == "shared")
+        return doors.shared_controller.SharedController(
+            self._shared, scope, from_start=rate_control == "shared"
+        )
 
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
         """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
@@ -162,10 +163,11 @@ class Sender:
         """The files that were uploaded because they are too large for a request."""
         if self._uploads is None:
             # Only calls with such files need this module and its imports.
-            from ..._features.uploads.uploads import Uploads
 
             directory = self._directory
-            self._uploads = Uploads(None if directory is None else directory.parent / "uploads", directory)
+            self._uploads = doors.uploads.Uploads(
+                None if directory is None else directory.parent / "uploads", directory
+            )
         return self._uploads
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -293,11 +295,9 @@ class _Sending:
         else:
             self.file_ids = uploads.ids(call, selection.key)
         if self.file_ids is not None:
-            from ..._features.uploads.uploads import fill_references
-
             body = call.exchange.body(call, self.parts)
             original = replace(self.outgoing, encoded=call.encoded)
-            self.outgoing = fill_references(original, self.file_ids, body)
+            self.outgoing = doors.uploads.fill_references(original, self.file_ids, body)
             return True
         selection.scope.record_withdrawal(self.ticket)
         if hold is not None:

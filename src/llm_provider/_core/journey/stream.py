@@ -8,7 +8,7 @@ from functools import partial
 from typing import Generic, Self, TypeAlias
 
 from ..errors import LLMError
-from ..._features.foreign.attributes import Hinting
+from ..hints import Hinting
 from ..runtime import event_loop
 from ..types.messages import Delta, Step
 from ..types.response import Response, Result, T_co

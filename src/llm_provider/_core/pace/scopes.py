@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..errors import LLMError, OverloadedError, ProviderError
-from ..runtime import clock
 from ..._features.telemetry.logs import ROOT
+from ..errors import LLMError, OverloadedError, ProviderError
 from ..events.reasons import reason
 from ..events.waits import LEAST_SECONDS, Waits, count_calls
+from ..runtime import clock
 from ..words import format_clock_time, format_duration
 from .concurrency import IN_FLIGHT, InFlight, group_of
 from .headers import headroom
@@ -28,9 +28,9 @@ from .retry import RetryBudget, end_retries, is_congestion
 from .timeouts import DEFAULT_PATIENCE, Patience
 
 if TYPE_CHECKING:
+    from ..._features.shared_pace.shared_controller import SharedController
     from .aimd import AIMD
     from .controller import AdaptiveController
-    from ..._features.shared_pace.shared_controller import SharedController
 
 TIMER_STEP = 0.001
 """Seconds that a timer is set later, because it may fire one clock tick early."""

@@ -9,23 +9,24 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from .. import doors
 from ..errors import RequestError
 from ..runtime import clock
 from ..runtime.warning import warn_user
-from .entry import (Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry)
+from .entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .worker import BatchQueue, Worker, start_timer
 
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
-    from ..runtime.event_loop import Inbox
-    from ..runtime.threads import Timer
-    from ..._features.cache_care.selection import Selection
-    from .statistics import CacheStatistics
     from ..._features.cache_care.archive import Imported
     from ..._features.cache_care.diff import Explanation
     from ..._features.cache_care.maintenance import Verification
+    from ..._features.cache_care.selection import Selection
+    from ..runtime.event_loop import Inbox
+    from ..runtime.threads import Timer
+    from .statistics import CacheStatistics
     from .store import Store
 
 T = TypeVar("T")
@@ -175,10 +176,8 @@ class ResponseCache:
 
         Each has its payload, None if that is not stored in full. Empty if the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import list_recent
-
         try:
-            return self._with_store(lambda store: list_recent(store, question, count))
+            return self._with_store(lambda store: doors.cache_maintenance.list_recent(store, question, count))
         except Exception as error:  # as in `_read_value`
             self._report_failure("read", error)
             return []
@@ -314,9 +313,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import verify
-
-        return self._with_store(verify)
+        return self._with_store(doors.cache_maintenance.verify)
 
     def prune(
         self, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
@@ -335,17 +332,15 @@ class ResponseCache:
             RequestError: no condition is given.
             OSError: the cache cannot be read or written.
         """
-        from ..._features.cache_care.maintenance import prune
-
         return self._with_store(
-            lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run)
+            lambda store: doors.cache_maintenance.prune(
+                store, older_than=older_than, model=model, dry_run=dry_run
+            )
         )
 
     def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
         """The sorted keys of a selection. It raises what `export` raises."""
-        from ..._features.cache_care.selection import find_keys
-
-        return self._with_store(lambda store: list(find_keys(store, selection)))
+        return self._with_store(lambda store: list(doors.cache_selection.find_keys(store, selection)))
 
     def export(self, path: str | os.PathLike[str], **selection: Unpack[Selection]) -> int:
         """Write answers for another cache, and return their number; `Results.export` writes evidence.
@@ -358,10 +353,8 @@ class ResponseCache:
             OSError: the file cannot be written, or the cache or the ledger cannot be read.
             RequestError: there is no ledger with the keys of the tag.
         """
-        from ..._features.cache_care.archive import write_archive
-
         keys = self.find_keys(**selection) if any(selection.values()) else None
-        return self._with_store(lambda store: write_archive(store, path, keys))
+        return self._with_store(lambda store: doors.cache_archive.write_archive(store, path, keys))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
         """Add the answers of an exported file. Answers that are already stored stay unchanged.
@@ -374,9 +367,7 @@ class ResponseCache:
                 the line.
             OSError: the file cannot be read, or the cache cannot be written.
         """
-        from ..._features.cache_care.archive import read_archive
-
-        return self._with_store(lambda store: read_archive(store, path))
+        return self._with_store(lambda store: doors.cache_archive.read_archive(store, path))
 
     def fetch(self, keys: Sequence[str]) -> None:
         """Copy answers that only a second level has into the local store. Here it does nothing."""
@@ -406,9 +397,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import explain
-
-        return self._with_store(lambda store: explain(store, question))
+        return self._with_store(lambda store: doors.cache_maintenance.explain(store, question))
 
     def _with_store(self, work: Callable[[Store], T]) -> T:
         """Do work that a user asked for, which may raise, once all earlier answers are written."""

@@ -1,8 +1,12 @@
 """`CacheStatistics`: the use of a cache in this process, and its size."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from ..._features.second_level.access import SecondLevelStatistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..._features.second_level.access import SecondLevelStatistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..batches.lookup import with_metadata
 from ..errors import APITimeoutError, LLMError, ToolRoundsExceededError
+from ..journey.call import Call, Emit, delta_of_choice
+from ..journey.engine import Engine
+from ..journey.sent_requests import SentRequests, sum_of_prices
+from ..journey.stream import Arrived, MakeSource
 from ..json_values import JSONMapping, JSONObject
 from ..requests.tools import FunctionTool
 from ..runtime import clock, event_loop
 from ..types.messages import Delta, Prompt, ToolCall, ToolResult
 from ..types.response import Response, Result, ToolRounds
 from ..types.usage import Timing, Usage
-from ..batches.lookup import with_metadata
-from ..journey.call import Call, Emit, delta_of_choice
-from ..journey.engine import Engine
-from ..journey.stream import Arrived, MakeSource
-from ..journey.sent_requests import SentRequests, sum_of_prices
 from .runner import run_tools
 
 

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import RequestError, ToolArgumentsError
+from ..journey.call import MAX_REQUEST_BYTES
 from ..json_values import JSONMapping
 from ..requests.media import PART_TYPES, is_image, media_type, part_of
 from ..requests.tools import FunctionTool
 from ..runtime.canonical_json import canonical, replace_halves
 from ..runtime.threads import Outcome, run_in_thread
 from ..types.messages import ToolCall, ToolResult
-from ..journey.call import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
     from ..._features.telemetry.spans import Spans

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..errors import ToolArgumentsError
-from ..._features.foreign.attributes import NoMapping, missing_attribute
+from ..hints import NoMapping, missing_attribute
 from ..runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]

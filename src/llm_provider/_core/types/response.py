@@ -9,16 +9,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
-from ..errors import (READERS, LengthFinishReasonError, LLMError, OutputError, RefusalError, RequestError, SchemaMismatchError, cite)
-from ..._features.foreign.attributes import NoMapping
+from ..._features.fallback.passed_over import PassedOver
+from ..._features.score.scores import Scores
+from .. import doors
+from ..errors import (
+    READERS,
+    LengthFinishReasonError,
+    LLMError,
+    OutputError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+    cite,
+)
+from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
 from .logprobs import TokenLogprob, token_from_dict
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
-from ..._features.fallback.passed_over import PassedOver
 from .row_label import RowLabel
-from ..._features.score.scores import Scores
 from .served_by import ServedBy
 from .usage import PaidResult, Timing, cost_text
 
@@ -428,9 +438,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from ..._features.views.response_html import as_html
 
-        return as_html(self)
+        return doors.response_html.as_html(self)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))

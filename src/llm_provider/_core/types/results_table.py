@@ -11,11 +11,11 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ..._features.score.scores import Scores
 from ..errors import LLMError, OutputError
 from ..json_values import json_value
 from ..runtime.imports import import_optional
 from .response import Response, Result
-from ..._features.score.scores import Scores
 from .served_by import FIELDS, ServedBy
 from .usage import Usage
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
 
 from ..errors import READERS, FailedAttempt
-from ..._features.foreign.attributes import NoMapping
+from ..hints import NoMapping
 from ..json_values import check_fields
 from ..runtime.frozen import quickly_made
 from ..words import format_cost, format_usd

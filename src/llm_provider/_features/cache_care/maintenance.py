@@ -7,9 +7,9 @@ from itertools import islice
 
 from ..._core.errors import RequestError
 from ..._core.runtime import clock
-from .diff import Explanation, find_nearest
 from ..._core.store.entry import Entry, Question, decode_entry, decode_question, lacks_text
 from ..._core.store.store import Store
+from .diff import Explanation, find_nearest
 
 _AT_ONCE = 200
 _MOST_COMPARED = 300

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.batches.handle import Batch
 from ..._core.client.client import Client
-from ..._core.errors import (APITimeoutError, BudgetExceededError, LLMError, UnsupportedParameterError)
+from ..._core.errors import APITimeoutError, BudgetExceededError, LLMError, UnsupportedParameterError
 from ..._core.json_values import JSONObject
 from ..._core.requests.route import Route
 from ..._core.runtime import clock

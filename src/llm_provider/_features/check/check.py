@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..._core.errors import LLMError, RequestError
-from ..evidence.manifest import describe_versions
 from ..._core.json_values import JSONObject
 from ..._core.money.budget import Budget
 from ..._core.requests.api_keys import Credential, find_accounts, find_key, find_written_key
@@ -17,6 +16,7 @@ from ..._core.requests.routing import ROUTES, find_route, resolve
 from ..._core.runtime import clock
 from ..._core.settings import Settings, parse_settings
 from ..._core.terminal_text import escape_controls
+from ..evidence.manifest import describe_versions
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies
 from .report import Row, make_row

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from ..._core.json_values import JSONObject
 from ..._core.formats.transport.http_client import body_of
+from ..._core.json_values import JSONObject
 from ..._core.runtime import event_loop
 
 _OF_ONE_CONNECTION = frozenset(

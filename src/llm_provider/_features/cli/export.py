@@ -6,8 +6,8 @@ from typing import cast
 
 import click
 
-from ..cache_care.selection import Selection
 from ..._core.errors import RequestError
+from ..cache_care.selection import Selection
 from ..evidence.verified import Evidence
 from .output import PROGRAM
 from .parsing import Command

@@ -103,9 +103,9 @@ def run_map(
     **options: Any,
 ) -> int:
     """Ask a model about every row of a file."""
-    from ..hosts.host_routes import read_hosts
     from ..._core.requests.request import Request
     from ..._core.requests.routing import resolve
+    from ..hosts.host_routes import read_hosts
     from .map_output import OutputFile, StandardOutput
     from .map_rows import PromptMaker, RowFile
 

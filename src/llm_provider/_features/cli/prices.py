@@ -30,8 +30,8 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
     from ..._core.client.lifetime import prices_of
-    from ..hosts.host_routes import read_hosts
     from ..._core.settings import read_prices
+    from ..hosts.host_routes import read_hosts
 
     hosts = read_hosts()
     table = prices_of(read_prices(), hosts)()

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib import import_module
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,15 +13,15 @@ from urllib.parse import urlencode
 
 import click
 
-from ..._core.errors import (APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError)
+from ..._core.errors import APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError
 from ..._core.money.pricing import PriceTable
-from ..reconcile.reconciliation import Line, Row, list_lines, reconcile
-from ..reconcile.usage_reports import read_report
 from ..._core.requests.credential import APIKey
 from ..._core.requests.routing import Target, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_text
 from ..._core.words import format_usd
+from ..reconcile.reconciliation import Line, Row, list_lines, reconcile
+from ..reconcile.usage_reports import read_report
 from .output import FAILED, OK, PROGRAM, print_table, printable, say
 from .parsing import Command, parse_age, parse_since
 from .usage import list_files
@@ -197,9 +196,9 @@ def _fetch(
     target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str], kind: str = ""
 ) -> list[Any]:
     """The pages of a provider's reports, of Anthropic the newer ones if it does not have the others."""
-    from ..models.list_models import scrub_error
     from ..._core.requests.api_keys import find_written_key
     from ..._core.runtime import event_loop
+    from ..models.list_models import scrub_error
 
     provider, variables = target.provider, _KEYS[target.provider]
     key = find_written_key(provider, variables)
@@ -238,12 +237,11 @@ def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[s
 
 async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days: int) -> list[Any]:
     """The pages of reports. Each has one day or more, so there are no more pages than days."""
+    from ..._core.formats import registry, sdk_clients
     from ..._core.journey.attempt import send_with_retries
-    from ..._core.formats import registry
-    from ..uploads.references import close_clients
 
     adapter, pages, most = target.route.adapter, [], days * len(queries)
-    client = import_module(f".._providers.{adapter}.files", __package__).sdk_client(target, key)
+    client = getattr(sdk_clients, f"{adapter}_client")(target, key)
     try:
         for path, query in queries:
             address, options = (
@@ -262,7 +260,7 @@ async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days:
                 # The list grows while it is read.
                 queries.append(following)
     finally:
-        await close_clients(client)
+        await sdk_clients.close_clients(client)
     return pages
 
 

@@ -7,9 +7,9 @@ The body has the version of the format in the place of the model. Facts from the
 import functools
 from urllib.parse import quote
 
-from .addresses import Cloud
-from ..._core.requests.routing import Target
 from ..._core.formats.protocol import EncodedRequest
+from ..._core.requests.routing import Target
+from .addresses import Cloud
 
 _STREAMED = {":rawPredict": ":streamRawPredict", "/invoke": "/invoke-with-response-stream"}
 """End of an address → the end of the one that streams."""

@@ -7,11 +7,11 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from ..._core.formats.transport import departure
+from ..._core.formats.transport.http_client import library_of
 from ..._core.pace.failure_table import GATEWAY_FAILURE
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.routing import ROUTES, Target
-from ..._core.formats.transport import departure
-from ..._core.formats.transport.http_client import library_of
 
 _EXPIRED = re.compile(r"expired.?token|security token.*expired", re.IGNORECASE)
 """AWS answers 403 to keys that have expired: in `x-amzn-errortype`, or in the message."""

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.errors import LLMError, MissingAPIKeyError, MissingDependencyError
+from ..._core.requests.credential import APIKey
 from ..._core.runtime import clock
 from ..._core.runtime.imports import install_command
 from .addresses import Cloud, find_priced_region, find_region
-from ..._core.requests.credential import APIKey
 from .token_credential import SIGNED_TIME, Source, Token, TokenCredential
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ Paths and models are those of the SDKs' platform clients and of litellm 1.106, w
 
 from dataclasses import replace
 
-from .addresses import Cloud
 from ..._core.requests.route import GROK_LACKS, BatchService, EmbeddingLimits, Route
+from .addresses import Cloud
 
 _BEDROCK_KEYS = ("AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY")
 

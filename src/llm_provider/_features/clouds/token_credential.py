@@ -27,8 +27,8 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._core.errors import APIConnectionError, APITimeoutError, LLMError, RequestError
-from ..._core.runtime import clock, forks, threads
 from ..._core.requests.credential import APIKey, Credential, make_key
+from ..._core.runtime import clock, forks, threads
 
 RENEW_BEFORE = 300.0
 """Seconds before its end at which a token is renewed, or half of its time if that is less. Cloud SDKs do so

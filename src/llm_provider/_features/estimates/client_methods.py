@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from ..._core.client.batch_arguments import BatchOptions, Models, check_models, parse_batch
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import RequestError
 from ..._core.journey.chat import CHAT
 from ..._core.journey.embed import EMBED
-from ..score.operation import SCORE
-from ..._core.errors import RequestError
-from .estimate import Estimate, Estimator, estimate, estimate_texts, show
-from .estimates import Estimates, add_fallbacks
 from ..._core.requests.checks import DeliveryOptions, one_of
 from ..._core.requests.inputs import Estimable
 from ..._core.requests.model_kinds import EstimateKind, kind_of
 from ..._core.types.messages import Prompt
-from ..._core.client.batch_arguments import BatchOptions, Models, check_models, parse_batch
-from ..._core.client.call_runner import CallRunner
+from ..score.operation import SCORE
+from .estimate import Estimate, Estimator, estimate, estimate_texts, show
+from .estimates import Estimates, add_fallbacks
 
 if TYPE_CHECKING:
     from ..._core.journey.call import Call, Operation

@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..._core.store.key import cache_key
 from ..._core.errors import LLMError, OutputError
-from ..._core.json_values import JSONObject, json_value
-from ..._core.money.pricing import PriceTable
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer
 from ..._core.formats.shared.served_by import find_tier, read_served_by
+from ..._core.json_values import JSONObject, json_value
+from ..._core.money.pricing import PriceTable
 from ..._core.requests.routing import ROUTES
 from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.exact_decimal import total
+from ..._core.store.key import cache_key
 from ..._core.types.response import Response
-from ..score.scores import Score
 from ..._core.types.usage import Usage
+from ..score.scores import Score
 
 FORMATS = frozenset(row.adapter for row in ROUTES.values())
 _OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
-from ..cache_care.selection import Selection
-from ..._core.errors import LLMError, RequestError, cite
-from .export import write_evidence
-from .stored_answers import add_replies, read_entries, read_scores
-from ..._core.json_values import JSONObject, plain_number
-from .verified import Evidence
-from ..._core.types.response import Result
-from ..score.scores import Scores
 from ..._core.client.client import Client
 from ..._core.client.functions import default_client
+from ..._core.errors import LLMError, RequestError, cite
+from ..._core.json_values import JSONObject, plain_number
+from ..._core.types.response import Result
+from ..cache_care.selection import Selection
+from ..score.scores import Scores
+from .export import write_evidence
+from .stored_answers import add_replies, read_entries, read_scores
+from .verified import Evidence
 
 
 def export_results(

@@ -7,14 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..._core.store.response_cache import ResponseCache
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import PriceRow, PriceWarning
 from ..._core.money.pricing import PriceTable
 from ..._core.runtime.files import check_path, is_replaceable, replace_file
 from ..._core.settings import Settings
-from .verified import Evidence
+from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..score.scores import Scores
 from .container import Part, write_parts
@@ -23,6 +22,7 @@ from .manifest import Figures, describe_git, describe_versions, make_manifest, m
 from .rows import RowMaker
 from .score_records import ScoreRecords
 from .verification import MANIFEST, PRICES, ROWS, STATEMENT
+from .verified import Evidence
 
 
 def write_evidence(

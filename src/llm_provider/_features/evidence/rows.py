@@ -10,19 +10,19 @@ from typing import Any
 
 import orjson
 
-from ..._core.store.response_cache import ResponseCache
-from ..cache_care.selection import list_keys
-from ..._core.store.entry import ELIDED, LONGEST_TEXT, Entry, digest
 from ..._core.errors import LLMError
+from ..._core.formats import registry
+from ..._core.formats.protocol import Answer, EncodedRequest
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import PriceRow
 from ..._core.money.pricing import PriceTable
-from ..._core.formats import registry
-from ..._core.formats.protocol import Answer, EncodedRequest
 from ..._core.requests.routing import ROUTES, Target, price_names
 from ..._core.runtime import clock
 from ..._core.settings import Settings
+from ..._core.store.entry import ELIDED, LONGEST_TEXT, Entry, digest
+from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response, Result
+from ..cache_care.selection import list_keys
 from ..score.scores import Scores
 from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
 from .json_lines import write_json

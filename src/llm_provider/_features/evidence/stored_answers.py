@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
-from ..._core.store.response_cache import ResponseCache
-from ..._core.store.entry import Entry, QuestionFields
 from ..._core.errors import LLMError, RequestError
 from ..._core.runtime.files import read_lines
+from ..._core.store.entry import Entry, QuestionFields
+from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response, Result
-from ..score.scores import Score, Scores
 from ..._core.types.usage import Usage
+from ..score.scores import Score, Scores
 from .checks import decode_replies, sum_usage
 
 FindFormat = Callable[[str, str | None], str | None]

@@ -12,12 +12,12 @@ from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
 from ..._core.money.pricing import PriceTable
 from ..._core.runtime.files import open_data
-from .verified import Evidence
 from .checks import list_differences
 from .container import Part, hash_file, read_parts
 from .json_lines import read_json
 from .manifest import FORMAT, VERSION, Figures, describe_parts, make_statement
 from .score_records import ScoreRecords
+from .verified import Evidence
 
 ROWS, PRICES, MANIFEST = "rows.jsonl", "prices.jsonl", "manifest.json"
 STATEMENT = ".intoto.json"

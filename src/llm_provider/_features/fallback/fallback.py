@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 from ..._core import errors
+from ..._core.journey.call import Call, Emit
+from ..._core.journey.sent_requests import SentRequests
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.outage import still_waits
 from ..._core.pace.timeouts import Patience
@@ -19,10 +21,8 @@ from ..._core.requests.request import Request, check_model_name
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.types.messages import Step
-from .passed_over import PassedOver
 from ..._core.types.response import Response
-from ..._core.journey.call import Call, Emit
-from ..._core.journey.sent_requests import SentRequests
+from .passed_over import PassedOver
 
 T = TypeVar("T")
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..._core.errors import APIResponseValidationError, RequestError
+from ..._core.formats.shared import earlier_answers
+from ..._core.formats.shared.call_ids import calls_of, name_calls, read_id
+from ..._core.formats.shared.replies import call_entry
 from ..._core.json_values import JSONMapping
 from ..._core.runtime.canonical_json import write_exactly
 from ..._core.runtime.json_pieces import read_exactly
 from ..._core.types.messages import Message
-from ..._core.formats.shared import earlier_answers
-from ..._core.formats.shared.call_ids import calls_of, name_calls, read_id
-from ..._core.formats.shared.replies import call_entry
 
 Part = JSONMapping
 

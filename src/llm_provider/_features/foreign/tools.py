@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..._core.errors import RequestError
+from ..._core.formats.shared.payload import refuse
 from ..._core.json_values import JSONMapping
 from ..._core.requests.request import Request
-from ..._core.formats.shared.payload import refuse
 
 # Anthropic's types end with the date of a version, in the anthropic SDK 2.11 all but these three.
 _ANTHROPIC = re.compile(r"[a-z][a-z0-9_]*_20\d{6}|mcp_toolset|tool_search_tool_(bm25|regex)")

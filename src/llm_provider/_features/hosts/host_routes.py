@@ -13,9 +13,9 @@ from typing import Any
 
 from ..._core.errors import RequestError, cite
 from ..._core.json_values import JSONMapping
+from ..._core.requests.routing import ROUTES, UNPUBLISHED, Route
 from ..._core.runtime.files import read_text
 from .host import Dialect, Host, suggest_near
-from ..._core.requests.routing import ROUTES, UNPUBLISHED, Route
 
 VARIABLE = "LLM_PROVIDER_HOSTS"
 """The environment variable that names a file of hosts."""

@@ -19,16 +19,16 @@ from types import ModuleType
 from typing import Any
 
 from ..._core import errors
-from ..._core.requests.api_keys import NO_KEY
-from ..._core.requests.base_url import check_base_url
-from ..._core.runtime.imports import exception_chain, install_command, is_unfinished
-from ..._core.runtime.json_pieces import loads
-from ..._core.settings import MAX_RESPONSE_BYTES
 from ..._core.formats.openai import embeddings
 from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
 from ..._core.formats.shared.replies import reply_body
 from ..._core.formats.shared.tool_charges import is_own_cost
 from ..._core.formats.transport import body_size, http_client
+from ..._core.requests.api_keys import NO_KEY
+from ..._core.requests.base_url import check_base_url
+from ..._core.runtime.imports import exception_chain, install_command, is_unfinished
+from ..._core.runtime.json_pieces import loads
+from ..._core.settings import MAX_RESPONSE_BYTES
 from .errors import unsent_error
 from .stream import DroppedFields, read_whole_reply
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..._core.errors import RequestError
+from ..._core.formats.openai_chat import encode as chat
+from ..._core.formats.protocol import EncodedRequest
+from ..._core.formats.shared.earlier_answers import own_content
+from ..._core.formats.shared.payload import Accepts
 from ..._core.requests.embed_request import EmbedRequest
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
-from ..._core.formats.openai_chat import encode as chat
-from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.shared.earlier_answers import own_content
 from ..foreign.tools import with_named_tools
-from ..._core.formats.shared.payload import Accepts
 
 PROVIDER = "litellm"
 

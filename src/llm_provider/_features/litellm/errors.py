@@ -6,10 +6,10 @@ import re
 import orjson
 
 from ..._core import errors
+from ..._core.formats.shared.error_bodies import error_fields
+from ..._core.formats.shared.errors import failure_headers, from_answer, from_exception, readable_message
 from ..._core.pace.failure_table import quotes_input
 from ..._core.runtime.imports import exception_chain
-from ..._core.formats.shared.error_bodies import error_fields
-from ..._core.formats.shared.errors import (failure_headers, from_answer, from_exception, readable_message)
 
 _PREFIX = re.compile(
     r"^(?:litellm\.)?\w*(?:Error|Exception|Timeout): |^\w+(?:Exception|Error)(?: Timeout)? - "

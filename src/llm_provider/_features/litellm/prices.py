@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._core.json_values import JSONMapping
-from ..._core.runtime.exact_decimal import exact
 from ..._core.money.price_rows import PriceRow
 from ..._core.money.pricing import PriceTable
+from ..._core.runtime.exact_decimal import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,14 +8,14 @@ from typing import Any, Self
 import orjson
 
 from ..._core.errors import APIResponseValidationError
-from ..._core.json_values import JSONObject
-from ..._core.runtime.json_pieces import loads
-from ..._core.types.usage import Usage
 from ..._core.formats.anthropic import decode as anthropic
 from ..._core.formats.openai_chat.stream import Assembler
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.replies import join_counts, part
 from ..._core.formats.transport.sse import WholeReply
+from ..._core.json_values import JSONObject
+from ..._core.runtime.json_pieces import loads
+from ..._core.types.usage import Usage
 
 
 async def read_whole_reply(stream: Any, headers: Mapping[str, str]) -> WholeReply | None:

@@ -8,19 +8,19 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import LLMError
 from ..._core.journey.call import Call
 from ..._core.journey.chat import CHAT
-from .count_tokens import count_tokens, question_of
-from ..._core.errors import LLMError
-from .count_formats import counts
 from ..._core.requests.checks import flag
 from ..._core.requests.routing import maker_names
 from ..._core.runtime import event_loop
 from ..._core.tokens.counting import adds_input, input_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.types.messages import Prompt
+from .count_formats import counts
+from .count_tokens import count_tokens, question_of
 from .token_count import TokenCount
-from ..._core.client.call_runner import CallRunner
 
 if TYPE_CHECKING:
     from ..._core.requests.parameters import Parameters

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..._core.errors import APIResponseValidationError
-from ..._core.requests.routing import Target
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.replies import expect_dict
+from ..._core.requests.routing import Target
 
 # `MessageCountTokensParams` of anthropic 2: a request without the fields that concern its answer only.
 _COUNTED = frozenset(

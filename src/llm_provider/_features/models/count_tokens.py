@@ -6,12 +6,12 @@ from typing import Any
 
 from ..._core.errors import LLMError
 from ..._core.formats.protocol import CountAnswer
-from .count_formats import FORMATS
-from ..._core.runtime.canonical_json import canonical
-from ..._core.types.response import Response
 from ..._core.journey.call import Call, Exchange
 from ..._core.journey.engine import Engine
 from ..._core.journey.several_parts import describe
+from ..._core.runtime.canonical_json import canonical
+from ..._core.types.response import Response
+from .count_formats import FORMATS
 
 
 class Count(Exchange):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ..._core.errors import RequestError
-from ..clouds.price_names import is_model_name
 from ..._core.money.price_rows import CLOUDS
 from ..._core.requests.model_kinds import kind_of
 from ..._core.requests.routing import NO_HOSTS, ROUTES, Route
 from ..._core.tokens.model_limits import limits_of
+from ..clouds.price_names import is_model_name
 
 if TYPE_CHECKING:
     from ..._core.money.price_rows import PriceRow

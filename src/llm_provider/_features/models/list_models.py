@@ -4,12 +4,12 @@ import asyncio
 
 from ..._core.errors import LLMError, RequestError
 from ..._core.formats import registry
-from .model_lists import LISTS, ListedModel
+from ..._core.journey.attempt import send_with_retries
 from ..._core.requests.api_keys import Credential, find_accounts, find_key
 from ..._core.requests.routing import ROUTES, Target, resolve
 from ..._core.runtime.warning import warn_user
 from ..._core.settings import Settings
-from ..._core.journey.attempt import send_with_retries
+from .model_lists import LISTS, ListedModel
 
 
 def find_destination(

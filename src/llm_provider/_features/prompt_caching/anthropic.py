@@ -7,10 +7,10 @@ call on. The minima are those of Anthropic's guide and of litellm 1.109's model 
 import re
 from collections.abc import Mapping
 
+from ..._core.formats.anthropic.decode import PROVIDER
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.routing import Target
 from . import settings as shared
-from ..._core.formats.anthropic.decode import PROVIDER
 
 _LIFETIME = 300.0
 """Seconds. Each read begins them anew."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from ..._core.formats.openai.models import family_of
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.routing import Target
 from . import settings as shared
-from ..._core.formats.openai.models import family_of
 
 _MINIMUM = 1024
 _LIFETIME, _LIFETIME_OF_BREAKPOINTS = 300.0, 1800.0

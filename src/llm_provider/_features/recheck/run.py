@@ -1,4 +1,4 @@
-"""Runs a recheck from its arguments to its report: `_recheck` says what is asked, and compares."""
+"""Runs a recheck from its arguments to its report: `_features/recheck` says what is asked, and compares."""
 
 import functools
 import inspect
@@ -8,16 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..cache_care.selection import Selection
-from ..._core.journey.call import Call
-from ..._core.journey.engine import Engine
-from ..._core.journey.chat import CHAT
-from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
+from ..._core.client.batch_arguments import OF_BATCHES, BatchOptions, parse_batch
+from ..._core.client.batch_methods import BatchMethods
+from ..._core.client.call_runner import CallRunner
 from ..._core.errors import RequestError, cite
+from ..._core.journey.call import Call
+from ..._core.journey.chat import CHAT
+from ..._core.journey.engine import Engine
 from ..._core.json_values import JSONObject
-from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
-from .report import Recheck
-from .statistics import USUAL_FLOOR
 from ..._core.requests.checks import flag, number, text
 from ..._core.requests.inputs import BatchInputs
 from ..._core.requests.parameter_table import CHECKS
@@ -26,9 +24,11 @@ from ..._core.runtime import clock, randomness
 from ..._core.runtime.files import check_path
 from ..._core.types.response import Response
 from ..._core.types.results import Results
-from ..._core.client.batch_arguments import OF_BATCHES, BatchOptions, parse_batch
-from ..._core.client.batch_methods import BatchMethods
-from ..._core.client.call_runner import CallRunner
+from ..cache_care.selection import Selection
+from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
+from .report import Recheck
+from .statistics import USUAL_FLOOR
+from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
 
 
 def _check_function(name: str, value: Any) -> Any:

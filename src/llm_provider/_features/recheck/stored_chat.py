@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import orjson
 
-from ..._core.store.response_cache import ResponseCache
 from ..._core.errors import LLMError
-from ..._core.json_values import JSONMapping
 from ..._core.formats.protocol import Adapter, EncodedRequest
+from ..._core.journey.call import Call
+from ..._core.journey.chat import Chat
+from ..._core.json_values import JSONMapping
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.runtime.canonical_json import canonical
+from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
-from ..._core.journey.call import Call
-from ..._core.journey.chat import Chat
 
 PARAMETERS = (
     "api_key", "base_url", "budget", "cache", "deadline", "draw", "extra_headers", "in_batch", "max_retries",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..._core.errors import RequestError, cite
 from ..._core.json_values import JSONMapping
-from ..._core.runtime.canonical_json import canonical
 from ..._core.requests.checks import ScoreMethod, flag, one_of
 from ..._core.requests.embed_request import SHARED, TextRequest
 from ..._core.requests.parameter_table import CHECKS
 from ..._core.requests.request import check_model_name, check_parameters, seal
+from ..._core.runtime.canonical_json import canonical
 
 if TYPE_CHECKING:
     from ..._core.requests.parameters import ScoreParameters

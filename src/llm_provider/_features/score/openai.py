@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..._core.errors import RequestError, UnsupportedParameterError
-from ..._core.json_values import JSONObject
-from ..._core.requests.routing import Target
-from .arguments import ScoreRequest
-from ..._core.types.usage import Usage
 from ..._core.formats.openai_chat.usage import read_usage
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.errors import raise_error_in
 from ..._core.formats.shared.payload import merge
 from ..._core.formats.shared.replies import expect_dict, find_counts, text_of
-from .checks import (Position, Prompt, PromptAnswer, check_prompt, check_values, fail)
+from ..._core.json_values import JSONObject
+from ..._core.requests.routing import Target
+from ..._core.types.usage import Usage
+from .arguments import ScoreRequest
+from .checks import Position, Prompt, PromptAnswer, check_prompt, check_values, fail
 
 _EVERY_TOKEN = 1_000_000
 """More than any vocabulary has: llama.cpp's server then lists all tokens."""

@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..._core.errors import APIResponseValidationError, LLMError
-from ..._core.pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._core.formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..._core.formats.registry import load_scores
 from ..._core.formats.shared.request_facts import RequestFacts
 from ..._core.formats.shared.served_by import read_fields
-from ..._core.requests.routing import Target
-from .arguments import DEFAULTS, ScoreRequest
-from ..._core.runtime import clock
-from ..._core.runtime.canonical_json import canonical, write_exactly
-from .scores import Score, Scores
-from ..._core.types.usage import Usage
 from ..._core.journey.call import Call, Operation, Sample, summarize
 from ..._core.journey.sent_requests import SentRequests, sum_of_prices
+from ..._core.pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._core.requests.routing import Target
+from ..._core.runtime import clock
+from ..._core.runtime.canonical_json import canonical, write_exactly
+from ..._core.types.usage import Usage
+from .arguments import DEFAULTS, ScoreRequest
+from .scores import Score, Scores
 
 if TYPE_CHECKING:
     from ..._core.journey.engine import Engine

@@ -12,14 +12,14 @@ from itertools import accumulate
 from typing import Any
 
 from ..._core.errors import ScoreCheckError
-from .openai import ScoreForm, read_counts, read_ids, write_request
 from ..._core.formats.protocol import AnyAnswer, EncodedRequest
-from .checks import TOLERANCE, Position, Prompt, PromptAnswer, fail, same_text
+from ..._core.journey.call import Call, Exchange, Sample
+from ..._core.journey.engine import Engine
 from ..._core.runtime import clock
 from ..._core.runtime.canonical_json import canonical
 from ..._core.types.usage import Usage
-from ..._core.journey.call import Call, Exchange, Sample
-from ..._core.journey.engine import Engine
+from .checks import TOLERANCE, Position, Prompt, PromptAnswer, fail, same_text
+from .openai import ScoreForm, read_counts, read_ids, write_request
 
 _MOST_REMEMBERED = 10_000
 """Encoded texts, and servers that passed the probe, that a client remembers."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..._core.errors import READERS
-from ..foreign.attributes import Hinting
+from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.row_label import RowLabel

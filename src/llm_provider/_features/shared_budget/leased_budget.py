@@ -9,10 +9,10 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ..._core.errors import BudgetExceededError
-from ..._core.runtime.exact_decimal import exact
-from ..._core.words import format_usd
 from ..._core.money.balance import Balance
 from ..._core.money.budget import Budget
+from ..._core.runtime.exact_decimal import exact
+from ..._core.words import format_usd
 
 _PARTS = 16
 """Parts of the share of each worker. Smaller parts leave less with workers that have ended."""

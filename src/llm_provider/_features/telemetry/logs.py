@@ -13,8 +13,8 @@ from typing import TextIO
 import orjson
 
 from ..._core.errors import RequestError
-from ..._core.types.usage import Usage
 from ..._core.events.observed_call import EndedAttempt, ObservedCall
+from ..._core.types.usage import Usage
 
 ROOT = logging.getLogger("llm_provider")
 CALLS = logging.getLogger("llm_provider.calls")

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
-from ..._core.runtime.forks import reset_in_child
 from ..._core.events.observed_call import ObservedCall, Payment
+from ..._core.runtime.forks import reset_in_child
 from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, describe_target, version
 
 if TYPE_CHECKING:

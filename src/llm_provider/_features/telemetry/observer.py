@@ -13,11 +13,18 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._core.errors import LLMError
+from ..._core.events.observed_call import (
+    AskedCall,
+    Destination,
+    EndedAttempt,
+    ObservedCall,
+    Payment,
+    find_served_by,
+)
+from ..._core.events.reasons import reason
 from ..._core.runtime import clock
 from . import telemetry as setting
 from .logs import is_logging, log_attempt, log_call
-from ..._core.events.observed_call import (AskedCall, Destination, EndedAttempt, ObservedCall, Payment, find_served_by)
-from ..._core.events.reasons import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

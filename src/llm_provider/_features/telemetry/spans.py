@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..._core.errors import FailedAttempt, LLMError
-from ..._core.json_values import JSONObject
-from ..._core.runtime import clock
 from ..._core.events.observed_call import Destination, EndedAttempt, ObservedCall, describe_who
 from ..._core.events.reasons import reason
+from ..._core.json_values import JSONObject
+from ..._core.runtime import clock
 
 if TYPE_CHECKING:
     from contextvars import Token

@@ -5,21 +5,15 @@ is processed first, and requests may refer to it once its state is ACTIVE. A req
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from ..._core.errors import APITimeoutError, BadRequestError
+from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, close_gemini_client, gemini_client
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
-from ..._core.settings import MAX_RESPONSE_BYTES
 from . import references as shared
-from ..._core.formats.transport.environment import check_proxy
-from ..._core.formats.transport.httpx_client import build_client
-from ..._core.formats.gemini.connection import certificates, sdk_client
-from ..._core.formats.gemini.models import split_version
 
 _LIMITS = shared.FileLimits(
     request=20_000_000, upload=2_000_000_000, kinds=("application/pdf", "image/", "audio/", "video/")
@@ -36,41 +30,11 @@ def limits(target: Target) -> shared.FileLimits | None:
     return _LIMITS if target.route.cloud is None else None
 
 
-def file_client(target: Target, key: Credential) -> tuple[Any, Any]:
-    """A client for requests with large bodies, and its HTTP client."""
-    import httpx2
-
-    check_proxy(target.base_url, "http1")
-    trusted = certificates()
-    http_client = build_client(httpx2, "http1", 2**40, lambda: trusted)
-    http_client.most_whole = MAX_RESPONSE_BYTES
-    version = split_version(target.base_url)[1] or "v1beta"
-    timeout = int(1000 * shared.SECONDS_OF_A_QUESTION)
-    client = sdk_client(
-        target.base_url, key.reveal(), http_client, trusted, api_version=version, timeout=timeout
-    )
-    return client, http_client
-
-
-async def pages_of(pager: Any) -> AsyncIterator[Sequence[Any]]:
-    """The pages of a list of the SDK."""
-    with contextlib.suppress(IndexError):  # there is no next one
-        while True:
-            yield pager.page
-            await pager.next_page()
-
-
-async def close_client(client: Any, http_client: Any) -> None:
-    await client.aio.aclose()
-    await shared.close_clients(http_client, names=("aclose",))
-    await shared.close_clients(client)
-
-
 class GeminiFiles(shared.FileConnection):
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
-        client, self._http_client = file_client(target, key)
+        client, self._http_client = gemini_client(target, key)
         super().__init__(client)
         self._types = types
 
@@ -78,17 +42,17 @@ class GeminiFiles(shared.FileConnection):
         config = self._types.UploadFileConfig(
             display_name=name,
             mime_type=attachment.media_type,
-            http_options=self._types.HttpOptions(timeout=int(1000 * shared.SECONDS_OF_A_FILE)),
+            http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
         )
         with attachment.open() as file:
             uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
-        pause, until = _PAUSES[0], clock.monotonic() + shared.SECONDS_OF_A_FILE
+        pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
         while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
             if clock.monotonic() > until:
                 raise APITimeoutError(
-                    f"Google has not processed the file within {shared.SECONDS_OF_A_FILE:g} s",
+                    f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
                     phase="total",
-                    limit=shared.SECONDS_OF_A_FILE,
+                    limit=SECONDS_OF_A_FILE,
                     maybe_billed=False,
                 )
             await asyncio.sleep(pause)
@@ -103,7 +67,7 @@ class GeminiFiles(shared.FileConnection):
         )
 
     async def close(self) -> None:
-        await close_client(self._client, self._http_client)
+        await close_gemini_client(self._client, self._http_client)
 
 
 connect = GeminiFiles

@@ -16,16 +16,16 @@ from typing import Any
 
 import orjson
 
-from ..._core.errors import (BadRequestError, LLMError, NotFoundError, PermissionDeniedError)
+from ..._core.errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
 from ..._core.formats.protocol import Outgoing
-from .references import FileConnection, UploadedFile, fill_ids, module_of
+from ..._core.journey.attempt import send_with_retries
+from ..._core.journey.call import Call
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.runtime import clock, files
 from ..._core.runtime.imports import when_imported
 from ..._core.runtime.leases import Leases
-from ..._core.journey.call import Call
-from ..._core.journey.attempt import send_with_retries
+from .references import FileConnection, UploadedFile, fill_ids, module_of
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""

@@ -7,9 +7,9 @@ import pytest
 
 from anthropic_support import OLD, exchange, outgoing
 from llm_provider import Client
-from llm_provider._features.clouds.authorization import repeat_key
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.routing import resolve
+from llm_provider._features.clouds.authorization import repeat_key
 from llm_provider.simulator import Simulator
 from support import WAYS, ask
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from llm_provider._core.formats.anthropic import encode as anthropic
 from llm_provider._core.formats.gemini import encode as gemini
-from llm_provider._features.litellm import encode as litellm
 from llm_provider._core.formats.openai_chat import encode as chat
 from llm_provider._core.formats.openai_responses import encode as responses
 from llm_provider._core.formats.shared import payload
 from llm_provider._core.requests.parameter_table import PARAMETERS
+from llm_provider._features.litellm import encode as litellm
 from openai_support import JSON_VALUES
 
 FORMATS = (chat, responses, anthropic, gemini, litellm)

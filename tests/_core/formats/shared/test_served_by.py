@@ -12,11 +12,11 @@ import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import Client, Response, Results, ServedBy
+from llm_provider._core.formats.shared.served_by import read_fields, read_origin
+from llm_provider._core.requests.routing import resolve
 from llm_provider._core.store.entry import decode_entry, decode_question, encode_entry
 from llm_provider._core.store.store import Store
 from llm_provider._features.cli.main import main
-from llm_provider._core.formats.shared.served_by import read_fields, read_origin
-from llm_provider._core.requests.routing import resolve
 from llm_provider.simulator import Simulator
 from llm_provider.simulator.formats.openai_chat import make_token_ids
 from raw_server import RawServer, streaming

@@ -23,8 +23,8 @@ from google import genai
 
 import llm_provider
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider._features.litellm.connection import _success_headers, load
 from llm_provider._core.formats.transport import body_size, connection, http_client, httpx_client
+from llm_provider._features.litellm.connection import _success_headers, load
 
 pytestmark = IGNORED_WARNINGS
 

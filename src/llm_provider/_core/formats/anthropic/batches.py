@@ -15,12 +15,11 @@ from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.canonical_json import write_exactly
 from ...runtime.json_pieces import loads
+from ..sdk_clients import SECONDS_OF_A_FILE, anthropic_client, close_clients
 from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
-from ...._features.uploads.references import SECONDS_OF_A_FILE, close_clients
 from .decode import OPERATION
-from ...._features.uploads.anthropic import sdk_client
 
 _LIMITS = shared.BatchLimits(rows=100_000, bytes=64_000_000)
 """Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent: ours are smaller."""
@@ -51,7 +50,7 @@ class AnthropicBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         from anthropic.types.messages import MessageBatch
 
-        self._client = sdk_client(target, key)
+        self._client = anthropic_client(target, key)
         self._batches = self._client.messages.batches
         self._batch_class = MessageBatch
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping
 from ...requests.attachments import UploadReference
@@ -13,7 +14,6 @@ from ...types.messages import Message
 from ..shared import earlier_answers
 from ..shared.call_ids import SentCalls
 from ..shared.conversation_rules import ConversationRules, find_chat_rules
-from ...._features.foreign.messages import in_chat_form
 from ..shared.replies import part
 from .call_messages import link_message
 
@@ -71,7 +71,7 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
     provider, plain = target.provider, foreign | _IN_OTHER_FORMS
     sent = SentCalls(rules, request.tool_names)
     media: list[Any] = []
-    for index, original in in_chat_form(request.messages, provider):
+    for index, original in doors.foreign_messages.in_chat_form(request.messages, provider):
         if media and original["role"] != "tool":
             yield {"role": "user", "content": media}
             media = []

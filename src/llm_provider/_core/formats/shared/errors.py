@@ -9,7 +9,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...errors import (APIConnectionError, APIResponseValidationError, APITimeoutError, InternalServerError, LLMError, OverloadedError, RateLimitError)
+from ...errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+)
 from ...json_values import JSONMapping
 from ...pace.failure_table import find_rule
 from ...pace.headers import wait_for_reset, wait_in_words

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from ... import doors
 from ...runtime.canonical_json import canonical, write_exactly
 from ...runtime.json_pieces import loads
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
-from ...._features.clouds.authorization import fetch_headers, key_headers, renew_token, repeat_key
-from ...._features.clouds.aws_frames import AWS_FRAMES, read_frames
 from .sse import events
 
 READ_TO_END_SECONDS = 0.1
@@ -108,10 +107,11 @@ class SDKConnection:
             body = canonical(payload) if encoded.structure is None else write_exactly(payload)
         answer = await self._open(outgoing, body, streamed=True)
         chunks = answer.aiter_bytes()
-        framed = answer.headers.get("content-type", "").startswith(AWS_FRAMES)
+        framed = answer.headers.get("content-type", "").startswith(doors.aws_frames.AWS_FRAMES)
+        batches = doors.aws_frames.read_frames(chunks) if framed else events(chunks, mark_end=True)
         try:
             on_headers(answer.headers)
-            async for batch in read_frames(chunks) if framed else events(chunks, mark_end=True):
+            async for batch in batches:
                 yield batch
                 if is_complete():
                     break
@@ -150,7 +150,7 @@ class SDKConnection:
         while True:
             is_last = token is not None or key.is_static
             if not key.is_static:
-                token = await fetch_headers(key, "POST", url, body)
+                token = await doors.authorization.fetch_headers(key, "POST", url, body)
                 headers |= {name.lower(): value for name, value in token.items()}
             failure: Any
             try:
@@ -161,7 +161,7 @@ class SDKConnection:
                 if answer.status_code // 100 == 2:
                     return answer
                 failure = endpoint.http_client.whole(answer)
-                if not is_last and token and renew_token(key, token, failure):
+                if not is_last and token and doors.authorization.renew_token(key, token, failure):
                     continue
             except Exception as error:
                 failure = error
@@ -298,7 +298,7 @@ def post_sdk(
             # Then Anthropic's SDK writes the header that each request replaces, and no other one.
             client.api_key, client.auth_token = None, key.reveal()
         # The headers of the environment belong to the request: the SDK logs its own ones.
-        return replace_headers(client, repeat_key(target, key))
+        return replace_headers(client, doors.authorization.repeat_key(target, key))
 
     async def ask(client: Any, outgoing: Outgoing, _: Exchange) -> None:
         key, address = outgoing.key, path(outgoing.encoded.operation)
@@ -308,7 +308,7 @@ def post_sdk(
             base, address = base.removesuffix("/v1"), address[1:]
         headers = {
             **outgoing.encoded.headers,
-            **(key_headers(outgoing.target, key, sdk.Omit()) if key.is_static else {}),
+            **(doors.authorization.key_headers(outgoing.target, key, sdk.Omit()) if key.is_static else {}),
         }
         options = {"headers": headers, "max_retries": 0}
         await client.post(base + address, content=b"{}", cast_to=library.Response, options=options)

@@ -21,7 +21,7 @@ from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
 
 MAX_CONNECTIONS = 4096
 """Connections that a process may hold per SDK. With the SDKs' own limit of 100 idle ones, each burst of 256
-requests opens 156 new ones. Concurrency is limited by `_limits`, not by the pool."""
+requests opens 156 new ones. Concurrency is limited by `_core/pace`, not by the pool."""
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks for an early answer, while the body of a request of HTTP/1.1 is sent."""

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...errors import APIResponseValidationError
-from ...runtime.json_pieces import (JSON_CONTENT, LARGE, SHORT, JSONLimitError, loads, read_large)
+from ...runtime.json_pieces import JSON_CONTENT, LARGE, SHORT, JSONLimitError, loads, read_large
 from ...runtime.threads import result_in_thread
 
 DONE = b"[DONE]"
