@@ -117,6 +117,7 @@ OF_NO_MODULE = {
     "test_prose.py": "the sentences of all modules and pages",
     "test_tree.py": "the files of all modules",
     "_core/formats/test_golden.py": "all modules that have golden pairs",
+    "_core/formats/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_core/requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_core/requests/test_refusals.py": "the modules that refuse what a provider does not take",
     "_core/requests/test_adding_a_parameter.py": "the modules that a new parameter touches",

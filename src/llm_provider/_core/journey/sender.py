@@ -21,8 +21,7 @@ from ..formats import registry
 from ..formats.protocol import Connection, EncodedRequest
 from ..formats.shared.served_by import read_origin
 from ..formats.shared.tool_charges import cost_in_headers
-from ..formats.transport.certificates import check_certificates
-from ..formats.transport.proxies import check_proxy
+from ..formats.transport.environment import check_certificates, check_proxy
 from ..pace import retry
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController

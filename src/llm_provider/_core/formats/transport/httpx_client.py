@@ -1,36 +1,122 @@
-"""What httpx's connections lack: keepalive of TCP, answers after HTTP/2's orderly end, and early refusals.
+"""The HTTP client over httpx or httpx2, and what their connections lack.
 
-All of it sets private attributes of httpcore, because there is no public way. A release without them works as
-before.
+That is keepalive of TCP, answers after HTTP/2's orderly end, and early refusals. It sets private attributes
+of httpcore, because there is no public way. A release without them works as before.
 """
 # ruff: noqa: SLF001  # see above
 
 import asyncio
 import contextlib
 import functools
-import socket
+import ssl
 import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
-_TCP = (("TCP_KEEPIDLE", 60), ("TCP_KEEPALIVE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
-KEEPALIVE = (
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    # macOS has TCP_KEEPALIVE for TCP_KEEPIDLE.
-    *((socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _TCP if hasattr(socket, name)),
-)
-"""Options of sockets, as the anthropic SDK sets them: after a minute without bytes a probe goes out. So no
-router forgets a request whose model thinks for long, and a dead connection is noticed after six minutes."""
+from ...pace.concurrency import most_connections
+from ..protocol import Outgoing
+from . import body_size, departure, environment
+from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
+
+MAX_CONNECTIONS = 4096
+"""Connections that a process may hold per SDK. With the SDKs' own limit of 100 idle ones, each burst of 256
+requests opens 156 new ones. Concurrency is limited by `_core/pace`, not by the pool."""
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks for an early answer, while the body of a request of HTTP/1.1 is sent."""
 
 
-def prepare(client: Any) -> Any:
-    """An httpx client whose pools make connections with what they lack."""
+class Httpx:
+    """Sends by a client of httpx or httpx2, which an SDK's own HTTP client is too: "http2" or "http1"."""
+
+    def __init__(
+        self, library: ModuleType, transport: str, most_bytes: int, trusted: Callable[[], ssl.SSLContext]
+    ) -> None:
+        self._client = build_client(library, transport, most_bytes, trusted)
+        self._timeout = functools.lru_cache(maxsize=64)(
+            lambda total, connect: library.Timeout(total, connect=connect)
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
+        timeout = self._timeout(outgoing.timeout, outgoing.timeouts.connect)
+        request = self._client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
+        return await self._client.send(request, stream=True)
+
+    def whole(self, answer: Any) -> Any:
+        """An answer that has been read, which an SDK makes its error of."""
+        return answer
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def build_client(
+    library: ModuleType, transport: str, most_bytes: int, trusted: Callable[[], ssl.SSLContext] | None = None
+) -> Any:
+    """A client that reads at most so many bytes of an answer, over "http2" or "http1".
+
+    Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
+    """
+    # Each of the three SDKs keeps its part of what this process may have.
+    idle = int(min(MAX_CONNECTIONS, most_connections() // 3))
+    client = _client_class(library)(
+        most_bytes,
+        follow_redirects=False,
+        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
+        http2=transport == "http2",
+        limits=library.Limits(
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=idle,
+            keepalive_expiry=KEEPALIVE_SECONDS,
+        ),
+        timeout=None,
+        # With a proxy that it cannot use, the client would fail for every server.
+        trust_env=environment.all_work(transport),
+        verify=(trusted or library.create_ssl_context)(),
+    )
+    _prepare_pools(client)
+    return client
+
+
+async def read(answer: Any) -> None:
+    """Read the body of an answer, and close its connection if that fails."""
+    try:
+        await answer.aread()
+    except BaseException:
+        await answer.aclose()
+        raise
+
+
+@functools.cache
+def _client_class(library: ModuleType) -> Any:
+    """A client class that reads only a number of bytes of each answer, and no bytes beyond its end."""
+
+    class LimitedClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
+        def __init__(self, most_bytes: int, **options: Any) -> None:
+            super().__init__(**options)
+            self._most_bytes = most_bytes
+            self.most_whole: int | None = None
+            """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
+
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            departure.watch(request)
+            response = await super().send(request, stream=True, **options)
+            most_whole = None if stream else self.most_whole
+            body_size.limit_httpx(library, response, most_whole or self._most_bytes)
+            if not stream:
+                await read(response)
+                if most_whole is not None:
+                    await body_size.check_json(response.content)
+            return response
+
+    return LimitedClient
+
+
+def _prepare_pools(client: Any) -> None:
     for transport in (client._transport, *client._mounts.values()):
         with contextlib.suppress(AttributeError):
             _prepare_pool(transport._pool)
-    return client
 
 
 def _prepare_pool(pool: Any) -> None:

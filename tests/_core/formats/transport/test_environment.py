@@ -1,21 +1,24 @@
-"""Proxies of the environment that no HTTP client here can use."""
+"""Proxies and certificate authorities of the environment that the HTTP clients cannot use."""
 
 import asyncio
 import contextlib
 import itertools
 import re
 import socket
+import ssl
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+import certifi
+import httpx2
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIConnectionError, Client, RequestError
-from llm_provider._core.formats.transport import proxies
+from llm_provider._core.formats.transport import environment
 from llm_provider._core.requests.attachments import Attachment
 from llm_provider._core.requests.routing import Transport
 from llm_provider.simulator import Simulator
@@ -241,10 +244,10 @@ def test_a_proxy_that_is_down_is_named_without_its_password(
 
 def test_a_proxy_that_is_not_used_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    assert proxies.proxy_in("Cannot connect to host api.example.com:443") == ""
-    assert "HTTPS_PROXY" in proxies.proxy_in("All connection attempts failed")
+    assert environment.proxy_in("Cannot connect to host api.example.com:443") == ""
+    assert "HTTPS_PROXY" in environment.proxy_in("All connection attempts failed")
     monkeypatch.setenv("HTTPS_PROXY", "http://[bad")
-    assert proxies.proxy_in("All connection attempts failed") == ""
+    assert environment.proxy_in("All connection attempts failed") == ""
 
 
 def test_a_list_of_hosts_that_no_client_can_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,3 +255,78 @@ def test_a_list_of_hosts_that_no_client_can_read_is_named(monkeypatch: pytest.Mo
     monkeypatch.setenv("NO_PROXY", "example.org,127.0.0.1:*")
     with Client(cache="off") as client, pytest.raises(RequestError, match="NO_PROXY"):
         client.call("local/m", "Hi", base_url="http://127.0.0.1:9/v1", api_key="k")
+
+
+def test_hosts_without_a_proxy_are_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    assert environment.choose_client("aiohttp") == "aiohttp"
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert environment.choose_client("aiohttp") == "http1"
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_variables")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon"])
+def test_a_missing_file_is_named_first(model: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-test")
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/ca.pem")
+    with Client() as client, pytest.raises(RequestError) as caught:
+        client.call(model, "Hi", base_url=f"{scheme}://127.0.0.1:9")
+    assert "SSL_CERT_FILE names '/no/ca.pem', which is not there" in str(caught.value)
+    assert caught.value.attempts == 0
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("nothing", encoding="utf-8")
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with pytest.raises(RequestError, match="cannot be read as PEM certificates"):
+        environment.check_certificates()
+    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    environment.check_certificates()
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_DIR", f"{tmp_path}:/no/folder")
+    with pytest.raises(RequestError, match="SSL_CERT_DIR names '/no/folder', which is not a folder"):
+        environment.check_certificates()
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_a_variable_that_is_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "SSL_CERT_FILE can name" in environment.trust_remedy()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/ca.pem")
+    assert "set SSL_CERT_FILE=/etc/ca.pem" in environment.trust_remedy()
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_a_context_is_kept_until_authorities_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = environment.share_context(ssl.create_default_context)
+    assert environment.share_context(ssl.create_default_context) is context
+    assert environment.share_context(httpx2.create_ssl_context) is not context
+
+    authority = Path(__file__).parents[3] / "data" / "authority.pem"
+    path = tmp_path / "ca.pem"
+    path.write_bytes(Path(certifi.where()).read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    named = environment.share_context(ssl.create_default_context)
+    assert named is not context
+    path.write_bytes(authority.read_bytes())
+    replaced = environment.share_context(ssl.create_default_context)
+    assert replaced is environment.share_context(ssl.create_default_context)
+    assert len(replaced.get_ca_certs()) == 1 < len(named.get_ca_certs())
+
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    in_folder = environment.share_context(ssl.create_default_context)
+    assert in_folder is not replaced
+    (tmp_path / "0a1b2c3d.0").write_bytes(authority.read_bytes())
+    assert environment.share_context(ssl.create_default_context) is not in_folder
