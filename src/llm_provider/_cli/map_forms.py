@@ -11,7 +11,7 @@ import orjson
 
 from .._errors import RequestError
 from .._json_values import JSONObject
-from .._runtime.files import lines_of
+from .._runtime.files import encode_line, lines_of
 
 _BEGINNING = b'{"index":'
 """The beginning of every line of JSON."""
@@ -46,10 +46,7 @@ class JsonLines:
 
     def encode(self, line: JSONObject) -> bytes:
         """A line as UTF-8, with its line break."""
-        try:
-            return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a number of more than 64 bits, or a lone surrogate
-            return f"{json.dumps(line)}\n".encode()
+        return encode_line(line)
 
     def read(self, file: IO[bytes]) -> Iterator[tuple[bytes, JSONObject | None]]:
         """Each whole line and its content, which is None if this command wrote no such line."""

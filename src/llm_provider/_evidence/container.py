@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from .._errors import EvidenceError
-from .._runtime.files import full_disk, replace_file
+from .._runtime.files import LONGEST_LINE, replace_file
 
 _CHUNK = 1 << 20
 _LOCAL = struct.Struct("<4s5H3I2H")
-_LONGEST_LINE = 1 << 28
-"""Bytes. The longest answer that a client reads by default has a quarter of it."""
 _FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
 _NAME = re.compile(
     rb"(data/("
@@ -45,7 +43,7 @@ class Part(NamedTuple):
         position, end = self.start, self.start + self.size
         while position < end:
             file.seek(position)
-            line = file.readline(min(_LONGEST_LINE, end - position))
+            line = file.readline(min(LONGEST_LINE, end - position))
             if not line.endswith(b"\n"):
                 raise EvidenceError(f"{self.name}, byte {position - self.start:,}: a line without an end")
             position += len(line)
@@ -57,27 +55,24 @@ def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], writte
 
     A file that was there stays as it was until the new one is complete.
     """
-    try:
-        with replace_file(path, 0o666) as file:
-            for name, chunks in parts:
-                begin = file.tell()
-                file.write(_make_header(Part(name, 0, 0, 0, "")))
-                start, crc, digest = file.tell(), 0, hashlib.sha256()
-                for chunk in chunks:
-                    crc = zlib.crc32(chunk, crc)
-                    digest.update(chunk)
-                    file.write(chunk)
-                end = file.tell()
-                written.append(Part(name, start, end - start, crc, digest.hexdigest()))
-                file.seek(begin)
-                file.write(_make_header(written[-1]))
-                file.seek(end)
-            file.write(_make_directory(written))
-            file.seek(0)
-            whole: Any = file
-            return hashlib.file_digest(whole, "sha256").hexdigest()
-    except OSError as error:
-        raise full_disk(error, path, "the results are in memory") or error from None
+    with replace_file(path, 0o666, "the results are in memory") as file:
+        for name, chunks in parts:
+            begin = file.tell()
+            file.write(_make_header(Part(name, 0, 0, 0, "")))
+            start, crc, digest = file.tell(), 0, hashlib.sha256()
+            for chunk in chunks:
+                crc = zlib.crc32(chunk, crc)
+                digest.update(chunk)
+                file.write(chunk)
+            end = file.tell()
+            written.append(Part(name, start, end - start, crc, digest.hexdigest()))
+            file.seek(begin)
+            file.write(_make_header(written[-1]))
+            file.seek(end)
+        file.write(_make_directory(written))
+        file.seek(0)
+        whole: Any = file
+        return hashlib.file_digest(whole, "sha256").hexdigest()
 
 
 def hash_file(path: Path) -> str:

@@ -8,7 +8,6 @@ server whose prefix cache is cold may compute it otherwise. The history has a li
 import functools
 import itertools
 import math
-import os
 import string
 import time
 from collections import Counter
@@ -156,7 +155,8 @@ class BorderPrompts:
             report = report if self._known else replace(report, outcome="reference")
             # The first recheck of a target compares nothing, so it is no day of the row.
             more = {"off": report.is_off} if self._known else {"border": answers}
-            append_line(self._path, {"target": self._target, **report.to_dict(), **more})
+            line = files.encode_line({"target": self._target, **report.to_dict(), **more})
+            files.append_line(self._path, line)
         return report
 
     def _search(self, plan: Recheck, ask: Ask) -> tuple[list[str], Recheck]:
@@ -242,13 +242,3 @@ def count_days_off(lines: Iterable[JSONObject], moment: float, *, is_off: bool) 
     ends = {line["time"]: line["off"] for line in lines if "off" in line} | {moment: is_off}
     days = {time.strftime("%Y-%m-%d", time.gmtime(end)): ends[end] for end in ends}
     return [*(days[day] for day in sorted(days, reverse=True)), False].index(False)
-
-
-def append_line(path: Path, fields: JSONObject) -> None:
-    """Write a line at once; `OSError` if it cannot be written."""
-    descriptor, is_cut = files.open_lines(path, os.O_CREAT)
-    try:
-        files.write(descriptor, b"\n" * is_cut + orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
-        files.fsync(descriptor)
-    finally:
-        os.close(descriptor)

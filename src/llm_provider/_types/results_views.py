@@ -11,7 +11,7 @@ from typing import Any
 from .. import _html
 from .._errors import LLMError, RequestError
 from .._json_values import json_value
-from .._runtime.files import full_disk, read_lines, replace_file
+from .._runtime.files import read_lines, replace_file
 from .._runtime.json_pieces import LARGE, check_size
 from .._words import format_usd
 from .response import Response, Result, result_from_dict
@@ -28,12 +28,9 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
     """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
-    try:
-        with replace_file(Path(path).expanduser(), 0o666) as file:
-            file.writelines(lines)
-    except OSError as error:
-        safe = "the results are in memory, and an earlier file is as it was"
-        raise full_disk(error, path, safe) or error from None
+    safe = "the results are in memory, and an earlier file is as it was"
+    with replace_file(Path(path).expanduser(), 0o666, safe) as file:
+        file.writelines(lines)
 
 
 def _parts_of_line(result: Result | Scores) -> Iterable[str]:
