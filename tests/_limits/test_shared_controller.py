@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -356,3 +358,26 @@ async def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[Shar
         first.record_success(1.1, tickets[0])
     assert isinstance(first.admit(1.2, 1.0, 3, MANY), Ticket)
     assert first.in_flight == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+async def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateFile]) -> None:
+    """SQLite has locks of its own, which the child would find taken for ever."""
+    entered = threading.Event()
+    inside: list[bool] = []
+
+    def stay(connection: sqlite3.Connection) -> bool:
+        inside.append(True)
+        entered.set()
+        time.sleep(0.2)
+        inside.clear()
+        return True
+
+    thread = threading.Thread(target=lambda: files[0].run(stay))
+    thread.start()
+    assert await asyncio.to_thread(entered.wait, 10)
+    child = os.fork()
+    if child == 0:
+        os._exit(bool(inside))
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()

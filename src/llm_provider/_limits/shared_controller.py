@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .._runtime import randomness
-from .._runtime.databases import open_database
+from .._runtime.databases import make_lock, open_database
 from .._runtime.leases import Lease, Leases, check_own_directory
 from .._runtime.warning import warn_user
 from .controller import AdaptiveController
@@ -86,6 +86,7 @@ class SharedStateFile:
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
         self.owner = randomness.make_token(16)
+        self._lock = make_lock()
         self._directory = directory
         self._leases = Leases(None if directory is None else directory / "leases")
         self._life: Lease | None = None
@@ -102,17 +103,13 @@ class SharedStateFile:
             path = self._directory / "rate-control.sqlite"
             if path.is_symlink():
                 raise OSError(f"{path} is a symbolic link")
-            connection = open_database(path, timeout=_LOCK_PATIENCE)
-            try:
+
+            def make_tables(connection: sqlite3.Connection) -> None:
                 path.chmod(0o600)
                 # A restart of the machine makes the state useless, so it need not survive a power failure.
-                connection.execute("PRAGMA synchronous = off")
-                connection.execute("PRAGMA journal_mode = wal")
-                connection.executescript(_TABLES)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+                connection.executescript(f"PRAGMA synchronous = off; PRAGMA journal_mode = wal; {_TABLES}")
+
+            self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=make_tables)
             # The lease is held exactly as long as this process lives.
             self._life = self._leases.take(self.owner)
             if not self._leases.exclusive:
@@ -124,8 +121,7 @@ class SharedStateFile:
         if self.broken:
             return None
         try:
-            connection = self._open()
-            with connection:  # commits, or rolls back
+            with self._lock, self._open() as connection:  # commits, or rolls back
                 connection.execute("BEGIN IMMEDIATE")
                 return work(connection)
         except (OSError, sqlite3.Error) as error:

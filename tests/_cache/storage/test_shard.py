@@ -9,7 +9,8 @@ import diskcache
 import pytest
 
 from llm_provider._cache.storage.row_format import BytesDisk
-from llm_provider._cache.storage.shard import DATABASE, Reader, Row, Writer, is_corrupt, rescue
+from llm_provider._cache.storage.shard import DATABASE, Reader, Row, Writer, rescue
+from llm_provider._runtime.databases import is_corrupt
 
 PATIENCE = 0.1
 

@@ -16,22 +16,26 @@ import os
 import re
 import shutil
 import sqlite3
-import sys
-import threading
 import time
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from ..._runtime import clock, files
-from ..._runtime.databases import is_busy, open_database
+from ..._runtime.databases import (
+    Identity,
+    hold_folder,
+    identity_of,
+    is_busy,
+    is_corrupt,
+    make_lock,
+    open_database,
+)  # fmt: skip
 from ..._runtime.files import require_locks
-from ..._runtime.forks import run_for_each_around_forks
 from . import sharing
 from .entry import SCHEMA_VERSION
-from .shard import DATABASE, Identity, Reader, ReplacedFileError, Row, Writer, identity_of, is_corrupt, rescue
+from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, rescue
 
 T = TypeVar("T")
 
@@ -45,7 +49,6 @@ _ROOT = f"v{SCHEMA_VERSION}"
 _NETWORK_ROOT = f"{_ROOT}-network"
 _SHARDS = 8
 _NETWORK_SHARDS = 1
-_LONGEST_HOLD = 1.0
 _LEFT_BEHIND_SECONDS = 1.0
 """Age of an unlocked `new-*` folder after which its creator is dead."""
 
@@ -66,10 +69,6 @@ class CacheRefusedError(PermissionError):
     """The directory must not be used as a cache."""
 
 
-Lock: TypeAlias = "threading.Lock | threading.RLock"
-_stores: weakref.WeakSet[Store] = weakref.WeakSet()
-
-
 class Store:
     """Values by key, as bytes, on disk. Safe to share between threads and processes.
 
@@ -84,8 +83,7 @@ class Store:
         self._shared = shared
         self._warn = warn
         self._mounts = mounts
-        self._reading = threading.RLock()
-        self._writing = threading.RLock()
+        self._reading, self._writing = make_lock(), make_lock()
         self._readers: list[Reader] = []
         self._writers: list[Writer] = []
         self._stuck: set[int] = set()
@@ -93,8 +91,6 @@ class Store:
         """Whether the next use asks the file system for a lock: before the first, and after one in vain."""
         self._no_locks: tuple[float, OSError] | None = None
         """When the file system had no locks, and its error."""
-        self._held: list[Lock] = []
-        _stores.add(self)
 
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
@@ -317,7 +313,7 @@ class Store:
         """Replace a damaged database by a new one with the rows that can still be read."""
         now = time.strftime("%Y%m%d%H%M%S", time.localtime(clock.time()))
         aside = self._directory / f"damaged-{folder.name}-{now}-{os.getpid()}"
-        with self._writing, _hold_lock(folder.parent):
+        with self._writing, hold_folder(folder.parent):
             if identity_of(folder / DATABASE) != identity:
                 return  # another process has replaced it already
             files.rename(folder, aside)
@@ -339,7 +335,7 @@ class Store:
 
         build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
         build.mkdir(mode=0o700)
-        with _hold_lock(build):  # `_sweep` leaves it alone
+        with hold_folder(build):  # `_sweep` leaves it alone
             try:
                 created = build / target.name
                 created.mkdir(mode=0o700)
@@ -358,16 +354,6 @@ class Store:
                 # Another process was faster.
             finally:
                 shutil.rmtree(build, ignore_errors=True)
-
-    def before_fork(self) -> None:
-        """Wait until no thread uses the files: the child would find SQLite's own locks taken for ever."""
-        # A writer may wait for another process's lock, which must not delay a fork for long.
-        self._held = [lock for lock in (self._writing, self._reading) if lock.acquire(timeout=_LONGEST_HOLD)]
-
-    def after_fork(self) -> None:
-        """Let threads use the files again, in the parent and in the child."""
-        while self._held:
-            self._held.pop().release()
 
     def close(self) -> None:
         """Close the files. The next use opens them again."""
@@ -440,29 +426,6 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
 def _sweep(directory: Path) -> None:
     """Remove the folders of processes that were killed while they created a cache."""
     for left in directory.glob("new-*"):
-        with contextlib.suppress(OSError), _hold_lock(left, wait=False):
+        with contextlib.suppress(OSError), hold_folder(left, wait=False):
             if clock.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                 shutil.rmtree(left)
-
-
-@contextlib.contextmanager
-def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
-    with contextlib.ExitStack() as stack:
-        try:
-            if sys.platform != "win32":
-                import fcntl
-
-                descriptor = files.open_descriptor(directory, os.O_RDONLY)
-                stack.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            pass  # a file system without locks
-        yield
-
-
-run_for_each_around_forks(
-    _stores, before=Store.before_fork, after_in_parent=Store.after_fork, after_in_child=Store.after_fork
-)
