@@ -361,10 +361,13 @@ async def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[Shar
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-async def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateFile]) -> None:
+def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateFile]) -> None:
     """SQLite has locks of its own, which the child would find taken for ever."""
     entered = threading.Event()
     inside: list[bool] = []
+
+    async def open_file() -> None:
+        files[0].run(lambda connection: connection)
 
     def stay(connection: sqlite3.Connection) -> bool:
         inside.append(True)
@@ -374,8 +377,9 @@ async def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateF
         return True
 
     thread = threading.Thread(target=lambda: files[0].run(stay))
+    asyncio.run(open_file())
     thread.start()
-    assert await asyncio.to_thread(entered.wait, 10)
+    assert entered.wait(10)
     child = os.fork()
     if child == 0:
         os._exit(bool(inside))
