@@ -32,11 +32,9 @@ WITHOUT_TESTS = {
     "_evidence/manifest.py": "test_verification.py reads manifests and statements",
     "_evidence/export.py": "test_verification.py exports every kind of result",
     "_evidence/redaction.py": "test_verification.py looks for canaries",
-    "_evidence/json_lines.py": "test_verification.py writes numbers and texts that JSON lacks",
     "_evidence/stored_answers.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_client/evidence.py": "tests/_cli/test_export.py exports files and parts of the cache",
     "_cli/verify.py": "tests/_cli/test_export.py verifies what it exports",
-    "_cache/selection.py": "tests/_cli/test_export.py selects by results, model and tag",
     "_types/evidence.py": "tests/_evidence/test_verification.py reads what it holds",
     "_types/scores.py": "test_score.py has values, tables and JSON of scores",
     "_calls/operations/score_requests.py": "test_score.py meets every check, and the probe",
@@ -71,7 +69,6 @@ WITHOUT_TESTS = {
     "_types/served_by.py": "tests/_providers/shared/test_served_by.py reads it of every provider",
     "_types/response_html.py": "test_response.py shows answers as HTML",
     "_types/row_label.py": "test_results_table.py reads indices from JSON",
-    "_cache/statistics.py": "tests/_cache/test_response_cache.py reads the counts",
     "_requests/remedies.py": "the golden pairs of wrong calls have what each message suggests",
     "_providers/litellm/adapter.py": "only names the parts of a format; test_protocol.py asks for each",
     "__main__.py": "one line, which tests/_cli/test_main.py runs as a program",
@@ -104,6 +101,7 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_cache/storage/test_sharing.py": "the directories of a group, of each way to open a cache in one",
     "_batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ._cache.response_cache import CacheWarning
     from ._cache.second_level.access import SecondLevelStatistics
     from ._cache.second_level.settings import SecondLevel, SecondLevelStore
-    from ._cache.statistics import CacheStatistics
     from ._cache.storage.diff import Explanation
+    from ._cache.storage.maintenance import CacheStatistics
     from ._calls.lifecycle.stream import AsyncStream, Stream
     from ._client.client import Client
     from ._client.functions import (
@@ -100,9 +100,9 @@ if TYPE_CHECKING:
     from ._money.budget import Budget
     from ._money.ledger import Ledger
     from ._money.ledger_file import LedgerWarning
-    from ._money.ledger_rows import LedgerRow
     from ._money.model_drift import ModelDriftWarning
     from ._money.price_rows import PriceWarning
+    from ._money.totals import LedgerRow
     from ._money.track import track
     from ._providers.shared.upstream import UnpinnedRouterWarning
     from ._recheck.report import Recheck
@@ -166,13 +166,14 @@ _HOMES = (
     "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
     "_types.passed_over", "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
     "_types.token_count", "_errors",
-    "_limits.timeouts", "_requests.api_keys", "_cache.response_cache", "_cache.statistics",
+    "_limits.timeouts", "_requests.api_keys", "_cache.response_cache",
     "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
-    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_rows", "_money.ledger_file",
+    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
     "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
     "_batches.handle", "_providers.shared.upstream", "_recheck.report", "_evidence.verification",
+    "_cache.storage.maintenance",
 )  # fmt: skip
 
 

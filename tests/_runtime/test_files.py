@@ -86,8 +86,8 @@ def test_what_json_lacks_is_written_and_read(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to try")
 def test_the_error_of_a_full_disk_names_what_is_safe() -> None:
     with (
-        pytest.raises(OSError, match=r"disk of /dev/full is full .* what was there is safe; free space"),
-        replace_file(Path("/dev/full")) as file,
+        pytest.raises(OSError, match=r"disk of /dev/full is full .* the cache is safe; free space"),
+        replace_file(Path("/dev/full"), safe="the cache is safe") as file,
     ):
         file.write(b"more")
 

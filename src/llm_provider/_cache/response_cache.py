@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from .._runtime.event_loop import Inbox
     from .._runtime.threads import Timer
-    from .selection import Selection
-    from .statistics import CacheStatistics
     from .storage.archive import Imported
     from .storage.diff import Explanation
-    from .storage.maintenance import Verification
+    from .storage.maintenance import CacheStatistics, Selection, Verification
     from .storage.store import Store
 
 T = TypeVar("T")
@@ -129,7 +127,7 @@ class ResponseCache:
         """The directory of this user's leases, limits and batches: in a shared cache, one for each user."""
         if not self._shared:
             return self.directory
-        from .storage.sharing import make_own_directory
+        from .storage.store import make_own_directory
 
         return make_own_directory(self.directory)
 
@@ -280,7 +278,7 @@ class ResponseCache:
 
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""
-        from .statistics import CacheStatistics
+        from .storage.maintenance import CacheStatistics
 
         entries = size = 0
         try:
@@ -343,7 +341,7 @@ class ResponseCache:
 
     def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
         """The sorted keys of a selection. It raises what `export` raises."""
-        from .selection import find_keys
+        from .storage.maintenance import find_keys
 
         return self._with_store(lambda store: list(find_keys(store, selection)))
 

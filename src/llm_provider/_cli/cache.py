@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from .._cache.response_cache import ResponseCache
-from .._cache.selection import Selection
+from .._cache.storage.maintenance import Selection
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, parse_age
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import click
 
-from .._cache.selection import Selection
+from .._cache.storage.maintenance import Selection
 from .._errors import RequestError
 from .._types.evidence import Evidence
 from .output import PROGRAM

@@ -14,8 +14,7 @@ import orjson
 
 from .._errors import RequestError
 from .._json_values import JSONObject
-from .._money.ledger_rows import LedgerRow
-from .._money.totals import Posting, Totals
+from .._money.totals import LedgerRow, Posting, Totals
 from .._runtime.exact_decimal import total
 from .._types.served_by import FIELDS
 from .._types.usage import read_bounds

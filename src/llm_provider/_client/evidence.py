@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
-from .._cache.selection import Selection
+from .._cache.storage.maintenance import Selection
 from .._errors import LLMError, RequestError, cite
 from .._evidence.export import write_evidence
 from .._evidence.stored_answers import add_replies, read_entries, read_scores

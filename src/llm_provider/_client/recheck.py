@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .._cache.selection import Selection
+from .._cache.storage.maintenance import Selection
 from .._calls.call import Call
 from .._calls.lifecycle.engine import Engine
 from .._calls.operations.chat import CHAT

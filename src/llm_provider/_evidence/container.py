@@ -1,10 +1,13 @@
 """The file of the evidence: a zip in one form only, so that it can be written again from its parts.
 
 Every member is stored as it is, with ZIP64 fields, and without dates, modes, comments and compression. So the
-names, sizes and checksums of the members determine each other byte of the file.
+names, sizes and checksums of the members determine each other byte of the file. So is the JSON in it: sorted
+names, no spaces, and what JSON lacks as Python writes it.
 """
 
+import contextlib
 import hashlib
+import json
 import os
 import re
 import struct
@@ -13,7 +16,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from .._errors import EvidenceError
+import orjson
+
+from .._errors import EvidenceError, RequestError
+from .._runtime.canonical_json import canonical
 from .._runtime.files import LONGEST_LINE, replace_file
 
 _CHUNK = 1 << 20
@@ -139,3 +145,33 @@ def _make_directory(parts: list[Part]) -> bytes:
     end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, *sizes)
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(body), 1)
     return body + end + locator + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, _ABOVE, _ABOVE, 0)
+
+
+def write_json(value: object) -> bytes:
+    """A value as JSON; `read_json` reads it.
+
+    >>> write_json({"b": float("nan"), "a": 10**30})
+    b'{"a":1000000000000000000000000000000,"b":NaN}'
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        # It writes NaN as null. To look for NaN in Python takes ten times as long.
+        return text if b"null" not in text or orjson.loads(text) == value else canonical(value)
+    except (RequestError, TypeError):
+        # NaN, whole numbers of more than 64 bits, and halves of a surrogate pair.
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def read_json(text: bytes, where: str) -> Any:
+    """The value of a text; `EvidenceError` if `write_json` would have written it in another way."""
+    try:
+        value = orjson.loads(text)
+        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == text:
+            return value
+    except (ValueError, TypeError):
+        pass
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        if write_json(value) == text:
+            return value
+    raise EvidenceError(f"{where}: this is not JSON in its canonical form")

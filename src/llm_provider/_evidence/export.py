@@ -17,8 +17,7 @@ from .._settings import Settings
 from .._types.evidence import Evidence
 from .._types.response import Response
 from .._types.scores import Scores
-from .container import Part, write_parts
-from .json_lines import write_json
+from .container import Part, write_json, write_parts
 from .manifest import Figures, describe_git, describe_versions, make_manifest, make_statement
 from .rows import RowMaker
 from .score_records import ScoreRecords

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from .._cache.response_cache import ResponseCache
-from .._cache.selection import list_keys
 from .._cache.storage.entry import ELIDED, LONGEST_TEXT, Entry, digest
+from .._cache.storage.maintenance import list_keys
 from .._errors import LLMError
 from .._json_values import JSONObject
 from .._money.price_rows import PriceRow
@@ -25,7 +25,7 @@ from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
 from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
-from .json_lines import write_json
+from .container import write_json
 from .redaction import Redaction
 
 _Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]

@@ -14,8 +14,7 @@ from .._money.pricing import PriceTable
 from .._runtime.files import open_data
 from .._types.evidence import Evidence
 from .checks import list_differences
-from .container import Part, hash_file, read_parts
-from .json_lines import read_json
+from .container import Part, hash_file, read_json, read_parts
 from .manifest import FORMAT, VERSION, Figures, describe_parts, make_statement
 from .score_records import ScoreRecords
 

@@ -11,8 +11,7 @@ from .._foreign_attributes import Hinting
 from .._runtime.exact_decimal import total
 from .._runtime.imports import import_optional
 from .._types.usage import Usage
-from .ledger_rows import LedgerRow, row_of
-from .totals import Key, RowSums, Totals
+from .totals import Key, LedgerRow, RowSums, Totals, row_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

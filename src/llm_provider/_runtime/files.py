@@ -273,20 +273,18 @@ TEMPORARY = ".tmp"
 
 
 @contextlib.contextmanager
-def replace_file(
-    path: Path, new_mode: int = 0o600, safe: str = "what was there is safe"
-) -> Iterator[IO[bytes]]:
+def replace_file(path: Path, new_mode: int = 0o600, safe: str = "") -> Iterator[IO[bytes]]:
     """Open a file that replaces another one, on disk, when the block ends well. Else the other stays.
 
     A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a mode is kept.
     A link is followed. A pipe or a device gets what was written once the block ends well. The error of a full
-    disk says what is `safe`.
+    disk says what is `safe`, if the caller does.
     """
     try:
         with _replace(path, new_mode) as file:
             yield file
     except OSError as error:
-        raise full_disk(error, path, safe) or error from None
+        raise (full_disk(error, path, safe) if safe else None) or error from None
 
 
 @contextlib.contextmanager

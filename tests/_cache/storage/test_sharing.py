@@ -10,7 +10,7 @@ import pytest
 
 from llm_provider import CacheWarning, Client, RequestError
 from llm_provider._cache.response_cache import ResponseCache
-from llm_provider._cache.storage.sharing import find_problem
+from llm_provider._cache.storage.store import find_problem
 from llm_provider.simulator import Simulator
 from support import RunScript
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from ..._errors import RequestError
 from ..response_cache import MOST_AHEAD_BYTES, ResponseCache, warn
-from ..statistics import CacheStatistics
 from ..storage.archive import Imported
 from ..storage.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
+from ..storage.maintenance import CacheStatistics
 from ..storage.shard import Row
 from ..storage.store import Store
 from ..storage.worker import BatchQueue

@@ -1,18 +1,47 @@
-"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
+"""What a user asks of a whole cache: counts, check, selection, pruning, why a call missed, recent answers."""
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
+from typing import Any, TypedDict
 
-from ..._errors import RequestError
+from ..._errors import LLMError, RequestError
 from ..._runtime import clock
+from ..second_level.access import SecondLevelStatistics
 from .diff import Explanation, find_nearest
 from .entry import Entry, Question, decode_entry, decode_question, lacks_text
 from .store import Store
 
 _AT_ONCE = 200
 _MOST_COMPARED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """The use of a cache in this process, and its size.
+
+    Args:
+        hits: Lookups that found an answer.
+        misses: Lookups that found none.
+        writes: Answers stored.
+        pending: Answers that are not stored yet, including those kept in memory after a failed write.
+        entries: Answers on disk.
+        bytes: Size of the files.
+        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
+        second_level: The use of the store that machines share; None if there is none.
+    """
+
+    hits: int
+    misses: int
+    writes: int
+    pending: int
+    entries: int
+    bytes: int
+    saved: float
+    second_level: SecondLevelStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +95,68 @@ def _find_keys(store: Store, before: float, model: str | None) -> Iterator[str]:
         if entry is None:  # a damaged answer has no model, and any age
             if model is None:
                 yield key
-        elif entry.created < before and (
-            model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
-        ):
+        elif entry.created < before and _has_model(key, value, entry, model):
             yield key
+
+
+def _has_model(key: str, value: bytes, entry: Entry, model: str | None) -> bool:
+    return model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
+
+
+class Selection(TypedDict, total=False):
+    """Which answers of a cache are meant: those that meet every condition that is set."""
+
+    results: Iterable[Any] | None
+    """Results, or lines of `to_jsonl` and `map` as dicts: the answers of all their samples and rounds."""
+    model: str | None
+    """The model that was asked for, or the model that the provider named."""
+    tag: str | None
+    """The name of a `track` block, and of those inside it. A ledger has the keys of its answers."""
+    ledger: str | os.PathLike[str] | None
+    """The file of `Client(ledger=)`, for a tag; default that of `LLM_PROVIDER_LEDGER`."""
+
+
+def find_keys(store: Store, selection: Selection) -> Iterator[str]:
+    """The sorted keys of the whole answers that a selection means; `RequestError` for an unknown tag."""
+    model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
+    wanted = None if results is None else set(list_keys(results))
+    if tag is not None:
+        tagged = _read_tagged(tag, selection.get("ledger"))
+        wanted = tagged if wanted is None else wanted & tagged
+    pairs = store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted))
+    for key, value in pairs:
+        entry = None if value is None else decode_entry(key, value)
+        if entry is not None and value is not None and _has_model(key, value, entry, model):
+            yield key
+
+
+def list_keys(results: Iterable[Any]) -> Iterator[str]:
+    """The keys of the samples and rounds of some results. Errors have those of their samples."""
+    for result in results:
+        if isinstance(result, dict):
+            rounds = (result.get("tool_rounds") or {}).get("responses")
+            answers = rounds or result.get("samples") or [result]
+            lists = [answer.get("cache_keys") or () for answer in answers]
+        else:
+            failed = isinstance(result, LLMError)
+            answers = getattr(result, "samples", ()) if failed else getattr(result, "rounds", [result])
+            lists = [getattr(answer, "cache_keys", ()) for answer in answers]
+        yield from (key for keys in lists for key in keys if key is not None)
+
+
+def _read_tagged(tag: str, ledger: str | os.PathLike[str] | None) -> set[str]:
+    from ..._money.ledger_file import read_keys
+
+    path = ledger or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+    if not path:
+        raise RequestError(
+            "the answers of a tag are lists in a ledger, and there is none: name the file of "
+            "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
+        )
+    keys = read_keys(Path(path).expanduser(), tag)
+    if not keys:
+        raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
+    return keys
 
 
 def explain(store: Store, question: Question) -> Explanation | None:

@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -214,13 +215,8 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
 
     The values may be damaged: their own checksums detect that.
     """
-    batch: list[Row] = []
-    for row in _read_rows(folder):
-        batch.append(row)
-        if len(batch) == _RESCUED_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
+    rows = _read_rows(folder)
+    while batch := list(islice(rows, _RESCUED_AT_ONCE)):
         yield batch
 
 

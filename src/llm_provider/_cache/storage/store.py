@@ -6,6 +6,10 @@
     <directory>/damaged-003-*             a damaged shard, kept for inspection
 
 Databases are created under another name and then renamed, so that no process ever sees an incomplete one.
+
+Everybody who can write to a cache can change the answers that all its users get. So a directory that others
+can write to is refused, unless `cache_shared=True` says that its group is trusted. The leases, the learned
+limits and the batches of each user stay in a directory of that user inside a shared one.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import os
 import re
 import shutil
 import sqlite3
+import stat
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +38,6 @@ from ..._runtime.databases import (
     open_database,
 )  # fmt: skip
 from ..._runtime.files import require_locks
-from . import sharing
 from .entry import SCHEMA_VERSION
 from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, rescue
 
@@ -58,6 +62,14 @@ _NETWORK = re.compile(
     r"|panfs|smb3|smbfs|wekafs"
 )
 
+
+DIRECTORY, FILE = 0o2770, 0o660
+"""The modes of what a shared cache creates. New files belong to the group of their directory."""
+
+_SWITCH = (
+    "Client(cache_shared=True) or LLM_PROVIDER_CACHE_SHARED=1 uses a cache of your group, whose members can "
+    "then change the answers that you get"
+)
 
 _UNUSED = (
     "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
@@ -265,7 +277,7 @@ class Store:
         root = _find_root(self._directory, shared=self._shared)
         try:
             if self._shared:
-                sharing.make_shared(self._directory)
+                make_shared(self._directory)
             elif root is None:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -345,7 +357,7 @@ class Store:
                     other.mkdir()
                     shutil.copyfile(first / DATABASE, other / DATABASE)
                 if self._shared:
-                    sharing.give_to_group(build)
+                    give_to_group(build)
                 files.rename(created, target)
                 files.sync_folder(target.parent)
             except OSError:
@@ -368,10 +380,61 @@ def _find_root(directory: Path, *, shared: bool) -> Path | None:
         status = directory.lstat()
     except FileNotFoundError:
         return None
-    problem = sharing.find_problem(status, shared=shared)
+    problem = find_problem(status, shared=shared)
     if problem is not None:
         raise CacheRefusedError(problem)
     return next((directory / name for name in (_ROOT, _NETWORK_ROOT) if (directory / name).is_dir()), None)
+
+
+def find_problem(status: os.stat_result, *, shared: bool) -> str | None:
+    """Why a directory, by its `lstat`, must not be used as a cache; `shared` if its group is trusted."""
+    if stat.S_ISLNK(status.st_mode):
+        return "the directory is a symbolic link; name the directory that it points to"
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is not a directory"
+    if not hasattr(os, "getuid"):  # Windows, where each mode reads as if everybody could write
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o002:
+        return "the directory can be written by other users, all of this machine: chmod o-w forbids it"
+    if shared:
+        return None
+    if not _is_own(status):
+        return f"the directory belongs to another user; {_SWITCH}"
+    if mode & 0o020:
+        return f"the directory can be written by other users; chmod g-w forbids it, and {_SWITCH}"
+    return None
+
+
+def make_shared(directory: Path) -> None:
+    """Create the directory of a shared cache, if it is missing, and let its group write to it."""
+    if not directory.is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+    status = directory.stat()
+    if _is_own(status) and not status.st_mode & stat.S_IWGRP:
+        directory.chmod(DIRECTORY)
+        for answers in directory.glob("v[0-9]*"):
+            give_to_group(answers)
+
+
+def give_to_group(path: Path) -> None:
+    """Let the group of a path write to it and to all below it, as far as it belongs to this user."""
+    for each in [path, *path.rglob("*")]:
+        with contextlib.suppress(PermissionError):
+            each.chmod(DIRECTORY if each.is_dir() else FILE)
+
+
+def make_own_directory(directory: Path) -> Path:
+    """The directory of this user's own files in a shared cache. The directory around it is created."""
+    users = directory / "users"
+    with contextlib.suppress(OSError):  # the cache itself reports it
+        make_shared(directory)
+        make_shared(users)
+    return users / str(os.getuid() if hasattr(os, "getuid") else 0)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 def _folders(root: Path) -> list[Path]:
