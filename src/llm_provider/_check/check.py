@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from .._errors import LLMError, RequestError
-from .._evidence.manifest import describe_versions
+from .._evidence.container import describe_versions
 from .._json_values import JSONObject
 from .._money.budget import Budget
 from .._requests.api_keys import Credential, find_accounts, find_key, find_written_key

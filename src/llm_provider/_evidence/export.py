@@ -17,8 +17,16 @@ from .._settings import Settings
 from .._types.evidence import Evidence
 from .._types.response import Response
 from .._types.scores import Scores
-from .container import Part, write_json, write_parts
-from .manifest import Figures, describe_git, describe_versions, make_manifest, make_statement
+from .container import (
+    Figures,
+    Part,
+    describe_git,
+    describe_versions,
+    make_manifest,
+    make_statement,
+    write_json,
+    write_parts,
+)
 from .rows import RowMaker
 from .score_records import ScoreRecords
 from .verification import MANIFEST, PRICES, ROWS, STATEMENT

@@ -14,8 +14,17 @@ from .._money.pricing import PriceTable
 from .._runtime.files import open_data
 from .._types.evidence import Evidence
 from .checks import list_differences
-from .container import Part, hash_file, read_json, read_parts
-from .manifest import FORMAT, VERSION, Figures, describe_parts, make_statement
+from .container import (
+    FORMAT,
+    VERSION,
+    Figures,
+    Part,
+    describe_parts,
+    hash_file,
+    make_statement,
+    read_json,
+    read_parts,
+)
 from .score_records import ScoreRecords
 
 ROWS, PRICES, MANIFEST = "rows.jsonl", "prices.jsonl", "manifest.json"
