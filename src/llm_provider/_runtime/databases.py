@@ -137,6 +137,14 @@ def hold_folder(directory: Path, *, wait: bool = True) -> Iterator[None]:
         yield
 
 
+def remove_database(path: Path, identity: Identity | None) -> None:
+    """Delete a damaged database, unless another process has replaced it since it had this identity."""
+    with hold_folder(path.parent):
+        if identity_of(path) == identity:
+            for end in ("", "-wal", "-shm"):
+                files.remove_file(Path(f"{path}{end}"))
+
+
 def make_lock() -> threading.RLock:
     """A lock for the threads that use a database. A fork waits for it, as SQLite has locks of its own.
 
