@@ -1,19 +1,23 @@
 """What a user asks of a whole cache: counts, check, selection, pruning, why a call missed, recent answers."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..._errors import LLMError, RequestError
 from ..._runtime import clock
-from ..second_level.access import SecondLevelStatistics
 from .diff import Explanation, find_nearest
 from .entry import Entry, Question, decode_entry, decode_question, lacks_text
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..second_level.access import SecondLevelStatistics
 
 _AT_ONCE = 200
 _MOST_COMPARED = 300
