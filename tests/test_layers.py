@@ -133,7 +133,7 @@ def statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
 
 
 def named_module(text: str) -> str | None:
-    """The module of this package that a text names, such as "llm_provider._cache.key"; None if it names none.
+    """The module of this package that a text names, such as "llm_provider._settings"; None if it names none.
 
     An f-string has only its beginning before the first field, which names a folder.
     """

@@ -19,8 +19,8 @@ import diskcache
 import orjson
 
 from llm_provider import Client
-from llm_provider._cache.key import cache_key
 from llm_provider._cache.response_cache import Entry, Question, ResponseCache
+from llm_provider._cache.storage.entry import cache_key
 from llm_provider._runtime import event_loop
 from llm_provider._runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator

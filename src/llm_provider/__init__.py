@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ._cache.response_cache import CacheWarning
     from ._cache.second_level.access import SecondLevelStatistics
     from ._cache.second_level.settings import SecondLevel, SecondLevelStore
-    from ._cache.storage.diff import Explanation
-    from ._cache.storage.maintenance import CacheStatistics
+    from ._cache.storage.maintenance import CacheStatistics, Explanation
     from ._calls.lifecycle.stream import AsyncStream, Stream
     from ._client.client import Client
     from ._client.functions import (
@@ -167,7 +166,7 @@ _HOMES = (
     "_types.passed_over", "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
     "_types.token_count", "_errors",
     "_limits.timeouts", "_requests.api_keys", "_cache.response_cache",
-    "_cache.storage.diff", "_cache.second_level.settings", "_cache.second_level.access",
+    "_cache.second_level.settings", "_cache.second_level.access",
     "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_file",
     "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
     "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from .._runtime.event_loop import Inbox
     from .._runtime.threads import Timer
     from .storage.archive import Imported
-    from .storage.diff import Explanation
-    from .storage.maintenance import CacheStatistics, Selection, Verification
+    from .storage.maintenance import CacheStatistics, Explanation, Selection, Verification
     from .storage.store import Store
 
 T = TypeVar("T")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from .._cache.key import cache_key
-from .._cache.storage.entry import Entry, Question
+from .._cache.storage.entry import Entry, Question, cache_key
 from .._errors import LLMError
 from .._json_values import JSONObject
 from .._limits.concurrency import Concurrency

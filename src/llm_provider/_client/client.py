@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from .._batches.handle import Batch
-    from .._cache.storage.diff import Explanation
+    from .._cache.storage.maintenance import Explanation
     from .._calls.lifecycle.stream import AsyncStream, Stream
     from .._limits.scopes import ScopeStatistics
     from .._money.budget import Budget
@@ -322,7 +322,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            from .._cache.storage.diff import Explanation
+            from .._cache.storage.maintenance import Explanation
 
             return Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))

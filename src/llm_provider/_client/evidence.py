@@ -9,8 +9,7 @@ from typing import Any
 
 from .._cache.storage.maintenance import Selection
 from .._errors import LLMError, RequestError, cite
-from .._evidence.export import write_evidence
-from .._evidence.stored_answers import add_replies, read_entries, read_scores
+from .._evidence.export import add_replies, read_entries, read_scores, write_evidence
 from .._json_values import JSONObject, plain_number
 from .._types.evidence import Evidence
 from .._types.response import Result

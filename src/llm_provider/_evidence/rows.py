@@ -27,8 +27,8 @@ from .._runtime import clock
 from .._settings import Settings
 from .._types.response import Response, Result
 from .._types.scores import Scores
-from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
 from .container import write_json
+from .verification import decode_pieces, find_cost, find_price, list_differences, make_key
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _KEYS = rb"(?:sk-|gsk_|xai-|hf_|ghp_|AIza|AKIA)[A-Za-z0-9_-]{16,}"

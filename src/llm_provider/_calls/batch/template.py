@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from ..._cache.key import key_frame
+from ..._cache.storage.entry import key_frame
 from ..._json_values import JSONObject
 from ..._providers.protocol import EncodedRequest
 from ..._requests.request import Request
