@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 # Imported before the fork, so that a process is killed while it writes, and not while it imports.
-import llm_provider._cache.storage.row_format
 import llm_provider._cache.storage.store  # noqa: F401
 from llm_provider._cache.response_cache import Entry, ResponseCache
 

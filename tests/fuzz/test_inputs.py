@@ -19,7 +19,6 @@ from fuzz.mutations import BYTES, byte_changes, changed, changed_bytes, cuts, fu
 from llm_provider import RequestError
 from llm_provider._cache.storage import archive, entry
 from llm_provider._cache.storage.entry import Entry, Question
-from llm_provider._cache.storage.row_format import BytesDisk
 from llm_provider._limits.controller import AdaptiveController
 from llm_provider._limits.headers import Level, duration, headroom
 from llm_provider._limits.retry import retry_after, retry_delay
@@ -128,21 +127,6 @@ def test_a_stored_answer_with_a_valid_checksum(changes: Any) -> None:
         assert isinstance(decoded.seconds, (int, float))
         assert isinstance(decoded.created, (int, float))
         assert isinstance(decoded.served, str | None)
-
-
-@fuzzed
-@given(
-    st.integers(-1, 9),
-    st.none() | st.text(max_size=9),
-    st.none() | st.binary(max_size=9) | st.text(max_size=9) | st.integers() | st.floats(),
-    st.booleans(),
-)
-def test_a_row_of_the_cache(mode: int, filename: str | None, value: Any, read: bool) -> None:
-    disk = BytesDisk.__new__(BytesDisk)
-    with contextlib.suppress(ValueError):
-        assert disk.fetch(mode, filename, value, read) is value
-        assert type(value) is bytes
-        assert filename is None
 
 
 LINE = archive._fields(KEY, STORED)

@@ -18,6 +18,7 @@ for others once a second.
 """
 
 import contextlib
+import functools
 import json
 import math
 import sqlite3
@@ -106,16 +107,15 @@ class SharedStateFile:
                 raise OSError(f"{path} is a symbolic link")
             # It is held as long as this process lives. Where there are no locks, nothing waits for SQLite's.
             self._life = self._life or hold(self._leases, self.owner)
-            identity = identity_of(path)
+            identity, prepare = identity_of(path), functools.partial(_make_tables, path)
             try:
-                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=_make_tables)
+                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
             except sqlite3.DatabaseError as error:
                 if not is_corrupt(error):
                     raise
                 # The state is soon learnt again.
                 remove_database(path, identity)
-                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=_make_tables)
-            path.chmod(0o600)
+                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -159,7 +159,8 @@ class SharedStateFile:
             self._connection.close()
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
+def _make_tables(path: Path, connection: sqlite3.Connection) -> None:
+    path.chmod(0o600)
     # A restart of the machine makes the state useless, so it need not survive a power failure.
     connection.executescript(f"PRAGMA synchronous = off; PRAGMA journal_mode = wal; {_TABLES}")
 

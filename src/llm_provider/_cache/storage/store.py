@@ -35,11 +35,10 @@ from ..._runtime.databases import (
     is_busy,
     is_corrupt,
     make_lock,
-    open_database,
 )  # fmt: skip
 from ..._runtime.files import require_locks
 from .entry import SCHEMA_VERSION
-from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, rescue
+from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, create_database, rescue
 
 T = TypeVar("T")
 
@@ -70,11 +69,6 @@ _SWITCH = (
     "Client(cache_shared=True) or LLM_PROVIDER_CACHE_SHARED=1 uses a cache of your group, whose members can "
     "then change the answers that you get"
 )
-
-_UNUSED = (
-    "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
-)  # fmt: skip
-"""What diskcache creates for expiry and for values in files. Without them a write takes 8 % less."""
 
 
 class CacheRefusedError(PermissionError):
@@ -352,7 +346,8 @@ class Store:
                 created = build / target.name
                 created.mkdir(mode=0o700)
                 first, *others = (build / folder.relative_to(target.parent) for folder in folders)
-                _create_database(first, "delete" if _NETWORK_ROOT in target.parts else "wal")
+                first.mkdir(exist_ok=True)
+                create_database(first, "delete" if _NETWORK_ROOT in target.parts else "wal")
                 for other in others:
                     other.mkdir()
                     shutil.copyfile(first / DATABASE, other / DATABASE)
@@ -440,29 +435,6 @@ def _is_own(status: os.stat_result) -> bool:
 def _folders(root: Path) -> list[Path]:
     shards = _NETWORK_SHARDS if root.name == _NETWORK_ROOT else _SHARDS
     return [root / f"{number:03d}" for number in range(shards)]
-
-
-def _create_database(folder: Path, journal: str) -> None:
-    import diskcache
-
-    from .row_format import BytesDisk
-
-    cache = diskcache.Cache.__new__(diskcache.Cache)
-    with contextlib.closing(cache):  # also after a full disk, on which its constructor fails
-        # Without culling no answer is ever evicted.
-        cache.__init__(
-            str(folder),
-            disk=BytesDisk,
-            eviction_policy="none",
-            cull_limit=0,
-            statistics=0,
-            tag_index=0,
-            sqlite_journal_mode=journal,
-            timeout=PATIENCE,
-        )
-    with contextlib.closing(open_database(folder / DATABASE, timeout=PATIENCE)) as database:
-        for unused in _UNUSED:
-            database.execute(f"DROP {unused}")
 
 
 def _hash(key: str) -> int:
