@@ -6,13 +6,13 @@ PYTHON ?= python3
 # The browser of `make test-browser`: a name on the PATH, or a path.
 CHROMIUM ?= chromium
 MATRIX_PYTHONS ?= 3.11 3.12 3.13
-# The tests that depend on the versions of the SDKs; the matrix takes all of tests/_providers. constraints/ holds three resolutions: with-litellm (the newest
+# The tests that depend on the versions of the SDKs; the matrix takes all of tests/_core/formats. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
-	tests/_providers/gemini/test_connection.py tests/_providers/gemini/test_private_requests.py
+	tests/_core/formats/gemini/test_connection.py tests/_core/formats/gemini/test_private_requests.py
 # Mixtures of what each test of a single part has, and foreign forms, depend on no version.
-OF_NO_SDK := --ignore tests/_providers/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py \
+OF_NO_SDK := --ignore tests/_core/formats/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py \
 	-k "not mixture and not combination"
 
 # A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
@@ -74,7 +74,7 @@ test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 			skipped="$$skipped $$version"; continue; \
 		fi; \
 		$(MAKE) --no-print-directory --jobs sdk-tests-highest-$$version sdk-tests-lowest-$$version \
-			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/tools/test_features.py tests/_providers" || exit 1; \
+			SDK_TESTS="tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/conformance tests/tools/test_features.py tests/_core/formats" || exit 1; \
 		$(MAKE) --no-print-directory .venv-with-litellm-$$version/.ready || exit 1; \
 		echo "== full suite on python $$version"; \
 		.venv-with-litellm-$$version/bin/python -m pytest $(PARALLEL) $(WITH_LONG) || exit 1; \
@@ -95,7 +95,7 @@ test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Va
 	@.venv-cluster/bin/python -m pytest -m cluster --timeout 600 tests/cluster
 
 test-plugins: .venv-plugins-3.12/.ready ## tests inside inspect_ai, DSPy, llm and lm-eval, and of who reads evidence (on Python 3.12, which one of them needs)
-	@.venv-plugins-3.12/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations tests/_evidence
+	@.venv-plugins-3.12/bin/python -m pytest $(PARALLEL) -m plugins tests/integrations tests/_features/evidence
 
 test-browser: ## tests of the page of results in CHROMIUM; fails where there is none
 	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no $(CHROMIUM): install Chromium, or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }
@@ -120,7 +120,7 @@ failures: setup ## write the tables of failures in docs/errors.md
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
-components: setup ## renew the JavaScript in src/llm_provider/_page/vendor from npm
+components: setup ## renew the JavaScript in src/llm_provider/_features/views/page/vendor from npm
 	@$(RUN) -m tools.components
 
 lint: setup ## check style and formatting

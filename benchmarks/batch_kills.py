@@ -130,7 +130,7 @@ class Nursery:
 
 def serve(provider: str) -> None:
     """The nursery's own program: fork a child for each line of the input."""
-    from llm_provider._providers.registry import load_connection
+    from llm_provider._core.formats.registry import load_connection
 
     load_connection({"anthropic": "anthropic", "gemini": "gemini"}.get(provider, "openai")).connect("aiohttp")
     for line in sys.stdin:

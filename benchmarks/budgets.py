@@ -15,11 +15,11 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from llm_provider import Budget, Client
-from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
-from llm_provider._limits.concurrency import UNBOUNDED
-from llm_provider._money.pricing import PriceTable
-from llm_provider._requests.request import Request
+from llm_provider._core.journey.chat import CHAT
+from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.money.pricing import PriceTable
+from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.requests.request import Request
 
 REPEATS = 7
 REQUESTS = 1000

@@ -25,9 +25,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from llm_provider._cache.response_cache import Entry, Question
-from llm_provider._cache.second_level.valkey_store import ValkeyStore
-from llm_provider._cache.storage.entry import decode_entry, encode_entry
+from llm_provider._core.store.entry import decode_entry, encode_entry
+from llm_provider._core.store.response_cache import Entry, Question
+from llm_provider._features.second_level.valkey_store import ValkeyStore
 from llm_provider.simulator import Simulator
 
 from . import report

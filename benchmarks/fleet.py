@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 
 from .clients import Target, offers
 from .environments import ROOT, interpreter

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from llm_provider._calls.lifecycle.single_flight import Flights
-from llm_provider._calls.sent_requests import SentRequests
-from llm_provider._runtime.leases import Leases
+from llm_provider._core.journey.sent_requests import SentRequests
+from llm_provider._core.journey.single_flight import Flights
+from llm_provider._core.runtime.leases import Leases
 
 REPEATS = 7
 CALLS = 4000

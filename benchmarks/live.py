@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from llm_provider._requests.routing import resolve
+from llm_provider._core.requests.routing import resolve
 
 from .clients import Target
 from .fleet import Fleet

@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from llm_provider._cache.storage.store import Store
+from llm_provider._core.store.store import Store
 
 from .leases import microseconds
 

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from llm_provider._tokens.tokenizer import encoding_counter
+from llm_provider._core.tokens.tokenizer import encoding_counter
 
 from .environments import ROOT
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import orjson
 
-from llm_provider._errors import LLMError
-from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.anthropic import adapter
-from llm_provider._providers.anthropic.connection import connect
-from llm_provider._providers.anthropic.stream import Assembler
-from llm_provider._providers.protocol import EncodedRequest, Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.errors import LLMError
+from llm_provider._core.formats.anthropic import adapter
+from llm_provider._core.formats.anthropic.connection import connect
+from llm_provider._core.formats.anthropic.stream import Assembler
+from llm_provider._core.formats.protocol import EncodedRequest, Outgoing
+from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.requests.api_keys import APIKey
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 from support import ignore
 

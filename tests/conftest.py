@@ -23,8 +23,8 @@ import hypothesis
 import pytest
 
 from llm_provider import Client
-from llm_provider._requests.routing import COMPATIBLE_HOSTS
-from llm_provider._tokens.tokenizer import counter_for
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
+from llm_provider._core.tokens.tokenizer import counter_for
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -154,10 +154,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     # The log of `llm-provider ask`, which is in the user's data directory by default.
     monkeypatch.setenv("LLM_PROVIDER_LOGS", str(tmp_path / "logs.db"))
     yield directory
-    if (pricing := sys.modules.get("llm_provider._money.pricing")) is not None:
+    if (pricing := sys.modules.get("llm_provider._core.money.pricing")) is not None:
         pricing._warned.clear()
     # They share one client, which read the environment on its first use: the next test needs a new one.
-    functions = sys.modules.get("llm_provider._client.functions")
+    functions = sys.modules.get("llm_provider._core.client.functions")
     while functions is not None and functions._default:
         functions._default.popitem()[1].close()
 

@@ -4,12 +4,12 @@ import asyncio
 import json
 from typing import Any
 
-from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.protocol import EmbeddingFormat, Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.embed_request import EmbedRequest
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.formats.protocol import EmbeddingFormat, Outgoing
+from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.requests.api_keys import APIKey
+from llm_provider._core.requests.embed_request import EmbedRequest
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
 from support import ignore
 
 TEXTS = ("What is 2+2?", "Four.", "é")

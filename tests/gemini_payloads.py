@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from llm_provider._providers.gemini import adapter
-from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.protocol import EncodedRequest
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
 from openai_support import JSON_VALUES
 
 MODEL = "gemini-3.1-pro-preview"

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from llm_provider._errors import LLMError
-from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.gemini import adapter
-from llm_provider._providers.gemini.connection import GeminiConnection
-from llm_provider._providers.gemini.stream import Assembler
-from llm_provider._providers.protocol import Answer, Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.errors import LLMError
+from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.gemini.connection import GeminiConnection
+from llm_provider._core.formats.gemini.stream import Assembler
+from llm_provider._core.formats.protocol import Answer, Outgoing
+from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.requests.api_keys import APIKey
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
 from support import ignore
 
 WEATHER = {

@@ -40,37 +40,37 @@ from unittest.mock import patch
 import llm_provider
 from json_lines import json_lines
 from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
-from llm_provider._calls.operations.chat import CHAT
-from llm_provider._calls.sending.worst_case import worst_case
-from llm_provider._cli.main import main
-from llm_provider._client import functions
-from llm_provider._errors import LLMError
-from llm_provider._limits.concurrency import UNBOUNDED
-from llm_provider._limits.retry import RetryBudget, judge
-from llm_provider._money.cloud_names import name_in_region
-from llm_provider._money.ledger_file import LedgerFile, read_postings
-from llm_provider._money.model_drift import Served
-from llm_provider._money.price_rows import PriceFile, check
-from llm_provider._money.pricing import PriceTable
-from llm_provider._providers import registry
-from llm_provider._providers.openai_chat.text_chunk import TextChunks
-from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.embedding_models import check_model
-from llm_provider._providers.transport.sse import events
-from llm_provider._requests.api_keys import find_accounts
-from llm_provider._requests.defaults import fill
-from llm_provider._requests.embed_request import DEFAULTS, EmbedRequest
-from llm_provider._requests.inputs import batch_inputs
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import Target, price_names, resolve
-from llm_provider._schemas import reading
-from llm_provider._schemas.json_schema import Search
-from llm_provider._schemas.structure import structure_of
-from llm_provider._telemetry.content import prompt_json
-from llm_provider._tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
-from llm_provider._tokens.model_limits import read as read_limits
-from llm_provider._types.messages import delta_of
-from llm_provider._types.results_pairs import pair_results
+from llm_provider._core.client import functions
+from llm_provider._core.errors import LLMError
+from llm_provider._core.formats import registry
+from llm_provider._core.formats.openai_chat.text_chunk import TextChunks
+from llm_provider._core.formats.protocol import EncodedRequest
+from llm_provider._core.formats.shared.embedding_models import check_model
+from llm_provider._core.formats.transport.sse import events
+from llm_provider._core.journey.chat import CHAT
+from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.money.ledger_file import LedgerFile, read_postings
+from llm_provider._core.money.model_drift import Served
+from llm_provider._core.money.price_rows import PriceFile, check
+from llm_provider._core.money.pricing import PriceTable
+from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.retry import RetryBudget, judge
+from llm_provider._core.requests.api_keys import find_accounts
+from llm_provider._core.requests.defaults import fill
+from llm_provider._core.requests.embed_request import DEFAULTS, EmbedRequest
+from llm_provider._core.requests.inputs import batch_inputs
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import Target, price_names, resolve
+from llm_provider._core.schemas import reading
+from llm_provider._core.schemas.json_schema import Search
+from llm_provider._core.schemas.structure import structure_of
+from llm_provider._core.tokens.counting import count_charged_tokens, most_input_tokens, most_output_tokens
+from llm_provider._core.tokens.model_limits import read as read_limits
+from llm_provider._core.types.messages import delta_of
+from llm_provider._features.cli.main import main
+from llm_provider._features.clouds.price_names import name_in_region
+from llm_provider._features.telemetry.content import prompt_json
+from llm_provider._features.views.results_pairs import pair_results
 from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -323,38 +323,40 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "llm-provider": _run_command,
     "CHAT.encode": _encode_chat,
     "PriceTable.explain_cost": _explain_cost,
-    "_requests.api_keys.find_accounts": _find_accounts,
-    "_requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
-    "_requests.media": _read_file,
+    "_core.requests.api_keys.find_accounts": _find_accounts,
+    "_core.requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
+    "_core.requests.media": _read_file,
     "gemini.batches._remote": _read_job,
     "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
     "transport.sse.events": _read_pieces,
-    "_limits.retry.judge": _judge,
-    "_types.results_pairs.pair_results": _pair_results,
-    "_requests.defaults.fill": _fill,
-    "_requests.routing.resolve": _find_route,
+    "_core.pace.retry.judge": _judge,
+    "_features.views.results_pairs.pair_results": _pair_results,
+    "_core.requests.defaults.fill": _fill,
+    "_core.requests.routing.resolve": _find_route,
     "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
-    "_tokens.counting": _bounds,
-    "_tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
+    "_core.tokens.counting": _bounds,
+    "_core.tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
         provider, Usage(**usage)
     ),
-    "_money.model_drift.Served": _changes,
+    "_core.money.model_drift.Served": _changes,
     "tools.prices.litellm_prices.read": lambda entries: _price_sources().list_map(entries),
     "tools.prices.refresh.refresh": lambda **given: _price_sources().refresh_rows(**given),
-    "_money.price_rows.PriceFile": lambda lines: _read_lines(
+    "_core.money.price_rows.PriceFile": lambda lines: _read_lines(
         lambda path: check(PriceFile(path).lines()), "prices.csv", lines
     ),
-    "_tokens.model_limits.read": lambda lines: _read_lines(
+    "_core.tokens.model_limits.read": lambda lines: _read_lines(
         lambda path: list(read_limits(path).values()), "limits.csv", lines
     ),
-    "_money.ledger_file.read_postings": lambda lines: _read_lines(
+    "_core.money.ledger_file.read_postings": lambda lines: _read_lines(
         lambda path: [*read_postings(path), *LedgerFile(path).read_answered()], "calls.jsonl", lines
     ),
-    "_schemas.reading.read": lambda text, response_format: reading.read(text, structure_of(response_format)),
-    "_schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
+    "_core.schemas.reading.read": lambda text, response_format: reading.read(
+        text, structure_of(response_format)
+    ),
+    "_core.schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
         value, schema, Search(schema, 10_000), {}
     ),
-    "_telemetry.content.prompt_json": lambda **request: json.loads(
+    "_features.telemetry.content.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"
     ),
 }

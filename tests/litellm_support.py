@@ -6,13 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
-from llm_provider._limits.timeouts import Timeouts
-from llm_provider._providers.litellm import adapter
-from llm_provider._providers.protocol import Outgoing
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.formats.protocol import Outgoing
+from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.requests.api_keys import APIKey
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._features.litellm import adapter
 from support import ignore
 
 # pytest installs its own filters for each test, which removes those that the import of litellm sets.

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from llm_provider._requests.routing import resolve
+from llm_provider._core.requests.routing import resolve
 
 PRO = resolve("gpt-5.5-pro")
 WEATHER = {

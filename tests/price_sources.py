@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from golden import as_json
-from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
 from tools.prices import litellm_prices
 from tools.prices.quotes import Cells, Source
 from tools.prices.refresh import Refreshed, refresh

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from typing import TypeAlias
 
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.headers import Headroom
-from llm_provider._limits.rate_estimator import Ticket
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.headers import Headroom
+from llm_provider._core.pace.rate_estimator import Ticket
 
 Limit: TypeAlias = Callable[[float, int], float]
 """Seconds to wait until a request is admitted, of the time and of how many are being served; 0 admits it."""

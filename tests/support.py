@@ -20,12 +20,12 @@ import pytest
 
 import llm_provider
 from llm_provider import Choice, Client, Delta, LLMError, Response, Usage
-from llm_provider._money.pricing import find_table
-from llm_provider._providers.shared.files import UploadedFile
-from llm_provider._requests.api_keys import APIKey
-from llm_provider._requests.attachments import Attachment
-from llm_provider._requests.routing import resolve
-from llm_provider._schemas.structure import Structure, structure_of
+from llm_provider._core.money.pricing import find_table
+from llm_provider._core.requests.api_keys import APIKey
+from llm_provider._core.requests.attachments import Attachment
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.schemas.structure import Structure, structure_of
+from llm_provider._features.uploads.references import UploadedFile
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""

@@ -42,22 +42,22 @@ MAY_BE_HEAVY = frozenset({
 })  # fmt: skip
 
 SEAMS = {
-    "_runtime.clock": (
+    "_core.runtime.clock": (
         "time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns time.sleep time.time "
         "time.time_ns datetime.date.today datetime.datetime.now datetime.datetime.today "
         "datetime.datetime.utcnow"
     ),
-    "_runtime.randomness": (
+    "_core.runtime.randomness": (
         "os.urandom random.Random random.SystemRandom random.choice random.randint random.random "
         "random.randrange random.uniform secrets.choice secrets.token_bytes secrets.token_hex "
         "secrets.token_urlsafe uuid.uuid1 uuid.uuid4"
     ),
-    "_runtime.threads": (
+    "_core.runtime.threads": (
         "_thread.start_new_thread concurrent.futures.ThreadPoolExecutor multiprocessing.pool.ThreadPool "
         "threading.Thread threading.Timer"
     ),
-    "_runtime.databases": "diskcache.Cache diskcache.FanoutCache sqlite3.connect",
-    "_runtime.files": (
+    "_core.runtime.databases": "diskcache.Cache diskcache.FanoutCache sqlite3.connect",
+    "_core.runtime.files": (
         "open() .open() os.fdatasync os.fsync os.ftruncate os.link os.open os.pwrite os.remove os.rename "
         "os.replace os.truncate os.unlink os.write os.writev shutil.copyfile shutil.move shutil.rmtree"
     ),
@@ -74,19 +74,19 @@ CHANGE_A_FILE = {
 """Method of a path → its positional arguments. The `replace` of a text has two."""
 
 DIRECT_USES = {
-    ("_cache.storage.store", "shutil.copyfile"): "copies a database before it gets its name",
-    ("_cache.storage.store", "shutil.rmtree"): "removes a folder that never got its name",
-    ("_calls.batch.preload", "os.open"): "opens the null device",
-    ("_cli.output", "os.open"): "opens the null device",
-    ("_types.rich_content", ".open()"): "writes to memory",
-    ("_types.rich_content", "open()"): "exports to a file of the user",
+    ("_core.store.store", "shutil.copyfile"): "copies a database before it gets its name",
+    ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
+    ("_core.batches.preload", "os.open"): "opens the null device",
+    ("_features.cli.output", "os.open"): "opens the null device",
+    ("_core.types.rich_content", ".open()"): "writes to memory",
+    ("_core.types.rich_content", "open()"): "exports to a file of the user",
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
 }
 """A module and what it uses directly → the reason."""
 
 UPWARD_FOR_TYPES = {
-    "_client.batch_methods": {"_client.functions", "_client.model_functions"},
-    "_client.client": {"_client.functions"},
+    "_core.client.batch_methods": {"_core.client.functions", "_core.client.model_functions"},
+    "_core.client.client": {"_core.client.functions"},
 }
 """Module → those above it that it names for type checkers alone: its methods have the types of theirs."""
 
@@ -131,7 +131,7 @@ def statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
 
 
 def named_module(text: str) -> str | None:
-    """The module of this package that a text names, such as "llm_provider._settings"; None if it names none.
+    """The module of this package that a text names, such as "llm_provider._core.settings"; None if it names none.
 
     An f-string has only its beginning before the first field, which names a folder.
     """
@@ -188,11 +188,11 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 
 def test_the_imports_are_seen() -> None:
-    assert {"_errors", "_types.messages"} <= own_imports("_requests.request")
-    assert "_providers.protocol" in own_imports("_providers.openai.adapter")
-    assert Import("openai", eager=False) in set(imports("_providers.openai.connection"))
-    assert "_calls.lifecycle.repair" in own_imports("_calls.batch.preload")
-    assert named_module("llm_provider._providers.") == "_providers"  # an f-string, before its first field
+    assert {"_errors", "_core.types.messages"} <= own_imports("_core.requests.request")
+    assert "_core.formats.protocol" in own_imports("_core.formats.openai.adapter")
+    assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
+    assert "_core.journey.repair" in own_imports("_core.batches.preload")
+    assert named_module("llm_provider._core.formats.") == "_providers"  # an f-string, before its first field
 
 
 def test_every_module_has_a_layer() -> None:
@@ -294,8 +294,8 @@ def revealing_calls(call: ast.Call) -> Iterator[str]:
 
 def test_what_a_simulation_replaces_has_one_module() -> None:
     seam_of = {name: seam for seam, names in SEAMS.items() for name in names.split()}
-    seam_of |= {f"{name}()": "_runtime.clock" for name in ASK_THE_TIME}
-    seam_of |= {f"{name}()": "_runtime.files" for name in CHANGE_A_FILE}
+    seam_of |= {f"{name}()": "_core.runtime.clock" for name in ASK_THE_TIME}
+    seam_of |= {f"{name}()": "_core.runtime.files" for name in CHANGE_A_FILE}
     direct = {
         (module, name)
         for module in PATHS

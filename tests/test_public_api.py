@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import llm_provider
-from llm_provider import Client, LLMError, _errors
+from llm_provider import Client, LLMError
+from llm_provider._core import errors as _errors
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -115,7 +116,7 @@ def test_the_other_distribution_of_this_name_is_named_once(tmp_path: Path, run_s
         warnings.simplefilter("default")
         sys.path.append({str(packages)!r})
         import llm_provider
-        import llm_provider._client.functions
+        import llm_provider._core.client.functions
     """
     written = run_script(program).stderr
     assert written.count("Warning") == 1

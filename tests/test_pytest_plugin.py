@@ -94,7 +94,7 @@ import asyncio, multiprocessing, os, subprocess, sys
 import pytest
 import llm_provider
 from llm_provider import CacheMissError, Client, Host
-from llm_provider._cache.second_level.settings import SecondLevel
+from llm_provider._features.second_level.settings import SecondLevel
 
 MODEL, EMBEDDER = "gpt-6.1-sol", "text-embedding-3-small"
 early = Client(cache_dir=os.environ["EARLY"])

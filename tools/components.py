@@ -1,4 +1,4 @@
-"""Renews the JavaScript in `src/llm_provider/_page/vendor` from npm: `make components`.
+"""Renews the JavaScript in `src/llm_provider/_features/views/page/vendor` from npm: `make components`.
 
 Each package is one file as its authors publish it, with its licence beside it. `components.csv` has the
 versions and the digests.

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from llm_provider._limits.failure_table import CONSEQUENCES, RULES, Consequence, Rule
+from llm_provider._core.pace.failure_table import CONSEQUENCES, RULES, Consequence, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
-MARK = "<!-- Everything below is written by `make failures` from _limits/failures.csv. -->\n"
+MARK = "<!-- Everything below is written by `make failures` from _core/pace/failures.csv. -->\n"
 CLASSES = (
     "| error | sent again | may be an outage | three in a row stop a batch | another API key | "
     "next of `fallback` |\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 from conformance.checks import singles, wrong_in_answer, wrong_in_return
 from conformance.features import MESSAGES, NO, PARAMETERS, YES, sent
 from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, RESPONSES, Format
-from llm_provider._providers import registry
-from llm_provider._providers.shared.prompt_cache import mark_of_call
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
+from llm_provider._core.formats import registry
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._features.prompt_caching.settings import mark_of_call
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "features.md"
 

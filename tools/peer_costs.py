@@ -14,8 +14,8 @@ import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
-from llm_provider._money.price_rows import CLOUDS
-from llm_provider._money.pricing import PriceTable
+from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._core.money.pricing import PriceTable
 
 MOMENT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MODELS_OF = {

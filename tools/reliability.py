@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 from end_to_end.faults import GROUPS, ROUTES, WAYS, Cell, End, Row
-from llm_provider._errors import LLMError
+from llm_provider._core.errors import LLMError
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 MARK = "<!-- Everything below is written by `make reliability` from tests/end_to_end/faults.py. -->\n"

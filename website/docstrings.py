@@ -23,7 +23,7 @@ class Docstrings(griffe.Extension):
 
     def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
         """Give a class of parameters the fields of its bases."""
-        if cls.module.path == "llm_provider._requests.parameters":
+        if cls.module.path == "llm_provider._core.requests.parameters":
             own, cls.members = cls.members, {}
             for base in map(str, cls.bases):
                 if base != "TypedDict":

@@ -67,7 +67,7 @@ def _with(**settings: Any) -> Callable[[Target], Client]:
 
 def _by_public_methods(target: Target) -> Client:
     """The client as it works with a release of google-genai whose private methods are unknown."""
-    from llm_provider._providers.gemini import private_requests
+    from llm_provider._core.formats.gemini import private_requests
 
     private_requests.KNOWN_RELEASES = ((0, 0), (0, 0))
     return Ours(target)

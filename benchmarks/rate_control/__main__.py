@@ -19,8 +19,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_provider._limits import controller, rate_estimator, window
-from llm_provider._limits import random_refusals as refusals
+from llm_provider._core.pace import controller, rate_estimator, window
+from llm_provider._core.pace import random_refusals as refusals
 
 from .. import report
 from . import random_refusals

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import random
 
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.headers import Headroom
-from llm_provider._limits.rate_estimator import Ticket
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.headers import Headroom
+from llm_provider._core.pace.rate_estimator import Ticket
 
 from .simulation import Policy, Provider
 

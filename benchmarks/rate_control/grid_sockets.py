@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from llm_provider import Client
-from llm_provider._limits.headers import Allowance
+from llm_provider._core.pace.headers import Allowance
 
 from .random_grid import FIRST_SEED, Cell, measure, provider
 

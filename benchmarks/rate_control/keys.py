@@ -18,10 +18,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llm_provider._calls.sending.key_pool import by_headroom
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.headers import Headroom
-from llm_provider._limits.rate_estimator import Ticket
+from llm_provider._core.journey.key_pool import by_headroom
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.headers import Headroom
+from llm_provider._core.pace.rate_estimator import Ticket
 from llm_provider.simulator import Simulator
 
 from .. import report

@@ -9,12 +9,12 @@ import selectors
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from llm_provider._errors import APIConnectionError, InternalServerError, LLMError
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.outage import is_outage, is_unbilled
-from llm_provider._limits.retry import DEFAULT_MAX_RETRIES, is_congestion, judge
-from llm_provider._limits.scopes import Scope
-from llm_provider._limits.timeouts import Patience
+from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.outage import is_outage, is_unbilled
+from llm_provider._core.pace.retry import DEFAULT_MAX_RETRIES, is_congestion, judge
+from llm_provider._core.pace.scopes import Scope
+from llm_provider._core.pace.timeouts import Patience
 
 
 def _unreachable() -> LLMError:

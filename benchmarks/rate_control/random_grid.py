@@ -26,8 +26,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import NamedTuple
 
-from llm_provider._limits.headers import Allowance, Headroom
-from llm_provider._limits.rate_estimator import Ticket
+from llm_provider._core.pace.headers import Allowance, Headroom
+from llm_provider._core.pace.rate_estimator import Ticket
 
 from .. import report
 from .baselines import Ours

@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import replace
 
-from llm_provider._limits.headers import Allowance, Headroom
+from llm_provider._core.pace.headers import Allowance, Headroom
 
 from .simulation import Bucket, Cap, FixedWindow, Provider, Scenario, Shedding, Workers
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm_provider._limits.headers import Allowance, Headroom
+from llm_provider._core.pace.headers import Allowance, Headroom
 
 TIMER_STEP = 0.001
 """Seconds. A timer of an event loop fires no earlier than this."""

@@ -15,9 +15,9 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 
-from llm_provider._limits.aimd import AIMD
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.scopes import Controller, Scope
+from llm_provider._core.pace.aimd import AIMD
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.scopes import Controller, Scope
 
 from .. import report
 

@@ -17,10 +17,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.random_refusals import RandomRefusals
-from llm_provider._limits.rate_estimator import Ticket
-from llm_provider._limits.window import ConcurrencyWindow
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.random_refusals import RandomRefusals
+from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.window import ConcurrencyWindow
 
 from ..rate_control import outages, random_refusals, simulation
 from ..rate_control.baselines import Ours
@@ -249,7 +249,7 @@ def measure_without(part: str, names: Iterable[str], seeds: Mapping[str, range])
     with ExitStack() as switched, patch.object(simulation, "MOST_REQUESTS", MOST_REQUESTS):
         for path, value in PARTS.get(part, {}).items():
             module, *owners, name = path.split(".")
-            owner: Any = import_module(f"llm_provider._limits.{module}")
+            owner: Any = import_module(f"llm_provider._core.pace.{module}")
             for each in owners:
                 owner = getattr(owner, each)
             switched.enter_context(patch.object(owner, name, value, create=True))

@@ -19,10 +19,10 @@ import diskcache
 import orjson
 
 from llm_provider import Client
-from llm_provider._cache.response_cache import Entry, Question, ResponseCache
-from llm_provider._cache.storage.entry import cache_key
-from llm_provider._runtime import event_loop
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.runtime import event_loop
+from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.store.entry import cache_key
+from llm_provider._core.store.response_cache import Entry, Question, ResponseCache
 from llm_provider.simulator import Simulator
 
 from ..environments import variables
@@ -54,7 +54,7 @@ TIMED = """
 import sys, time
 path, new = sys.argv[1:]
 if {ours}:
-    from llm_provider._cache.response_cache import Entry, ResponseCache
+    from llm_provider._core.store.response_cache import Entry, ResponseCache
 started = time.perf_counter()
 {program}
 print((time.perf_counter() - started) * 1e3)

@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 # Imported before the fork, so that a process is killed while it writes, and not while it imports.
-import llm_provider._cache.storage.store  # noqa: F401
-from llm_provider._cache.response_cache import Entry, ResponseCache
+import llm_provider._core.store.store  # noqa: F401
+from llm_provider._core.store.response_cache import Entry, ResponseCache
 
 from ..report import Result, Table
 from . import Options

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from llm_provider import Client, EvidenceError, Results, verify
-from llm_provider._evidence.container import read_parts
+from llm_provider._features.evidence.container import read_parts
 from llm_provider.simulator import Simulator
 
 from ..report import Cell, Result, Table

@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 
 from llm_provider import Message
-from llm_provider._providers.registry import load
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
-from llm_provider._runtime.canonical_json import canonical
+from llm_provider._core.formats.registry import load
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.runtime.canonical_json import canonical
 from llm_provider.simulator import Simulator
 
 from ..provider import MODELS

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_provider import Client, Ledger, LedgerRow, LLMError, Response, Usage, track
-from llm_provider._money.pricing import default_prices_path
-from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.ledger import ModelLedger
 
@@ -307,7 +307,7 @@ def _checked(
 
 
 def _names(model: str) -> tuple[str, str]:
-    from llm_provider._requests.routing import resolve
+    from llm_provider._core.requests.routing import resolve
 
     target = resolve(model)
     return target.provider, target.model

@@ -64,7 +64,7 @@ async def main():
 """
 OURS = """
 from llm_provider import Client
-from llm_provider._runtime import event_loop
+from llm_provider._core.runtime import event_loop
 start = event_loop.submit
 
 async def main():

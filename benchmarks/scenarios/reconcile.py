@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from llm_provider import Client, LLMError
-from llm_provider._cli.main import main
-from llm_provider._money.pricing import default_prices_path
-from llm_provider._requests.credential import APIKey
-from llm_provider._runtime import clock
+from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.requests.credential import APIKey
+from llm_provider._core.runtime import clock
+from llm_provider._features.cli.main import main
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.books import name_key
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_provider import Client, LLMError
-from llm_provider._runtime import event_loop
+from llm_provider._core.runtime import event_loop
 
 from ..report import Cell, Result, Table
 from . import Options

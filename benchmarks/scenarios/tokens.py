@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from llm_provider._tokens.counting import _LIKE, _MEASURED
-from llm_provider._tokens.text import text_tokens
-from llm_provider._tokens.tokenizer import encoding_counter
-from llm_provider._tokens.vocabularies import ENCODINGS, VOCABULARIES
+from llm_provider._core.tokens.counting import _LIKE, _MEASURED
+from llm_provider._core.tokens.text import text_tokens
+from llm_provider._core.tokens.tokenizer import encoding_counter
+from llm_provider._core.tokens.vocabularies import ENCODINGS, VOCABULARIES
 
 from ..fleet import WorkerError
 from ..report import Cell, Result, Table

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_provider._money.pricing import default_prices_path
+from llm_provider._core.money.pricing import default_prices_path
 from llm_provider.simulator import Ledger, Simulator
 
 from ..environments import ROOT

@@ -12,19 +12,14 @@ from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
-from ._types import raw_reader as _raw_reader
+from ._core.types import raw_reader as _raw_reader
 
 if TYPE_CHECKING:
     from typing import Any as _Any
 
-    from ._batches.handle import Batch, BatchCounts
-    from ._cache.response_cache import CacheWarning
-    from ._cache.second_level.access import SecondLevelStatistics
-    from ._cache.second_level.settings import SecondLevel, SecondLevelStore
-    from ._cache.storage.maintenance import CacheStatistics, Explanation
-    from ._calls.lifecycle.stream import AsyncStream, Stream
-    from ._client.client import Client
-    from ._client.functions import (
+    from ._core.batches.handle import Batch, BatchCounts
+    from ._core.client.client import Client
+    from ._core.client.functions import (
         acall,
         acall_many,
         aembed,
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
         submit_many,
         usage,
     )
-    from ._client.model_functions import (
+    from ._core.client.model_functions import (
         acount_tokens,
         aestimate,
         ascore,
@@ -52,7 +47,7 @@ if TYPE_CHECKING:
         score,
         score_many,
     )
-    from ._errors import (
+    from ._core.errors import (
         APIConnectionError,
         APIResponseValidationError,
         APITimeoutError,
@@ -90,32 +85,25 @@ if TYPE_CHECKING:
         UnknownPriceError,
         UnsupportedParameterError,
     )
-    from ._estimates.estimate import Estimate
-    from ._estimates.estimates import Estimates
-    from ._evidence.verification import verify
-    from ._limits.scopes import ScopeStatistics
-    from ._limits.shared_controller import SharedControllerWarning
-    from ._limits.timeouts import Timeouts
-    from ._money.budget import Budget
-    from ._money.ledger import Ledger
-    from ._money.ledger_file import LedgerWarning
-    from ._money.model_drift import ModelDriftWarning
-    from ._money.price_rows import PriceWarning
-    from ._money.totals import LedgerRow
-    from ._money.track import track
-    from ._providers.shared.upstream import UnpinnedRouterWarning
-    from ._recheck.report import Recheck
-    from ._requests.api_keys import KeyWarning
-    from ._requests.host import Host
-    from ._requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
-    from ._telemetry.observed_call import AskedCall
-    from ._telemetry.telemetry import Telemetry
-    from ._tokens.models import Model
-    from ._tokens.range import Range
-    from ._types.embeddings import Embeddings
-    from ._types.evidence import Evidence
-    from ._types.logprobs import TokenLogprob
-    from ._types.messages import (
+    from ._core.events.observed_call import AskedCall
+    from ._core.formats.shared.upstream import UnpinnedRouterWarning
+    from ._core.journey.stream import AsyncStream, Stream
+    from ._core.money.budget import Budget
+    from ._core.money.ledger import Ledger
+    from ._core.money.ledger_file import LedgerWarning
+    from ._core.money.model_drift import ModelDriftWarning
+    from ._core.money.price_rows import PriceWarning
+    from ._core.money.totals import LedgerRow
+    from ._core.money.track import track
+    from ._core.pace.scopes import ScopeStatistics
+    from ._core.pace.timeouts import Timeouts
+    from ._core.requests.api_keys import KeyWarning
+    from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
+    from ._core.store.response_cache import CacheWarning
+    from ._core.tokens.range import Range
+    from ._core.types.embeddings import Embeddings
+    from ._core.types.logprobs import TokenLogprob
+    from ._core.types.messages import (
         Content,
         Delta,
         FinishReason,
@@ -125,14 +113,26 @@ if TYPE_CHECKING:
         ToolCallDelta,
         ToolResult,
     )
-    from ._types.passed_over import PassedOver
-    from ._types.response import Choice, Response
-    from ._types.results import Results
-    from ._types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
-    from ._types.scores import Score, Scores
-    from ._types.served_by import ServedBy
-    from ._types.token_count import TokenCount
-    from ._types.usage import Cost, Timing, Usage
+    from ._core.types.response import Choice, Response
+    from ._core.types.results import Results
+    from ._core.types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._core.types.served_by import ServedBy
+    from ._core.types.usage import Cost, Timing, Usage
+    from ._features.cache_care.maintenance import CacheStatistics, Explanation
+    from ._features.estimates.estimate import Estimate
+    from ._features.estimates.estimates import Estimates
+    from ._features.evidence.verification import verify
+    from ._features.evidence.verified import Evidence
+    from ._features.fallback.passed_over import PassedOver
+    from ._features.hosts.host import Host
+    from ._features.models.known_models import Model
+    from ._features.models.token_count import TokenCount
+    from ._features.recheck.report import Recheck
+    from ._features.score.scores import Score, Scores
+    from ._features.second_level.access import SecondLevelStatistics
+    from ._features.second_level.settings import SecondLevel, SecondLevelStore
+    from ._features.shared_pace.shared_controller import SharedControllerWarning
+    from ._features.telemetry.telemetry import Telemetry
 
 __version__ = "0.1.0"
 
@@ -161,18 +161,18 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_client.functions", "_client.model_functions", "_client.client",
-    "_types.response", "_types.usage", "_types.messages", "_types.embeddings", "_types.rich_content",
-    "_types.passed_over", "_types.logprobs", "_types.results", "_types.scores", "_types.served_by",
-    "_types.token_count", "_errors",
-    "_limits.timeouts", "_requests.api_keys", "_cache.response_cache",
-    "_cache.second_level.settings", "_cache.second_level.access",
-    "_money.price_rows", "_money.track", "_money.ledger", "_money.ledger_file",
-    "_money.model_drift", "_tokens.range", "_tokens.models", "_calls.lifecycle.stream", "_limits.scopes",
-    "_estimates.estimate", "_estimates.estimates", "_money.budget", "_telemetry.telemetry",
-    "_telemetry.observed_call", "_requests.host", "_requests.parameters", "_limits.shared_controller",
-    "_batches.handle", "_providers.shared.upstream", "_recheck.report", "_evidence.verification",
-    "_cache.storage.maintenance",
+    "_core.client.functions", "_core.client.model_functions", "_core.client.client",
+    "_core.types.response", "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results", "_features.score.scores", "_core.types.served_by",
+    "_features.models.token_count", "_errors",
+    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
+    "_features.second_level.settings", "_features.second_level.access",
+    "_core.money.price_rows", "_core.money.track", "_core.money.ledger", "_core.money.ledger_file",
+    "_core.money.model_drift", "_core.tokens.range", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
+    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget", "_features.telemetry.telemetry",
+    "_core.events.observed_call", "_features.hosts.host", "_core.requests.parameters", "_features.shared_pace.shared_controller",
+    "_core.batches.handle", "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_features.cache_care.maintenance",
 )  # fmt: skip
 
 
@@ -212,18 +212,18 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_raw_reader.export = _import_when_called("_client.evidence", "export_results")
-_raw_reader.read = _import_when_called("_providers.shared.rich_content", "read")
-_raw_reader.read_served_by = _import_when_called("_providers.shared.served_by", "read_served_by")
+_raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
+_raw_reader.read = _import_when_called("_core.formats.shared.rich_content", "read")
+_raw_reader.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.
-    _os.register_at_fork(before=_import_when_called("_runtime.forks", "wait_for_imports"))
+    _os.register_at_fork(before=_import_when_called("_core.runtime.forks", "wait_for_imports"))
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        from ._runtime.imports import hold_interrupts
+        from ._core.runtime.imports import hold_interrupts
 
         with hold_interrupts():
             for home in _HOMES:
@@ -231,7 +231,7 @@ def __getattr__(name: str) -> object:
                 if name in names:
                     globals()[name] = names[name]
                     return names[name]
-    from ._foreign_attributes import remedy_for
+    from ._features.foreign.attributes import remedy_for
 
     remedy = remedy_for((__name__,), name, __all__)
     caller = _sys._getframe(1)  # noqa: SLF001 - the documented way to see the caller, and quick
@@ -250,8 +250,8 @@ class _Module(_ModuleType):
         # The import system sets each module of the package.
         known = name.startswith("_") or name in __all__ or name in globals()
         if not known and not isinstance(value, _ModuleType):
-            from ._requests.foreign_names import describe_setting
-            from ._requests.parameter_table import CHECKS
+            from ._core.requests.parameter_table import CHECKS
+            from ._features.foreign.parameters import describe_setting
 
             raise AttributeError(describe_setting(__name__, name, CHECKS))
         super().__setattr__(name, value)

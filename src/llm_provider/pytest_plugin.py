@@ -24,7 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from ._client.client import Client
+    from ._core.client.client import Client
 
 __all__ = ["Cassette", "llm_cassette"]
 
@@ -70,9 +70,9 @@ def llm_cassette(
 ) -> Iterator[Cassette]:
     """Record the answers of this test, or replay them."""
     # Imported here because every run of pytest loads this module as a plugin.
-    from ._client import functions
-    from ._client.client import Client
-    from ._runtime import cassette
+    from ._core.client import functions
+    from ._core.client.client import Client
+    from ._core.runtime import cassette
 
     option: str = request.config.getoption(_OPTION)
     classes = [node.name for node in request.node.listchain() if isinstance(node, pytest.Class)]

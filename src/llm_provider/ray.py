@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from ._client.client import Client
-from ._errors import LLMError, RequestError
-from ._json_values import JSONMapping, JSONObject, json_value
-from ._money.budget import Budget
-from ._requests.inputs import batch_inputs
-from ._runtime.imports import import_optional, install_command
-from ._types.usage import Usage
+from ._core.client.client import Client
+from ._core.errors import LLMError, RequestError
+from ._core.json_values import JSONMapping, JSONObject, json_value
+from ._core.money.budget import Budget
+from ._core.requests.inputs import batch_inputs
+from ._core.runtime.imports import import_optional, install_command
+from ._core.types.usage import Usage
 
 __all__ = ["Caller", "Embedder", "embed_dataset", "map_dataset"]
 
@@ -191,7 +191,7 @@ def _read_workers(workers: object) -> tuple[int, int]:
 
 def _share_budget(budget: Budget, workers: int) -> Budget:
     """A budget of all workers, for each of them. A budget with a file is shared through the file."""
-    from ._money.leased_budget import BudgetParts, LeasedBudget
+    from ._features.shared_budget.leased_budget import BudgetParts, LeasedBudget
 
     if budget.path is not None:
         return budget

@@ -12,7 +12,7 @@ from benchmarks.scenarios import Options, ablation
 def test_a_switch_replaces_what_exists(part: str) -> None:
     for path in ablation.PARTS[part]:
         module, *names = path.split(".")
-        target: object = import_module(f"llm_provider._limits.{module}")
+        target: object = import_module(f"llm_provider._core.pace.{module}")
         source = vars(target)
         if len(names) == 2 and names[1] not in vars(source[names[0]]):
             assert hasattr(source[names[0]](), names[1]), path

@@ -19,7 +19,7 @@ from benchmarks.clients import Client, Target, offers
 from benchmarks.environments import OURS, REQUIREMENTS
 from benchmarks.goals import GOALS, Goal
 from benchmarks.scenarios import Options
-from llm_provider._tokens.tokenizer import encoding_counter
+from llm_provider._core.tokens.tokenizer import encoding_counter
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = {

@@ -16,7 +16,8 @@ from benchmarks.soak.faults import KINDS, SHARE
 from benchmarks.soak.proxy import Sent
 from benchmarks.soak.run import Record, Soak
 from benchmarks.soak.worker import expected, prompt, route_of, tags
-from llm_provider import LLMError, _errors
+from llm_provider import LLMError
+from llm_provider._core import errors as _errors
 from llm_provider.simulator import Fault, Ledger, ModelLedger
 
 MODEL = "gpt-5.5"

@@ -11,7 +11,7 @@ import pydantic
 from conformance.checks import USER
 from conformance.formats import Format
 from llm_provider import RequestError
-from llm_provider._requests.attachments import UploadReference
+from llm_provider._core.requests.attachments import UploadReference
 
 YES, NO, LEFT_OUT = "yes", "no", "left out"
 

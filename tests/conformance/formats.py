@@ -16,10 +16,10 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
 from conformance.sdk_types import fields, item_of, members, problems, samples, words
-from llm_provider._providers import registry
-from llm_provider._providers.protocol import Answer
-from llm_provider._requests.request import Request
-from llm_provider._requests.routing import resolve
+from llm_provider._core.formats import registry
+from llm_provider._core.formats.protocol import Answer
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import resolve
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

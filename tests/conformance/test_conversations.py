@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from conformance.checks import examples
 from conformance.formats import ANTHROPIC, CHAT, GEMINI, RESPONSES, Format
-from llm_provider._providers.shared import conversation_rules
-from llm_provider._providers.shared.conversation_rules import ConversationRules, find_chat_rules
-from llm_provider._requests.routing import find_route
+from llm_provider._core.formats.shared import conversation_rules
+from llm_provider._core.formats.shared.conversation_rules import ConversationRules, find_chat_rules
+from llm_provider._core.requests.routing import find_route
 
 JSON = dict[str, Any]
 

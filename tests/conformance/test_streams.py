@@ -17,13 +17,13 @@ from conformance.checks import ANSWERS, UNFINISHED, Content, each_of, wrong_in_a
 from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, RESPONSES, Format
 from conformance.sdk_types import members, samples
 from llm_provider import LLMError
-from llm_provider._providers import registry
-from llm_provider._providers.protocol import EncodedRequest
-from llm_provider._providers.shared.call_ids import name_calls
-from llm_provider._providers.transport.sse import END
-from llm_provider._requests.routing import resolve
-from llm_provider._types.messages import delta_of
-from llm_provider._types.response import Choice
+from llm_provider._core.formats import registry
+from llm_provider._core.formats.protocol import EncodedRequest
+from llm_provider._core.formats.shared.call_ids import name_calls
+from llm_provider._core.formats.transport.sse import END
+from llm_provider._core.requests.routing import resolve
+from llm_provider._core.types.messages import delta_of
+from llm_provider._core.types.response import Choice
 from wire_shapes import read_arguments
 
 JSON = dict[str, Any]

@@ -21,8 +21,8 @@ import orjson
 
 import raw_server
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import _errors as errors
-from llm_provider._errors import LLMError
+from llm_provider._core import errors
+from llm_provider._core.errors import LLMError
 from llm_provider.simulator import Fault
 from wire_shapes import SHAPES, TEXT, Shape
 

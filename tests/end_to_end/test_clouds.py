@@ -23,10 +23,10 @@ from llm_provider import (
     MissingAPIKeyError,
     RequestError,
 )
-from llm_provider._limits.failure_table import GATEWAY_FAILURE
-from llm_provider._requests import cloud_identities
-from llm_provider._requests.api_keys import find_key
-from llm_provider._requests.routing import resolve
+from llm_provider._core.pace.failure_table import GATEWAY_FAILURE
+from llm_provider._core.requests.api_keys import find_key
+from llm_provider._core.requests.routing import resolve
+from llm_provider._features.clouds import identities as cloud_identities
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 

@@ -10,7 +10,7 @@ import pytest
 from lab_host import JSON, USAGE, body, events_of, host
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APIResponseValidationError, Client, Delta, LengthFinishReasonError, Response
-from llm_provider._batches.journal import Journal
+from llm_provider._core.batches.journal import Journal
 from llm_provider.simulator import Fault, Simulator
 from openai_support import completion
 from raw_server import answering, streaming

@@ -12,8 +12,8 @@ import pytest
 import llm_provider
 from end_to_end.faults import CANARY, DIRECT, LATE, LITELLM, PROMPT, ROUTES, STREAMS, Route
 from llm_provider import Client
-from llm_provider import _errors as errors
-from llm_provider._errors import LLMError
+from llm_provider._core import errors
+from llm_provider._core.errors import LLMError
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, ask, patiently, wait_until
 from wire_shapes import TEXT

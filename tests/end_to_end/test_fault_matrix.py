@@ -39,7 +39,7 @@ from end_to_end.faults import (
     Row,
 )
 from llm_provider import Client, Response, Usage
-from llm_provider._errors import LLMError
+from llm_provider._core.errors import LLMError
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._records.recorded_requests import fingerprint
 from raw_server import RawServer

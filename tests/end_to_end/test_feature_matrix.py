@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from llm_provider import Client, RequestError, Response
-from llm_provider._requests.attachments import Attachment
+from llm_provider._core.requests.attachments import Attachment
 from llm_provider.simulator import Simulator
 from support import ask
 

@@ -16,7 +16,7 @@ PROGRAM = """
 import os, sys, warnings
 from pathlib import Path
 from llm_provider import Client
-from llm_provider._cli.main import main
+from llm_provider._features.cli.main import main
 
 warnings.simplefilter("always")
 disk, model = Path.cwd(), "gpt-6.1-sol"

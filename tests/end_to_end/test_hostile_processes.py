@@ -11,7 +11,7 @@ FREEZE = """
 
     names = ("time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "perf_counter_ns")
     if {imported}:
-        import asyncio, llm_provider._calls.lifecycle.engine
+        import asyncio, llm_provider._core.journey.engine
         from llm_provider import Client
     # As freezegun does: also where a module has one of them under a name of its own.
     for name in names:
@@ -69,7 +69,7 @@ GREENLETS = """
 
     # As gevent does: the number of a thread is that of its greenlet.
     real, _thread.get_ident = _thread.get_ident, lambda: real() + 1
-    import llm_provider._runtime.forks
+    import llm_provider._core.runtime.forks
     _thread.get_ident = real
     from llm_provider import call
 

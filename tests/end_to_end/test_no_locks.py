@@ -18,7 +18,7 @@ warnings.simplefilter("ignore")
 from no_locks import refuse_locks
 import llm_provider
 from llm_provider import Budget, Client, LLMError
-from llm_provider._cli.main import main
+from llm_provider._features.cli.main import main
 refuse_locks(getattr(errno, {error!r}))
 client = Client(ledger={ledger!r})
 prompts = [f"question {{number}}" for number in range(20)]

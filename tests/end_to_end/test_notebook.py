@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Fault, Simulator
 from support import wait_until
 

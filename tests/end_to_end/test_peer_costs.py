@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from llm_provider._money.price_rows import PriceRow, PriceWarning
-from llm_provider._money.pricing import PriceTable
-from llm_provider._types.usage import Usage
+from llm_provider._core.money.price_rows import PriceRow, PriceWarning
+from llm_provider._core.money.pricing import PriceTable
+from llm_provider._core.types.usage import Usage
 from tools.peer_costs import usages
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "peer_costs.json").read_text(encoding="utf-8"))

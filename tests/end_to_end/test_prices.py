@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from llm_provider import Budget, Client, LLMError, Response, Results, verify
-from llm_provider._money.pricing import default_prices_path
+from llm_provider._core.money.pricing import default_prices_path
 from llm_provider.simulator import Fault, Simulator
 
 CHAT = "gpt-5.5"

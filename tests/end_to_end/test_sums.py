@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from llm_provider import Budget, Client, Response, Results, Usage
-from llm_provider._money.pricing import default_prices_path
+from llm_provider._core.money.pricing import default_prices_path
 from llm_provider.simulator import Simulator
 
 FORMATS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from llm_provider import BadRequestError, Client, Telemetry
-from llm_provider._telemetry.spans import SCHEMA_URL
+from llm_provider._features.telemetry.spans import SCHEMA_URL
 from llm_provider.simulator import Fault, Simulator
 from support import ask
 

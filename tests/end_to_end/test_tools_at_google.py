@@ -14,9 +14,9 @@ from llm_provider import (
     LLMError,
     Response,
 )
-from llm_provider._batches.journal import Journal
-from llm_provider._providers.gemini import adapter
-from llm_provider._providers.protocol import EncodedRequest
+from llm_provider._core.batches.journal import Journal
+from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider.simulator import Fault, Simulator
 
 CALL = {"functionCall": {"name": "search", "args": {"q": "a"}}}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._cli.main import main
+from llm_provider._features.cli.main import main
 from llm_provider.simulator import Simulator
 
 Write = Callable[[Client, Any, Path], object]

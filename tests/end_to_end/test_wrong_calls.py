@@ -19,8 +19,8 @@ import pytest
 
 import llm_provider
 from llm_provider import BatchError, Budget, Client, Ledger, RequestError, Response, Timeouts, Usage
-from llm_provider._errors import cite
-from llm_provider._requests.routing import COMPATIBLE_HOSTS
+from llm_provider._core.errors import cite
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider.simulator import Simulator
 
 MODEL, CLAUDE, EMBEDDER = "gpt-6.1-sol", "claude-sonnet-5-5", "text-embedding-3-small"

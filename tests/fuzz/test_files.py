@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from fuzz.mutations import byte_changes, changed, changed_bytes, fuzzed, json_changes
 from fuzz.test_evidence import HOSTILE, place, places
 from llm_provider import Client, LLMError, Results
-from llm_provider._cli.answer_files import read_answers
-from llm_provider._recheck.comparisons import BorderPrompts, read_history
-from llm_provider._recheck.report import Recheck
+from llm_provider._features.cli.answer_files import read_answers
+from llm_provider._features.recheck.comparisons import BorderPrompts, read_history
+from llm_provider._features.recheck.report import Recheck
 from llm_provider.simulator import Simulator
 from support import response
 

@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from fuzz.event_streams import data_of_events
 from fuzz.mutations import BYTES, byte_changes, changed, changed_bytes, cuts, fuzzed, json_changes, pieces
 from llm_provider import RequestError
-from llm_provider._cache.storage import archive, entry
-from llm_provider._cache.storage.entry import Entry, Question
-from llm_provider._limits.controller import AdaptiveController
-from llm_provider._limits.headers import Level, duration, headroom
-from llm_provider._limits.retry import retry_after, retry_delay
-from llm_provider._limits.state import InvalidStateError
-from llm_provider._money.ledger_file import LedgerWarning, read_postings
-from llm_provider._money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
-from llm_provider._providers.transport.sse import EventSplitter
+from llm_provider._core.formats.transport.sse import EventSplitter
+from llm_provider._core.money.ledger_file import LedgerWarning, read_postings
+from llm_provider._core.money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.headers import Level, duration, headroom
+from llm_provider._core.pace.retry import retry_after, retry_delay
+from llm_provider._core.pace.state import InvalidStateError
+from llm_provider._core.store import entry
+from llm_provider._core.store.entry import Entry, Question
+from llm_provider._features.cache_care import archive
 
 
 # --- streams of events ---------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ POSTING = {
 
 
 def journal() -> bytes:
-    from llm_provider._money.totals import Key
+    from llm_provider._core.money.totals import Key
 
     words = {name: str(POSTING.get(name, "")) for name in Key._fields}
     return orjson.dumps({**POSTING, **words}, option=orjson.OPT_APPEND_NEWLINE) * 3

@@ -32,16 +32,16 @@ from fuzz.mutations import (
 from fuzz.oracles import ENDS, TEXTS, reports_error
 from golden import Pair, read, result_of, subjects
 from llm_provider import LLMError
-from llm_provider._errors import APIResponseValidationError
-from llm_provider._limits.retry import RetryBudget, judge
-from llm_provider._providers.anthropic import adapter as anthropic
-from llm_provider._providers.gemini import adapter as gemini
-from llm_provider._providers.litellm import adapter as litellm
-from llm_provider._providers.openai import adapter as openai
-from llm_provider._providers.protocol import Answer, EncodedRequest
-from llm_provider._providers.shared import rich_content
-from llm_provider._providers.transport.sse import events
-from llm_provider._types.messages import delta_of
+from llm_provider._core.errors import APIResponseValidationError
+from llm_provider._core.formats.anthropic import adapter as anthropic
+from llm_provider._core.formats.gemini import adapter as gemini
+from llm_provider._core.formats.openai import adapter as openai
+from llm_provider._core.formats.protocol import Answer, EncodedRequest
+from llm_provider._core.formats.shared import rich_content
+from llm_provider._core.formats.transport.sse import events
+from llm_provider._core.pace.retry import RetryBudget, judge
+from llm_provider._core.types.messages import delta_of
+from llm_provider._features.litellm import adapter as litellm
 from wire_shapes import SHAPES, read_arguments
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {

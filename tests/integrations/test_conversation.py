@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from llm_provider import BudgetExceededError, Client, RequestError
-from llm_provider._money.pricing import default_prices_path
-from llm_provider._types.logprobs import TokenLogprob
+from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.types.logprobs import TokenLogprob
 from llm_provider.integrations.conversation import (
     Variant,
     assistant_message,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._money.pricing import default_prices_path
+from llm_provider._core.money.pricing import default_prices_path
 from llm_provider.simulator import Simulator
 
 if TYPE_CHECKING:

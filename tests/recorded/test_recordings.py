@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._check.account import Case
-from llm_provider._check.traffic import SERVER
+from llm_provider._features.check.account import Case
+from llm_provider._features.check.traffic import SERVER
 from loop_support import LoopServer
 
 CASES = [

@@ -268,7 +268,7 @@ def _install_clock() -> None:
         setattr(time, name, function)
         setattr(time, f"{name}_ns", lambda read=function: int(read() * 1e9))
     time.sleep = sleep
-    # `_runtime.clock` reads the monotonic clock in this way.
+    # `_core.runtime.clock` reads the monotonic clock in this way.
     time.clock_gettime = lambda _: monotonic()  # type: ignore[assignment]  # of every clock
     time.clock_gettime_ns = lambda _: int(monotonic() * 1e9)  # type: ignore[assignment]  # the same
     threading._time = queue.time = monotonic

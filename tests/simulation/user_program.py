@@ -40,7 +40,7 @@ def write_prompt(question: str) -> str:
 def run_program(process: Process, order: dict[str, Any]) -> None:
     """Run the program of an order to its end, and leave the interpreter as a program does."""
     from llm_provider import Budget, Client, Ledger
-    from llm_provider._runtime import randomness
+    from llm_provider._core.runtime import randomness
 
     randomness.generator.seed(process.entropy.getrandbits(64))  # a fork has drawn a seed from the system
     if order["warm"]:  # the template of all other processes, to which changes are costly: they copy pages

@@ -64,7 +64,7 @@ def test_a_changed_wheel_is_named(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(changed, "w") as copy:
         for name in archive.namelist():
             data = archive.read(name)
-            copy.writestr(name, data + b"#" if name == "llm_provider/_words.py" else data)
+            copy.writestr(name, data + b"#" if name == "llm_provider/_core/words.py" else data)
     with pytest.raises(release.ReleaseError, match=r"_words\.py"):
         release.check_wheel(changed, release.read_project()["version"])
     with pytest.raises(release.ReleaseError, match="and not 9"):

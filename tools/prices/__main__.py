@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from llm_provider._money import price_rows
-from llm_provider._money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, is_date
-from llm_provider._money.pricing import default_prices_path
-from llm_provider._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
-from llm_provider._tokens.model_limits import FILE_NAME as LIMITS_FILE
-from llm_provider._tokens.model_limits import ModelLimits
-from llm_provider._tokens.model_limits import read as limits_file
+from llm_provider._core.money import price_rows
+from llm_provider._core.money.price_rows import COLUMNS, PriceFile, PriceRow, PriceWarning, is_date
+from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.tokens.model_limits import COLUMNS as LIMIT_COLUMNS
+from llm_provider._core.tokens.model_limits import FILE_NAME as LIMITS_FILE
+from llm_provider._core.tokens.model_limits import ModelLimits
+from llm_provider._core.tokens.model_limits import read as limits_file
 
 from . import genai_prices, litellm_prices
 from .model_limits import LimitSource, RefreshedLimits, refresh_limits

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from llm_provider._money.price_rows import CLOUDS
-from llm_provider._requests.routing import ROUTES
+from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._core.requests.routing import ROUTES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
 

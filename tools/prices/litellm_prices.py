@@ -11,9 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from llm_provider._money.cloud_names import ZONES
-from llm_provider._money.price_rows import CLOUDS
-from llm_provider._requests.routing import ROUTES
+from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._core.requests.routing import ROUTES
+from llm_provider._features.clouds.price_names import ZONES
 
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, Source, plain, usable
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from llm_provider._money.price_rows import CLOUDS
+from llm_provider._core.money.price_rows import CLOUDS
 
 from .quotes import Cells, Key, PriceList, Source, keep_complete_levels
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from llm_provider._money.cloud_names import drop_region
-from llm_provider._tokens.model_limits import ModelLimits
+from llm_provider._core.tokens.model_limits import ModelLimits
+from llm_provider._features.clouds.price_names import drop_region
 
 from . import genai_prices, litellm_prices
 from .quotes import Key

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
 
-from llm_provider._money.price_rows import PART_OF
+from llm_provider._core.money.price_rows import PART_OF
 
 Cells: TypeAlias = dict[str, Decimal]
 """Price column → price, in the units of that column."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
-from llm_provider._money.pricing import list_keys
+from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._core.money.pricing import list_keys
 
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
 from .quotes import Key, Source

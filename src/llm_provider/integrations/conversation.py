@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypedDict
 
-from .._client.client import Client
-from .._client.functions import default_client
-from .._errors import ToolArgumentsError
-from .._json_values import JSONMapping, JSONObject
-from .._requests.parameters import Parameters
-from .._types.logprobs import TokenLogprob
-from .._types.messages import Message, ToolCall
-from .._types.response import Response
+from .._core.client.client import Client
+from .._core.client.functions import default_client
+from .._core.errors import ToolArgumentsError
+from .._core.json_values import JSONMapping, JSONObject
+from .._core.requests.parameters import Parameters
+from .._core.types.logprobs import TokenLogprob
+from .._core.types.messages import Message, ToolCall
+from .._core.types.response import Response
 
 NAME = "llm_provider"
 """The key under which the messages and the metadata of another tool hold values of this library."""

@@ -13,10 +13,10 @@ from typing import Any
 import dspy
 from dspy import lm15
 
-from .._json_values import JSONMapping, JSONObject
-from .._providers.openai_chat import encode as chat
-from .._types.messages import Message
-from .._types.response import Response
+from .._core.formats.openai_chat import encode as chat
+from .._core.json_values import JSONMapping, JSONObject
+from .._core.types.messages import Message
+from .._core.types.response import Response
 from .conversation import NAME, Variant, parameter_names
 from .dspy_requests import StreamParts, make_response, read_request, stream_end, translate_errors
 

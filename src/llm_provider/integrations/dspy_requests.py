@@ -7,12 +7,12 @@ from typing import Any
 
 from dspy import lm15
 
-from .. import _errors as errors
-from .._json_values import JSONMapping, JSONObject
-from .._types.logprobs import TokenLogprob
-from .._types.messages import Delta, FinishReason, Message
-from .._types.response import Choice, Response
-from .._types.usage import Usage
+from .._core import errors
+from .._core.json_values import JSONMapping, JSONObject
+from .._core.types.logprobs import TokenLogprob
+from .._core.types.messages import Delta, FinishReason, Message
+from .._core.types.response import Choice, Response
+from .._core.types.usage import Usage
 from . import conversation
 from .conversation import NAME, media_part
 

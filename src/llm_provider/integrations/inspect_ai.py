@@ -18,16 +18,22 @@ from inspect_ai.model._call_tools import parse_tool_call
 from inspect_ai.model._model_info import _get_model_info_direct
 from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo
 
-from .._client.functions import default_client
-from .._errors import ContextWindowExceededError, OutputError, RefusalError, RequestError, SchemaMismatchError
-from .._json_values import JSONMapping, JSONObject
-from .._providers.openai_chat import encode as chat
-from .._requests.api_keys import APIKey
-from .._requests.routing import resolve
-from .._runtime.canonical_json import canonical
-from .._types.messages import FinishReason, Message
-from .._types.response import Choice, Response
-from .._types.usage import Usage
+from .._core.client.functions import default_client
+from .._core.errors import (
+    ContextWindowExceededError,
+    OutputError,
+    RefusalError,
+    RequestError,
+    SchemaMismatchError,
+)
+from .._core.formats.openai_chat import encode as chat
+from .._core.json_values import JSONMapping, JSONObject
+from .._core.requests.api_keys import APIKey
+from .._core.requests.routing import resolve
+from .._core.runtime.canonical_json import canonical
+from .._core.types.messages import FinishReason, Message
+from .._core.types.response import Choice, Response
+from .._core.types.usage import Usage
 from . import conversation
 from .conversation import NAME, Variant, answer_metadata, media_part
 

@@ -12,18 +12,18 @@ import llm
 from llm.parts import AttachmentPart, ReasoningPart, StreamEvent, TextPart, ToolCallPart, ToolResultPart
 from pydantic import Field, create_model
 
-from .._client.model_functions import models
-from .._errors import RequestError
-from .._json_values import JSONMapping, JSONObject
-from .._requests.api_keys import find_accounts, find_written_key
-from .._requests.host_routes import read_hosts
-from .._requests.routing import ROUTES, Route, find_route
+from .._core.client.model_functions import models
+from .._core.errors import RequestError
+from .._core.json_values import JSONMapping, JSONObject
+from .._core.requests.api_keys import find_accounts, find_written_key
+from .._core.requests.routing import ROUTES, Route, find_route
+from .._features.hosts.host_routes import read_hosts
 from . import conversation
 from .conversation import NAME, Variant, media_part
 
 if TYPE_CHECKING:
-    from .._types.messages import Delta, Message
-    from .._types.response import Response
+    from .._core.types.messages import Delta, Message
+    from .._core.types.response import Response
 
 MODELS_FILE = "llm-provider-models.txt"
 """The file in llm's folder with the names of further models, one in a line."""

@@ -18,10 +18,10 @@ from typing import Any, cast
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
-from .._errors import RequestError
-from .._json_values import JSONObject
-from .._requests.parameters import Parameters, ScoreParameters
-from .._types.scores import Score, Scores
+from .._core.errors import RequestError
+from .._core.json_values import JSONObject
+from .._core.requests.parameters import Parameters, ScoreParameters
+from .._features.score.scores import Score, Scores
 from .conversation import Variant
 
 _OF_THE_HARNESS = frozenset({"batch_size", "max_batch_size", "device"})

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from llm_provider._money.pricing import default_prices_path
+from llm_provider._core.money.pricing import default_prices_path
 from llm_provider.simulator import Simulator
 
 pytest.importorskip("openai.types.admin.organization", reason="older releases of openai have no `admin`")

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from llm_provider._money.price_rows import CLOUDS
-from llm_provider._requests.routing import ROUTES
+from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._core.requests.routing import ROUTES
 from price_sources import needs_genai_prices
 from tools.prices import genai_prices
 from tools.prices.quotes import Source

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from llm_provider._requests.routing import ROUTES, Route
+from llm_provider._core.requests.routing import ROUTES, Route
 from price_sources import entry
 from tools.prices import litellm_prices
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._money.price_rows import COLUMNS
-from llm_provider._money.pricing import default_prices_path
-from llm_provider._tokens.model_limits import COLUMNS as LIMIT_COLUMNS
+from llm_provider._core.money.price_rows import COLUMNS
+from llm_provider._core.money.pricing import default_prices_path
+from llm_provider._core.tokens.model_limits import COLUMNS as LIMIT_COLUMNS
 from price_sources import TODAY, entry, needs_genai_prices, price_map
 from tools.prices.__main__ import main
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from llm_provider._tokens.model_limits import ModelLimits
+from llm_provider._core.tokens.model_limits import ModelLimits
 from price_sources import TINY as KEY
 from price_sources import TODAY, needs_genai_prices
 from tools.prices import litellm_prices

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._money.price_rows import PRICE_COLUMNS, PriceRow
-from llm_provider._money.pricing import PriceTable, default_prices_path
+from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._core.money.pricing import PriceTable, default_prices_path
 from price_sources import TINY, TODAY
 from tools.prices.refresh import Source, refresh
 

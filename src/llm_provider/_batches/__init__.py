@@ -1,1 +1,0 @@
-"""Provider batch APIs: a delivery at half price, whose jobs outlive the process."""

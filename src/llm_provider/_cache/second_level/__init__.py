@@ -1,1 +1,0 @@
-"""A store of answers that several machines share, behind the local store of each."""

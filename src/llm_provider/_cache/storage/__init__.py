@@ -1,1 +1,0 @@
-"""The files of the cache. Nothing here knows of models, providers or calls."""

@@ -1,1 +1,0 @@
-"""The calls, from a request to its stored and paid answer."""

@@ -1,1 +1,0 @@
-"""Many calls at once: `driver` says what is to be done next."""

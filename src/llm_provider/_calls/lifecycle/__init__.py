@@ -1,1 +1,0 @@
-"""The way of one call: `engine` has it from top to bottom."""

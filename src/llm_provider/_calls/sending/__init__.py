@@ -1,1 +1,0 @@
-"""The requests of a call: `sender` sends them one after the other."""

@@ -1,1 +1,0 @@
-"""`llm-provider check`: what an account really does, beside what the library expects."""

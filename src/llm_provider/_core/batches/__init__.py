@@ -1,0 +1,1 @@
+"""Many calls: the driver of `call_many`, and the batches of the providers."""

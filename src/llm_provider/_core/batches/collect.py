@@ -1,0 +1,380 @@
+"""Waits for one batch and stores its answers, row by row.
+
+A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from .. import errors
+from ..formats.shared.batches import (
+    OTHERS_WRONG,
+    REFUSED,
+    RemoteBatch,
+    RowReply,
+    explain_unreached,
+    mark_unbilled,
+)
+from ..formats.shared.served_by import read_origin
+from ..journey.attempt import parse_reply
+from ..journey.call import Call, Sample
+from ..journey.engine import Engine
+from ..journey.recorder import BatchRow, Bound
+from ..journey.repair import find_mismatch, mismatch
+from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
+from ..journey.worst_case import worst_case
+from ..json_values import JSONMapping
+from ..runtime import clock
+from ..runtime.exact_decimal import exact
+from ..runtime.warning import warn_user
+from ..types.usage import Usage
+from .journal import Record, RowLine
+from .missing_rows import RESULTS_PATIENCE, MissingRows
+from .remote import Remote
+from .rows import call_of
+
+_POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0
+"""A batch is asked after again when this share of its age has passed, within two bounds in seconds."""
+
+_TOGETHER = 64
+"""Rows that are written to the cache together. One by one, each would wait for the disk."""
+
+_MOST_UNREAD = 1000
+"""Lines without the name of a row that are kept of one reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowEnd:
+    """The end of a row: one sample for each of its parts, or an error."""
+
+    samples: Sequence[Sample] = ()
+    error: errors.LLMError | None = None
+    sent: SentRequests = NOTHING_SENT
+    """Its requests, for the first input that waits for it."""
+
+
+def poll_pause(age: float) -> float:
+    """Seconds until a batch is asked after again.
+
+    >>> poll_pause(0.0), poll_pause(60.0), poll_pause(7200.0)
+    (0.2, 6.0, 60.0)
+    """
+    return min(max(age * _POLL_SHARE, _FIRST_POLL), _LONGEST_POLL)
+
+
+class Collector:
+    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
+
+    `shared` is a call of the job that waits for it, if any. `ended` is called with each row that is stored,
+    and its end. `metadata` gives the metadata of the input that waits for a row.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        remote: Remote,
+        record: Record,
+        shared: Call[Any] | None,
+        ended: Callable[[str, RowEnd], object],
+        metadata: Callable[[str], object] = lambda custom_id: None,
+        patience: float = RESULTS_PATIENCE,
+    ) -> None:
+        self._engine = engine
+        self._remote = remote
+        self._record = record
+        self._shared = shared
+        self._ended = ended
+        self._metadata = metadata
+        self._account = "" if record.header is None else record.header.account
+        self._entered: set[str] = set()
+        self._rows_failed = 0
+        self._missing = MissingRows(record, patience)
+        self._warned = False
+        self.spent: Decimal | None = Decimal(0)
+        """USD of the rows that were read; None if the cost of one is not known."""
+        self.at_most = Decimal(0)
+        """The most USD that they can have cost, as far as that is known."""
+
+    async def find(self, patience: float | None = None) -> RemoteBatch | None:
+        """The batch as it is now; None if it is so old that its provider has deleted it.
+
+        It is asked for `patience` seconds, default the account's; `PendingBatchError` if it is not found.
+        """
+        record = self._record
+        assert record.remote is not None
+        while True:
+            try:
+                remote = await self._remote.retrieve(record.remote, patience)
+            except errors.NotFoundError:
+                if await self._missing.judge_unknown() == "gone":
+                    return None
+            else:
+                self._missing.note_found()
+                self._note(remote)
+                return remote
+
+    def _note(self, remote: RemoteBatch) -> None:
+        """Keep what the provider says of the batch in the journal."""
+        record, counts = self._record, (remote.done, remote.failed)
+        if (remote.state, remote.ended, counts) != (record.state, record.ended, record.counts):
+            done, failed = counts
+            record.append("state", state=remote.state, ended=remote.ended, done=done, failed=failed)
+
+    async def _wait(self) -> RemoteBatch | None:
+        """The batch, once its provider has ended it; None as in `find`."""
+        since = self._record.submitted or clock.time()
+        while True:
+            remote = await self.find()
+            if remote is None or remote.ended:
+                return remote
+            await asyncio.sleep(poll_pause(clock.time() - since))
+
+    async def collect(self) -> bool:
+        """Wait for the end of the batch, and store its answers; False if it turned out to be another batch.
+
+        A `PendingBatchError` says that its provider does not give its results. It stays open.
+        """
+        record = self._record
+        # A process that was killed may have entered some rows.
+        self._entered = await asyncio.to_thread(self._engine.recorder.rows_of, record.ledger_name)
+        left = dict.fromkeys(record.rows)
+        while True:
+            remote = await self._wait()
+            gone = remote is None
+            if remote is not None:
+                foreign, unread, results_exist = await self._read(remote, left)
+                if foreign and not unread and len(left) == len(record.rows):
+                    record.append("not_ours", remote=remote.identifier)
+                    return False
+                if not left:
+                    break
+                ended = len(record.rows) - len(left)
+                answered = ended - self._rows_failed
+                verdict = await self._missing.judge(
+                    remote, answered, ended, unread, results_exist=results_exist
+                )
+                if verdict == "wait":
+                    continue
+                gone = verdict == "gone"
+            numbers = {custom_id: number for number, custom_id in enumerate(record.rows, 1)}
+            wrong = {} if remote is None else remote.wrong_lines
+            wrong = {number: why for number, why in wrong.items() if 1 <= number <= len(numbers)}
+            for custom_id in left:
+                sent = SentRequests()
+                sent.attempts = 0 if record.paid_elsewhere else 1
+                if gone or remote is None:
+                    error = self._enter_deleted(custom_id, sent)
+                else:
+                    error = _explain_missing(remote, numbers[custom_id], wrong)
+                record.keep(custom_id, None, _encode_error(error))
+                self._ended(custom_id, RowEnd(error=error, sent=sent))
+            break
+        failed = len(left) + self._rows_failed
+        record.append("collected", done=len(record.rows) - failed, failed=failed)
+        await asyncio.to_thread(record.shrink)
+        return True
+
+    async def _read(self, remote: RemoteBatch, left: dict[str, None]) -> tuple[bool, list[bytes], bool]:
+        """Read the results once, store their rows and take these out of `left`.
+
+        Returns whether there are rows of another batch, the beginnings of lines that name no row, and whether
+        every file of results exists.
+        """
+        record, foreign, results_exist = self._record, False, True
+        unread: list[bytes] = []
+        group: list[RowReply] = []
+        failed: dict[str, RowReply] = {}
+        try:
+            async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
+                if not reply.custom_id:
+                    if len(unread) < _MOST_UNREAD:
+                        unread.append(reply.body or b"")
+                    continue
+                foreign = foreign or reply.custom_id not in record.rows
+                if reply.custom_id not in left:
+                    continue
+                if reply.error is not None:
+                    # An answer of the same row, which is billed, may follow.
+                    failed[reply.custom_id] = reply
+                    continue
+                del left[reply.custom_id]
+                failed.pop(reply.custom_id, None)
+                group.append(reply)
+                if len(group) == _TOGETHER:
+                    await self._take(group)
+                    group = []
+        except errors.NotFoundError:
+            results_exist = False
+        except errors.LLMError:
+            await self._take(group)
+            raise
+        for custom_id in failed:
+            del left[custom_id]
+        await self._take([*group, *failed.values()])
+        if unread and not self._warned:
+            self._warned = True
+            # Where warnings are errors, the results must not be lost.
+            with contextlib.suppress(UserWarning):
+                name = record.id if record.header is None else record.header.job
+                count, first = len(unread), unread[0].decode("utf-8", "replace").strip()
+                problem = f"{name} have {count:,} lines that name no row, such as {first!r}"
+                warn_user(f"the results of batch {problem}", UserWarning, stacklevel=2)
+        return foreign, unread, results_exist
+
+    async def _take(self, replies: Sequence[RowReply]) -> None:
+        """Enter and store some rows."""
+        ends: list[tuple[str, RowEnd]] = []
+        writes: list[asyncio.Future[bool]] = []
+        for reply in replies:
+            end, writing = await self._row(reply)
+            self._rows_failed += end.error is not None
+            ends.append((reply.custom_id, end))
+            writes += writing
+        for write in writes:
+            await write
+        for custom_id, end in ends:
+            self._ended(custom_id, end)
+
+    async def _row(self, reply: RowReply) -> tuple[RowEnd, list[asyncio.Future[bool]]]:
+        record = self._record
+        try:
+            line = record.row(reply.custom_id)
+            call = call_of(record.header, line, self._shared)
+            waiting = self._metadata(reply.custom_id)
+            call.metadata = call.metadata if waiting is None else waiting
+            call.sent.attempts = 0 if record.paid_elsewhere else 1
+        except KeyError as problem:
+            return RowEnd(error=errors.InternalServerError(f"the journal is damaged: {problem}")), []
+        if reply.error is not None or reply.body is None:
+            error = reply.error or errors.APIResponseValidationError("the row has no answer")
+            error.provider, error.model = call.target.provider, call.request.model
+            record.keep(reply.custom_id, None, _encode_error(error))
+            return RowEnd(error=error, sent=call.sent), []
+        body: Any = None
+        try:
+            body = await call.run_off_loop(partial(parse_reply, reply.body), reply.body)
+            answer = call.operation.decode(call, body, len(line.parts))
+        except errors.LLMError as error:
+            usage = None
+            with contextlib.suppress(errors.LLMError):
+                usage = None if body is None else call.operation.usage(call, body)
+            self._enter_failure(call, line, error, usage)
+            record.keep(reply.custom_id, None, _encode_error(error))
+            return RowEnd(error=error, sent=call.sent), []
+        identifier = {} if reply.request_id is None else {"x-request-id": reply.request_id}
+        answer.origin = read_origin(call.target, identifier)
+        elapsed = max(0.0, clock.time() - (record.submitted or clock.time()))
+        sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
+        if not record.paid_elsewhere:
+            bound = self._bound(call, line)
+            record_answer, row = self._engine.recorder.record_answer, self._batch_row(line)
+            cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
+            self._count(cost, bound)
+            sample.price = cost_of([cost])
+        samples = call.operation.split(call, sample, line.parts)
+        for each in samples:
+            await find_mismatch(call, each.answer)
+        parts = zip(line.parts, samples, strict=False)
+        kept = {part: each for part, each in parts if self._is_kept(call, each)}
+        if len(kept) < len(samples):
+            record.keep(reply.custom_id, reply.body, None)
+        writes = self._engine.writes(call, tuple(kept), tuple(kept.values()))
+        return RowEnd(samples, sent=call.sent), writes
+
+    def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
+        if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
+            return False
+        return call.operation.is_kept(sample.answer, self._engine.settings.kept)
+
+    def _enter_deleted(self, custom_id: str, sent: SentRequests) -> errors.LLMError:
+        """Enter a row whose answer may have been billed and was deleted, and return its error."""
+        error = errors.NotFoundError(
+            "the provider has deleted the results of the batch: it keeps them for some weeks",
+            maybe_billed=True,
+        )
+        try:
+            line = self._record.row(custom_id)
+            call = call_of(self._record.header, line, self._shared)
+        except KeyError:
+            self.spent = None
+        else:
+            call.sent = sent
+            self._enter_failure(call, line, error, None)
+        return error
+
+    def _enter_failure(
+        self, call: Call[Any], line: RowLine, error: errors.LLMError, usage: Usage | None
+    ) -> None:
+        """Enter a row that was billed, or may have been, and has no answer that can be used."""
+        error.provider, error.model = call.target.provider, call.request.model
+        error.retryable = False
+        if self._record.paid_elsewhere:
+            mark_unbilled(error)
+            return
+        bound = self._bound(call, line)
+        batch = self._batch_row(line)
+        cost = self._engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
+        call.sent.write_to(error)
+        self._count(cost, bound)
+
+    def _batch_row(self, line: RowLine) -> BatchRow:
+        name, again = self._record.ledger_name, line.custom_id in self._entered
+        return BatchRow(name, line.custom_id, again=again)
+
+    def _count(self, cost: Decimal | None, bound: Bound) -> None:
+        if cost is None:
+            self.spent, cost = None, bound(self._engine.recorder.prices())
+        elif self.spent is not None:
+            self.spent = exact().add(self.spent, cost)
+        self.at_most = exact().add(self.at_most, cost or 0)
+
+    @staticmethod
+    def _bound(call: Call[Any], line: RowLine) -> Bound:
+        return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
+
+
+def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str]) -> errors.LLMError:
+    """The error of a row without a result in a batch that has ended. Its provider has not billed it.
+
+    `number` is the number of its line in the batch's file, where some lines are wrong.
+    """
+    if error := explain_unreached(remote.state.lower()):
+        return error
+    if remote.results:
+        return mark_unbilled(errors.InternalServerError("the results of the batch lack this row"))
+    if number in wrong:
+        problem = f"line {number} of the batch is wrong: {wrong[number]}"
+        return mark_unbilled(errors.BadRequestError(problem, code=remote.problem_code))
+    if remote.problem is not None:
+        lines = ", ".join(map(str, sorted(wrong)[:5]))
+        return errors.BadRequestError(
+            f"{REFUSED}{f'line {lines}: ' if lines else ''}{remote.problem}",
+            code=OTHERS_WRONG if lines else remote.problem_code,
+        )
+    return mark_unbilled(errors.InternalServerError(f"the batch ended as {remote.state!r} without results"))
+
+
+def _encode_error(error: errors.LLMError) -> dict[str, object]:
+    names = ("message", "code", "status", "retryable")
+    fields = {"class": type(error).__name__} | {name: getattr(error, name) for name in names}
+    return fields | {"maybe_billed": True} if error.cost is None else fields
+
+
+def decode_error(fields: JSONMapping) -> errors.LLMError:
+    """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
+    from .. import errors as _errors
+
+    kind = getattr(_errors, str(fields.get("class")), errors.InternalServerError)
+    error: errors.LLMError
+    try:
+        error = kind(str(fields.get("message")), status=fields.get("status"), code=fields.get("code"))
+    except TypeError:
+        error = errors.InternalServerError(str(fields.get("message")))
+    error.retryable = bool(fields.get("retryable"))
+    error.maybe_billed = fields.get("maybe_billed") is True
+    return error

@@ -1,0 +1,468 @@
+"""Batches: many calls at once, results as they finish, in bounded memory.
+
+    inputs → look up ── stored or wrong ───────────────────────────────→ hand out → user
+                └────── to send → carrier (workers, or a provider's batch) → collect ─┘
+
+`Driver` says what is to be done next and does no I/O. `iterate` and `aiterate` do it, in the user's thread
+and in the user's event loop. The carrier gets the answers on the background loop: a `WorkerPool` live, a
+`BatchWork` by a provider's batch API. Inputs are read only as fast as results are taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import itertools
+import math
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+    Sized,
+)
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+
+from ..._features.score.scores import Scores
+from ..errors import BudgetExceededError, LLMError
+from ..journey.call import Call
+from ..journey.early_stop import EarlyStop
+from ..journey.engine import READING
+from ..runtime import clock, event_loop
+from ..types.messages import Prompt
+from ..types.response import Response, Result
+from ..types.results import Results
+from .feed import Fed, TaskFeed, ThreadFeed
+from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
+from .lookup import Lookup
+
+if TYPE_CHECKING:
+    from ..types.row_label import RowLabel
+    from .progress import Progress
+
+Answered = (Response, Scores)
+"""The results of calls that did not fail."""
+
+END = -1
+"""The index under which a provider's batch tells its end, with its error or None."""
+
+Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
+"""Finished calls with the indices of their inputs."""
+
+_ENOUGH_REFUSALS = 32
+"""Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
+
+
+class Carrier(Protocol):
+    """Gets the answers of the calls of one model. The user's thread calls it."""
+
+    def give(self, index: int, call: Call[Response]) -> object:
+        """Take a call."""
+
+    def flush(self) -> object:
+        """Note that no further input is read before a call has ended."""
+
+    def cancel(self) -> object:
+        """Cancel what is under way. The answers of finished calls are stored."""
+
+
+class Work(Protocol):
+    """How the inputs of one model are looked up, and how their calls are sent."""
+
+    early_stop: EarlyStop
+    """Says whether the batch was stopped."""
+    max_in_flight: int
+    """How many requests may be in flight."""
+    sends_as_whole: bool
+    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
+    stored: StoredAnswers
+    """Says after an interrupt which inputs are answered."""
+
+    @property
+    def lookup(self) -> Lookup:
+        """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
+
+    @property
+    def width(self) -> int:
+        """Inputs that may be read ahead of the results taken, so that no worker waits for the reader."""
+
+    def come_back(self, *works: Any) -> str:
+        """What a user does after an interrupt of these works, this one among them."""
+
+    def open(
+        self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
+    ) -> Carrier:
+        """The carrier of the calls.
+
+        `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
+        whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
+        """
+
+
+@dataclass(slots=True, eq=False)
+class Observers:
+    """What sees the results of a batch before the user gets them. They are entered before the first result.
+
+    `labels` are those of the inputs in a pandas object, which each of several models has.
+    """
+
+    tell: Callable[[Result], object] | None = None
+    begin: Callable[[], Progress] | None = None
+    labels: Sequence[RowLabel] | None = None
+    _progress: Progress | None = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        if self.begin is not None:
+            self._progress = self.begin().__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.__exit__()
+
+    def show(self, index: int, result: Result) -> tuple[int, Result]:
+        """Show a result to all of them. It gets the label of its input."""
+        if self.tell is not None:
+            self.tell(result)
+        if self._progress is not None:
+            self._progress.update(result, index)
+        if self.labels:
+            # Inputs that are equal may share an error.
+            result = result if result.row_label is None else copy.copy(result)
+            object.__setattr__(result, "row_label", self.labels[index % len(self.labels)])
+        return index, result
+
+
+class Lane:
+    """The inputs and the calls of one model. Several models have lanes side by side, so that none waits.
+
+    `offset` is the index of the first input. `post` takes finished calls, on the background loop. With
+    `waits`, this thread waits for the batch anyway.
+    """
+
+    def __init__(
+        self, work: Work, inputs: BatchPrompts, offset: int, post: Callable[[Arrived], object], *, waits: bool
+    ) -> None:
+        self.work, self.inputs, self.offset = work, inputs, offset
+        self.exhausted = False
+        self.outstanding = 0
+        self.answered = 0
+        """Inputs whose answers were handed out."""
+        self.unanswered: dict[int, Call[Response]] = {}
+        """The calls whose results were not handed out yet."""
+        self.feed: ThreadFeed | TaskFeed | None = None
+        """Reads the inputs aside, if any."""
+        self.awaited = 0
+        """Inputs that the feed was asked for and has not read yet."""
+        self._read = 0
+        self.error: BaseException | None = None
+        """It is raised after the calls that were sent have finished."""
+        self._post = post
+        self._waits = waits
+        self._width = work.width
+        self._refused = 0
+        """Inputs in a row that a budget has refused."""
+        # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
+        # a length is read to its end: every input gets a result, and hits are free.
+        self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
+        self._carrier: Carrier | None = None
+        self._early_stop = work.early_stop
+        self._early_stop.stored = getattr(inputs, "answered_before", 0)
+
+    @property
+    def free(self) -> int:
+        """How many inputs may be read now."""
+        if self.exhausted:
+            return 0
+        free = self._width - self.outstanding
+        # A feed reads no further than needed: stored answers would be handed out one by one.
+        return free if self.feed is None else min(free, 1 + self.outstanding) - self.awaited
+
+    def open_feed(self) -> None:
+        """Have the inputs read aside."""
+        is_asynchronous = isinstance(self.inputs, AsyncIterable)
+        self.feed = (TaskFeed if is_asynchronous else ThreadFeed)(cast("Any", self.inputs), self._deliver)
+
+    def ask_feed(self) -> bool:
+        """Ask for as many inputs as may be read now; False if they are read in this thread."""
+        if self.feed is None:
+            return False
+        count = self.free
+        self.awaited += count
+        self.feed.ask(count)
+        return True
+
+    def take_fed(self, fed: Fed) -> tuple[int, Result] | None:
+        """`take` for an input that the feed has read."""
+        self.awaited -= 1
+        if fed.error is None:
+            try:
+                (outcome,) = self.work.lookup((fed.prompt,))
+            except Exception as error:
+                fed = Fed(error=error)
+            else:
+                return self.take((self.offset + self._read, outcome))
+        self.awaited = 0
+        if not isinstance(fed.error, Exception):
+            raise cast("BaseException", fed.error)
+        self.end(None if isinstance(fed.error, StopIteration) else fed.error)
+        return None
+
+    def take(self, read: tuple[int, Result | Call[Response]] | None) -> tuple[int, Result] | None:
+        """Note an input that was read, None for their end. Returns its result, or sends its call."""
+        if read is None:
+            self.end()
+            return None
+        index, outcome = read
+        self._read += 1
+        if not isinstance(outcome, Call):
+            if isinstance(outcome, Answered):
+                self.answered += 1
+                self._early_stop.stored += 1
+            return index, outcome
+        self.unanswered[index] = outcome
+        if self._carrier is None:
+            is_list = isinstance(self.inputs, Sized)
+            self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
+            # The end of the whole is awaited too.
+            self.outstanding += self.work.sends_as_whole
+        self._carrier.give(index, outcome)
+        self.outstanding += 1
+        self._early_stop.to_send += 1
+        return None
+
+    def _deliver(self, finished: Finished | Fed) -> None:
+        self._post((self, finished))
+
+    def end(self, error: Exception | None = None) -> None:
+        """Note the end of the inputs, or raise the error of the user's iterable if nothing was sent."""
+        self.exhausted, self.error = True, error
+        self._early_stop.all_read = True
+        if error is not None and self.work.sends_as_whole:
+            raise error
+
+    def flush(self) -> None:
+        if self._carrier is not None and not self.awaited:
+            self._carrier.flush()
+
+    def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
+        """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
+        self._early_stop.warn()
+        for index, result in finished:
+            if index == END:
+                self.outstanding, self.error = 0, cast("BaseException | None", result)
+                return
+            self.outstanding -= 1
+            del self.unanswered[index]
+            self.answered += isinstance(result, Answered)
+            if isinstance(result, BudgetExceededError):
+                self._refused += 1
+            elif isinstance(result, Answered) and not result.cached:
+                self._refused = 0
+            if not isinstance(result, (Answered, LLMError)):
+                raise cast("BaseException", result)
+            yield index, result
+        self.exhausted = self.exhausted or self._refused >= self._enough
+
+    def list_unread(self) -> Iterator[Prompt]:
+        """The inputs that were not read, if they can be read again."""
+        if not (isinstance(self.inputs, Sequence) or hasattr(self.inputs, "answered_before")):
+            return iter(())
+        return itertools.islice(cast("Iterable[Prompt]", self.inputs), self._read, None)
+
+    def cancel(self) -> None:
+        if self.feed is not None:
+            self.feed.close()
+            self.feed = None
+        if self._carrier is not None:
+            self._carrier.cancel()
+            # The carrier refers to its lane. A cycle would wait for the garbage collector.
+            self._carrier = None
+
+
+class Driver:
+    """Batches that run side by side. The inputs of several need a length.
+
+    `post` takes finished calls with their lane, on the loop. With `waits`, this thread waits anyway.
+    """
+
+    def __init__(
+        self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool, feeds: bool = False
+    ) -> None:
+        self.lanes: list[Lane] = []
+        self.arrived: Arrived | None = None
+        offset = 0
+        for work, inputs in batches:
+            lane = Lane(work, inputs, offset, post, waits=waits)
+            if feeds and not (isinstance(inputs, Sized) or work.sends_as_whole):
+                lane.open_feed()
+            self.lanes.append(lane)
+            # The indices of each batch go on where the batch before it ended.
+            offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
+
+    def steps(self, nothing_arrived: Callable[[], bool]) -> Iterator[Lane | tuple[int, Result] | None]:
+        """What is to be done next, until all inputs have their results; raises an error of the inputs.
+
+        It yields a lane to read its next input, a result to hand out, or None to wait for `arrived` calls.
+        """
+        while True:
+            reading = True
+            while reading and nothing_arrived():
+                reading = False
+                for lane in self.lanes:
+                    if lane.free > 0 and not lane.ask_feed():
+                        yield lane
+                        reading = reading or not lane.exhausted
+            if not any(lane.outstanding or lane.awaited for lane in self.lanes):
+                break
+            for lane in self.lanes:
+                lane.flush()
+            yield None
+            lane, finished = cast("Arrived", self.arrived)
+            if not isinstance(finished, Fed):
+                yield from lane.collect(finished)
+            elif answered := lane.take_fed(finished):
+                yield answered
+        for lane in self.lanes:
+            if lane.error is not None:
+                raise lane.error
+
+    def close(self) -> None:
+        """Cancel the calls under way."""
+        for lane in self.lanes:
+            lane.cancel()
+
+    def note_interrupt(self, interrupt: BaseException) -> None:
+        """Add to an interrupt how many calls are answered, and what the next run does."""
+        self.close()
+        lengths = [len(lane.inputs) for lane in self.lanes if isinstance(lane.inputs, Sized)]
+        total = sum(lengths) if len(lengths) == len(self.lanes) else None
+        answered, is_exact = sum(lane.answered for lane in self.lanes), False
+        with contextlib.suppress(KeyboardInterrupt):  # a second one ends the count
+            stored, is_exact = self._count_others()
+            answered += stored
+        for lane in self.lanes:
+            if hasattr(lane.inputs, "answered_calls"):
+                lane.inputs.answered_calls = answered
+        rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
+        interrupt.add_note(describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact))
+
+    def _count_others(self) -> tuple[int, bool]:
+        """How many of the inputs without a result have a stored answer, and whether all were looked up."""
+        answers, count, until = self.lanes[0].work.stored, 0, clock.monotonic() + COUNTING_SECONDS
+        if answers.cache not in READING:
+            return 0, True
+        answers.settle()
+        for lane in self.lanes:
+            for each in itertools.chain(lane.unanswered.values(), lane.list_unread()):
+                if lane.work.stored.prepare is None or clock.monotonic() > until:
+                    return count, False
+                count += lane.work.stored.has(each)
+        return count, True
+
+
+Arrived: TypeAlias = tuple[Lane, Finished | Fed]
+BatchPrompts: TypeAlias = Iterable[Prompt] | AsyncIterable[Prompt]
+Batches: TypeAlias = Sequence[tuple[Work, BatchPrompts]]
+"""How the inputs of each model are looked up and sent, and its prompts."""
+
+
+def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> Iterator[tuple[int, Result]]:
+    """Run batches side by side from a synchronous thread, yielding `(index, result)` as calls finish.
+
+    The indices of each batch go on where the batch before it ended. The observers see each result first. With
+    `feeds`, results are handed out while an iterator of inputs is waited for.
+    """
+    queue: SimpleQueue[Arrived] = SimpleQueue()
+    driver = Driver(batches, queue.put, waits=True, feeds=feeds)
+    sources = {
+        lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
+        for lane in driver.lanes
+    }
+    try:
+        with observers, contextlib.closing(driver):
+            for step in driver.steps(queue.empty):
+                if step is None:
+                    driver.arrived = queue.get()
+                elif isinstance(step, tuple):
+                    yield observers.show(*step)
+                else:
+                    try:
+                        read = next(sources[step], None)
+                    except Exception as error:
+                        step.end(error)
+                    else:
+                        answered = step.take(read)
+                        if answered is not None:
+                            yield observers.show(*answered)
+    except KeyboardInterrupt as interrupt:
+        driver.note_interrupt(interrupt)
+        raise
+
+
+async def aiterate(
+    batches: Batches, observers: Observers, *, feeds: bool = False
+) -> AsyncGenerator[tuple[int, Result], None]:
+    """`iterate` from the user's event loop."""
+    queue: asyncio.Queue[Arrived] = asyncio.Queue()
+    inbox = event_loop.inbox_here()
+
+    def post(arrived: Arrived) -> None:
+        with contextlib.suppress(RuntimeError):  # the user's loop has ended
+            inbox.post(queue.put_nowait, arrived)
+
+    driver = Driver(batches, post, waits=False, feeds=feeds)
+    sources = {lane: look_up(lane.work.lookup, lane.inputs, lane.offset) for lane in driver.lanes}
+    try:
+        with observers, contextlib.closing(driver):
+            for step in driver.steps(queue.empty):
+                if step is None:
+                    driver.arrived = await queue.get()
+                    if isinstance(driver.arrived[1], Fed):
+                        # As below: a queue that is not empty does not let other tasks run.
+                        await asyncio.sleep(0)
+                elif isinstance(step, tuple):
+                    yield observers.show(*step)
+                else:
+                    try:
+                        read = await anext(sources[step], None)
+                    except Exception as error:
+                        step.end(error)
+                    else:
+                        answered = step.take(read)
+                        # While inputs are read, the user's other tasks run, and results arrive.
+                        await asyncio.sleep(0)
+                        if answered is not None:
+                            yield observers.show(*answered)
+    except (KeyboardInterrupt, asyncio.CancelledError) as interrupt:
+        with contextlib.suppress(RuntimeError):  # the loop's threads have ended
+            await asyncio.to_thread(driver.note_interrupt, interrupt)
+        raise
+
+
+async def look_up(
+    lookup: Lookup, inputs: Iterable[Prompt] | AsyncIterable[Prompt], index: int = 0
+) -> AsyncIterator[tuple[int, Result | Call[Response]]]:
+    """The inputs with their stored answers, their errors or their calls, and their indices."""
+    if isinstance(inputs, AsyncIterable):
+        async for prompt in inputs:
+            for outcome in lookup((prompt,)):
+                yield index, outcome
+            index += 1
+    else:
+        for each in enumerate(lookup(inputs), index):
+            yield each
+
+
+def in_order(results: dict[int, Result], on_error: str) -> Results[Result]:
+    """The results of a finished batch in the order of its inputs; a `BatchError` if `on_error` is "raise"."""
+    ordered = Results(results[index] for index in range(len(results)))
+    if on_error == "raise":
+        ordered.raise_for_errors()
+    return ordered

@@ -1,0 +1,227 @@
+"""One call of the user as a job: its rows, and the inputs that wait for them."""
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Any
+
+from ..errors import InternalServerError, LLMError, RequestError
+from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
+from ..journey.call import Call, Sample
+from ..journey.engine import Engine
+from ..journey.repair import mismatch, mismatch_error
+from ..journey.several_parts import describe
+from ..requests.api_keys import Credential
+from ..requests.attachments import Attachment
+from ..requests.checks import DeliveryOptions
+from ..runtime import clock
+from ..types.messages import describe_input, describe_prompt
+from .collect import RowEnd
+from .journal import Record, RowLine, new_id
+from .lookup import with_metadata
+from .remote import Pauses
+from .rows import Pending, Spool, Wanted, call_of, header_of, rows_of_call
+
+RESENT = 1
+"""How often such a row is sent again, or less if `max_retries` is less."""
+
+
+_LOOKUP_SECONDS = 1.0
+"""A margin before the first lookup of a job, for the steps of the clock."""
+
+
+class Job:
+    """One call of the user: its rows, and the inputs that wait for them.
+
+    `shared` is a call with the user's parameters. `deliver` is called on the loop, once for each input, with
+    its index and its result or error. With `resend`, rows that failed or expired are sent once more there.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        shared: Call[Any],
+        deliver: Callable[[int, Any], object],
+        delivery: DeliveryOptions,
+    ) -> None:
+        self.id = new_id()
+        self.shared = shared
+        self.deliver = deliver
+        self.resend, self.batch_size = delivery.resend, delivery.batch_size
+        retries = shared.request.max_retries
+        self.resends = min(RESENT, engine.settings.max_retries if retries is None else retries)
+        self.spool = Spool()
+        # The import of an SDK may lie between the lookup of the first row and this.
+        self._since = clock.time() - (clock.perf_counter() - shared.started) - _LOOKUP_SECONDS
+        self.wanted: dict[str, Wanted] = {}
+        """The rows that have not ended, by name."""
+        self.calls: dict[tuple[object, ...], Call[Any]] = {}
+        """One call for each kind of rows."""
+        self.records: list[Record] = []
+        """The batches with rows that have not ended."""
+        self.known: list[Record] = []
+        """All its batches so far."""
+        self.submitting = False
+        """Whether one more batch may have reached the provider."""
+        self.failed: dict[str, LLMError] = {}
+        """Rows that ended without an answer and are sent again."""
+        self.unplaced: dict[str, LLMError] = {}
+        """Rows of a batch for which there was no room, so that none of its rows was processed."""
+        self.alone: set[Record] = set()
+        """Its batches that were submitted while no other one of its own was under way."""
+        self.at_once: int | None = None
+        """How many of its batches may be under way; None while there was room for all."""
+        self.rounds = 0
+        """How often rows were submitted again because others in their batch were wrong."""
+        self.pauses = Pauses(shared.patience.seconds)
+        """Those between submissions that are refused for a reason that may pass."""
+        self.pause: float | None = None
+        """Seconds after which rows are submitted again that were refused for such a reason."""
+        self.uploads: dict[str, Attachment] = {}
+        """The files that are too large for its rows, by their reference."""
+        self.referred: list[tuple[Call[Any], Credential, dict[str, str]]] = []
+        """The ids of the files that its batches refer to, each with a call and the key of the batch."""
+
+    def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
+        """Add an input, in the user's thread; a `RequestError` if the provider has no batches for it."""
+        limits = limits_of_call(call)
+        stored: dict[int, Sample] = {}
+        if len(call.parts) > 1 and call.cache == "use":
+            keys = ((part, call.key(part)) for part in call.parts)
+            samples = ((part, engine.sample(call, engine.cache.get(key), key)) for part, key in keys)
+            stored = {part: sample for part, sample in samples if sample is not None}
+        own = call if call.operation.has_texts else None
+        pending = Pending(index, call.parts, call.started, own, stored, metadata=call.metadata)
+        pending.prompt = None if own else describe_prompt(call.request.messages)
+        encoded = call.encoded
+        self.uploads.update((file.reference, file) for file in encoded.uploads)
+        kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
+        self.calls.setdefault(kind, call)
+        missing = [part for part in call.parts if part not in stored]
+        for line, parts, size in rows_of_call(call, missing, min(limits.parts, self.batch_size)):
+            row = self.wanted.get(line.custom_id)
+            if row is None:
+                span = self.spool.add(line.encode())
+                row = Wanted(line.custom_id, line.keys, kind, span, size, [], together=self.batch_size)
+                self.wanted[line.custom_id] = row
+            row.waiting.append((pending, parts))
+            pending.rows += 1
+
+    def list_unsubmitted(self) -> dict[str, Wanted]:
+        """The rows that are in no batch under way."""
+        under_way = [record.rows for record in self.records]
+        return {name: row for name, row in self.wanted.items() if not any(name in rows for rows in under_way)}
+
+    def note(self, record: Record) -> None:
+        """Add a batch with some of its rows."""
+        self.records.append(record)
+        if record not in self.known:
+            self.known.append(record)
+
+    def may_use(self, record: Record, row: Wanted) -> bool:
+        """Whether a batch has the answer of a row, or will have it."""
+        if record.is_open:
+            return record.remote is not None
+        # Another process may have stored the answer after this job has looked for it in the cache.
+        if record.collected is None or record.collected <= self._since or row.sent:
+            return False
+        return self.shared.cache == "use" and "error" not in (record.read_row(row.custom_id) or {})
+
+    def line_of(self, row: Wanted) -> RowLine:
+        return RowLine.decode(self.spool.read(row.span))
+
+    def call_of(self, row: Wanted) -> Call[Any]:
+        """The call of a row, without its messages."""
+        like = self.calls[row.kind]
+        header = header_of(like, name="", job=self.id, account="")
+        call = call_of(header, self.line_of(row), like)
+        call.metadata = row.waiting[0][0].metadata
+        call.encoded.uploads = self.files_of([row])
+        return call
+
+    def files_of(self, rows: Iterable[Wanted]) -> tuple[Attachment, ...]:
+        if not self.uploads:
+            return ()
+        lines = [self.spool.read(row.span) for row in rows]
+        return tuple(
+            file for name, file in self.uploads.items() if any(name.encode() in line for line in lines)
+        )
+
+    def end_row(self, engine: Engine, custom_id: str, end: RowEnd) -> None:
+        """Take the end of a row; a second one is ignored."""
+        row = self.wanted.get(custom_id)
+        if row is None:
+            return
+        if end.error is not None and end.error.message.startswith(REFUSED) and find_room_problem(end.error):
+            row.sent -= 1
+            self.unplaced[custom_id] = end.error
+            return
+        # The first input that waits for the row pays for it.
+        row.waiting[0][0].sent.parts += (end.sent,)
+        if end.error is not None and end.error.retryable and row.sent <= self.resends:
+            self.failed[custom_id] = end.error
+            return
+        del self.wanted[custom_id]
+        self.failed.pop(custom_id, None)
+        call = self.calls[row.kind]
+        for number, (pending, parts) in enumerate(row.waiting):
+            pending.error = pending.error or end.error
+            for part, sample in zip(parts, end.samples, strict=False):
+                problem = mismatch(call, sample.answer)
+                if problem is None:
+                    pending.samples[part] = sample.share() if number else sample
+                elif pending.error is None:
+                    pending.error = mismatch_error(call, sample, problem)
+            if len(end.samples) < len(parts) and pending.error is None:
+                pending.error = InternalServerError(f"{len(end.samples)} of {len(parts)} samples came back")
+            pending.rows -= 1
+            if not pending.rows:
+                self.deliver(pending.index, self._result(engine, pending))
+
+    def _result(self, engine: Engine, pending: Pending, error: LLMError | None = None) -> Any:
+        """The result of an input, or its error, with what the requests for the input cost."""
+        # The calls of a job differ in their inputs alone.
+        call = copy(pending.call or self.shared)
+        call.parts, call.started = pending.parts, pending.started
+        call.sent, call.answered = pending.sent, pending.samples
+        error = error or pending.error
+        if error is None:
+            try:
+                result = engine.result(call, [pending.samples[part] for part in pending.parts])
+                if pending.call is None:
+                    object.__setattr__(result, "prompt", pending.prompt)
+                return with_metadata(result, pending.metadata)
+            except LLMError as problem:
+                error = problem
+        # Inputs that share an error get one each.
+        error = copy(error)
+        describe(call, error)
+        error.prompt = pending.prompt or describe_input(call.request)
+        return with_metadata(error, pending.metadata)
+
+    def give_up(self, engine: Engine, error: LLMError, only: Iterable[str] | None = None) -> None:
+        """End some rows, or all of them, with an error, or with that of their last batch."""
+        names = list(self.wanted if only is None else only)
+        for name in names:
+            row = self.wanted.get(name)
+            if row is not None and row.sent and name not in self.failed:
+                # Its batch goes on, and is billed.
+                row.waiting[0][0].sent.begin()
+        for name in names:
+            row, own = self.wanted.pop(name, None), self.failed.pop(name, error)
+            for pending, _ in () if row is None else row.waiting:
+                if pending.rows:
+                    pending.rows = 0
+                    self.deliver(pending.index, self._result(engine, pending, own))
+
+
+def limits_of_call(call: Call[Any]) -> BatchLimits:
+    """How much one batch of such calls may hold; a `RequestError` if the provider has no batches for it."""
+    limits = limits_of(call.target, call.encoded.operation)
+    if limits is None:
+        raise RequestError(
+            f"{call.target.provider} has no batch API for {call.encoded.operation}: use delivery='live', or "
+            "delivery='auto', which sends live where there is none",
+            provider=call.target.provider,
+            model=call.request.model,
+        )
+    return limits

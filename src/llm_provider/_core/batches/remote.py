@@ -1,0 +1,163 @@
+"""Requests about the batches of one account, sent again after failures; submissions only by `submit`."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import APIResponseValidationError, LLMError, RequestError
+from ..formats import registry
+from ..formats.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
+from ..pace.retry import LONGEST_RETRY_AFTER
+from ..requests.api_keys import Credential
+from ..requests.routing import Target
+from ..runtime import clock, files, randomness
+from ..runtime.imports import when_imported
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 60.0
+
+
+class Remote:
+    """The batches of one account at one server. A request is tried again for `patience` seconds.
+
+    A row of its results has at most `longest` bytes.
+    """
+
+    def __init__(self, target: Target, key: Credential, patience: float, longest: int) -> None:
+        module = module_of(target.route.adapter)
+        if module is None:
+            raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
+        self._adapter = registry.load(target.route.adapter)
+        self._provider, self._key, self._patience = target.provider, key, patience
+        self.uploaded: dict[str, str] = {}
+        """The files of submissions that were refused for now, by the hash of their rows."""
+        self._longest = longest
+        self.connection: BatchConnection = when_imported(lambda: module.connect(target, key))
+
+    async def upload(self, path: Path) -> str | None:
+        return await self._retry(lambda: self.connection.upload(path))
+
+    async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
+        """Submit a batch, in one request. Unless an error is a 4xx, it may have been accepted."""
+        try:
+            return await self.connection.create(spec, path, file)
+        except Exception as error:
+            raise self._map_error(error) from None
+
+    async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
+        """The present state of a batch, asked again for `patience` seconds; default that of the account."""
+        return await self._retry(lambda: self.connection.retrieve(identifier), patience)
+
+    async def recent(self, since: float) -> list[RemoteBatch]:
+        """The batches that were created since a Unix time, newest first."""
+
+        async def list_recent() -> list[RemoteBatch]:
+            batches = []
+            async for remote in self.connection.recent():
+                if not remote.created:
+                    raise APIResponseValidationError("a batch of the list has no date")
+                if remote.created < since:
+                    break
+                batches.append(remote)
+            return batches
+
+        return await self._retry(list_recent)
+
+    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
+        """The ends of the rows. After a broken connection only those are given that were not yet.
+
+        Lines that name no row are given each time.
+        """
+        seen: set[tuple[str, bool]] = set()
+        pauses = Pauses(self._patience)
+        while True:
+            try:
+                async for reply in self.connection.results(remote, scratch, self._longest):
+                    name = reply.custom_id, reply.error is None
+                    if name not in seen:
+                        if reply.custom_id:
+                            seen.add(name)
+                            pauses.reset()
+                        yield reply
+            except Exception as error:
+                await pauses.after(self._map_error(error))
+            else:
+                return
+            finally:
+                await asyncio.to_thread(files.remove_file, scratch)
+
+    async def cancel(self, identifier: str) -> None:
+        await self._retry(lambda: self.connection.cancel(identifier))
+
+    async def _retry(self, work: Callable[[], Awaitable[T]], patience: float | None = None) -> T:
+        pauses = Pauses(self._patience if patience is None else patience)
+        while True:
+            try:
+                return await work()
+            except Exception as error:
+                await pauses.after(self._map_error(error))
+
+    def _map_error(self, error: Exception) -> LLMError:
+        """An exception as a typed error, without the key and the objects of the SDK."""
+        if isinstance(error, (AttributeError, KeyError, TypeError)):
+            # The SDK met a body of another shape, such as the page of a proxy.
+            error = APIResponseValidationError(f"the answer cannot be read: {type(error).__name__}: {error}")
+        mapped = error if isinstance(error, LLMError) else self._adapter.map_error(error)
+        mapped.provider = mapped.provider or self._provider
+        mapped.message = self._key.scrub(mapped.message)
+        mapped.args = (mapped.message,)
+        mapped.__cause__ = mapped.__context__ = mapped.__traceback__ = None
+        return mapped
+
+
+class Pauses:
+    """The pauses between attempts of one request, until its patience of some seconds ends."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew after a success."""
+        self._attempts, self._since = 0, clock.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Whether the patience has ended."""
+        return self._left <= 0
+
+    @property
+    def _left(self) -> float:
+        return self._since + self._patience - clock.monotonic()
+
+    async def wait(self) -> None:
+        """Wait before the next attempt, and not longer than the patience lasts."""
+        await asyncio.sleep(max(0.0, min(self._next(), self._left)))
+
+    async def after(self, error: LLMError) -> None:
+        """Wait before the next attempt of a request that failed, or raise its error if none can help."""
+        await asyncio.sleep(self.choose(error))
+
+    def choose(self, error: LLMError) -> float:
+        """The seconds before the next attempt of a request that failed; raises if none can help."""
+        pause = self._next()
+        if error.retry_after is not None:
+            pause = error.retry_after
+        if not error.retryable or pause > min(self._left, LONGEST_RETRY_AFTER):
+            raise error
+        return pause
+
+    def _next(self) -> float:
+        self._attempts += 1
+        longest: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._attempts - 1, 20))
+        return longest * randomness.generator.uniform(0.5, 1.0)
+
+
+def surely_refused(error: LLMError) -> bool:
+    """Whether a submission that failed with this error was not accepted."""
+    if error.status is not None:
+        return 400 <= error.status < 500 and error.status not in (408, 409)
+    # An error of the SDK itself, which is not retryable, may come after the answer.
+    return isinstance(error, RequestError) or (error.retryable and not error.maybe_billed)

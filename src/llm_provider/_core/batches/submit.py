@@ -1,0 +1,276 @@
+"""Submits rows as batches, one process of a machine at a time: none twice, whatever has happened before.
+
+First, batches whose submission has an unknown outcome are looked for at the provider.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from ..._features.uploads.references import with_ids
+from ..errors import LLMError, NotFoundError, UncertainBatchError
+from ..formats.shared.batches import BatchLimits, BatchSpec, RemoteBatch
+from ..runtime import clock, files
+from ..runtime.files import full_disk
+from .journal import Destination, Header, Journal, Record, content_hash, rows_of
+from .remote import Pauses, Remote, surely_refused
+from .rows import Spool, Wanted, body_of
+
+_SETTLING_SECONDS = 2.0
+"""Seconds after which a submission whose sender has died is in the provider's list, if it was accepted."""
+
+_CLOCK_SKEW = 300.0
+"""Seconds by which the provider's clock may differ from ours."""
+
+_LATEST = 900.0
+"""Seconds after its submission within which the provider creates a batch."""
+
+_ADOPTED_SECONDS = 2 * 86_400.0
+"""Age of a batch that is still adopted if the journal does not have it."""
+
+_ROW_OVERHEAD = 250
+"""Bytes of a line besides the body."""
+
+_ROW_NAME = re.compile(r"[0-9a-f]{64}")
+"""As `rows_of_call` makes it."""
+
+
+def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[list[Wanted]]:
+    """Rows in groups. One batch may hold each group."""
+    group: list[Wanted] = []
+    size, parts, most = 0, 0, limits.rows
+    for row in wanted:
+        more = row.size + _ROW_OVERHEAD
+        # OpenAI counts the texts of embeddings.
+        most = min(most, row.together)
+        if group and (parts + len(row.keys) > most or size + more > limits.bytes):
+            yield group
+            group, size, parts, most = [], 0, 0, min(limits.rows, row.together)
+        group.append(row)
+        size += more
+        parts += len(row.keys)
+    if group:
+        yield group
+
+
+class Submitter:
+    """Submits to the account `destination`; waits `patience` seconds for results that tell batches apart."""
+
+    def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
+        self._journal = journal
+        self._remote = remote
+        self._destination = destination
+        self._patience = patience
+        self.damaged: dict[Record, RemoteBatch] = {}
+        """Batches that were submitted, and whose files do not have all of their rows."""
+
+    def select_own(self, records: Iterable[Record]) -> list[Record]:
+        """The batches of this account, and those whose file does not tell."""
+        return [
+            record
+            for record in records
+            if record.header is None or record.header.destination == self._destination
+        ]
+
+    async def settle(self, record: Record) -> None:
+        """Find out whether a batch was submitted, planned or `damaged`; else an `UncertainBatchError`."""
+        if record.remote is not None:
+            return
+        begun = record.submitting or record.created
+        await asyncio.sleep(max(0.0, min(_SETTLING_SECONDS, begun + _SETTLING_SECONDS - clock.time())))
+        remote = await self._match(record)
+        if record.sealed is None:
+            if remote is not None:
+                self.damaged[record] = remote
+            elif record.header is not None:
+                record.remove()
+        elif remote is not None:
+            guess = not self._remote.connection.keeps_label and remote.content is None
+            _note_submitted(record, remote, guess=guess)
+        else:
+            record.append("not_submitted")
+
+    async def _match(self, record: Record) -> RemoteBatch | None:
+        """The provider's batch of a submission whose outcome is not known; None if there is none."""
+        begun = record.submitting or record.created
+        try:
+            recent = await self._remote.recent(begun - _CLOCK_SKEW)
+        except NotFoundError:
+            raise explain_uncertain(record, (), "its provider cannot list batches") from None
+        for remote in recent:
+            by_label = remote.label is not None and remote.label == record.id
+            if by_label or (remote.input_file is not None and remote.input_file == record.file):
+                return remote
+        if self._remote.connection.keeps_label:
+            return None
+        known = {each.remote for each in self._journal.records()} | record.not_ours
+        candidates = [
+            remote
+            for remote in recent
+            if remote.identifier not in known
+            and begun - _CLOCK_SKEW <= remote.created <= begun + _LATEST
+            and (record.sealed is None or remote.total in (None, len(record.rows)))
+        ]
+        if len(candidates) > 1 or record.sealed is None:
+            for remote in [each for each in candidates if each.ended and not each.archived]:
+                rows = await self._rows_of(record, remote)
+                if _belong_to(record, rows):
+                    return replace(remote, content=content_hash(rows))
+                if rows:
+                    candidates.remove(remote)
+        if not candidates:
+            return None
+        if len(candidates) == 1 and record.sealed is not None:
+            # If it turns out to be another one, its results show that by their names.
+            return candidates[0]
+        names = tuple(remote.identifier for remote in candidates)
+        raise explain_uncertain(record, names, f"it may be any of {', '.join(names)}")
+
+    async def _rows_of(self, record: Record, remote: RemoteBatch) -> set[str]:
+        """The names of the rows of a batch that has ended: one of them, or all if the file is damaged."""
+        pauses = Pauses(self._patience)
+        scratch = record.path.with_suffix(".results")
+        while True:
+            names: set[str] = set()
+            with contextlib.suppress(NotFoundError):
+                async with contextlib.aclosing(self._remote.results(remote, scratch)) as replies:
+                    async for reply in replies:
+                        names.add(reply.custom_id)
+                        if record.sealed is not None:
+                            return names
+            if len(names) >= (remote.total or 1) or pauses.over:
+                return names
+            await pauses.wait()
+            with contextlib.suppress(NotFoundError):
+                remote = await self._remote.retrieve(remote.identifier)
+
+    def check_damaged(self, contents: Collection[str]) -> None:
+        """Raise `UncertainBatchError` while a damaged batch with another hash may have some of the rows."""
+        for record, remote in self.damaged.items():
+            if remote.content not in contents:
+                raise explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
+
+    async def submit(
+        self,
+        header: Header,
+        rows: Sequence[Wanted],
+        spool: Spool,
+        *,
+        adopt: bool,
+        file_ids: Mapping[str, str] = MappingProxyType({}),
+    ) -> Record:
+        """Submit rows, which no open batch has, as one; `adopt` takes over one that the journal has lost.
+
+        `spool` has their lines. `file_ids` are the ids of the files that they refer to, by reference.
+        """
+        content = content_hash(row.custom_id for row in rows)
+        lost = await self._find_lost(content) if adopt else None
+        lines = ((row.custom_id, spool.read(row.span)) for row in rows)
+        record = await asyncio.to_thread(self._journal.write, header, lines)
+        if lost is not None:
+            self._adopt(record, lost)
+            for damaged, remote in self.damaged.items():
+                if remote.identifier == lost.identifier:
+                    damaged.remove()
+            return record
+        try:
+            spec = BatchSpec(
+                operation=header.operation,
+                headers=dict(header.headers),
+                label=header.id,
+                content=content,
+                origin=self._journal.origin,
+            )
+            await self._send(record, spec, file_ids)
+        except LLMError:
+            record.reload()
+            if record.remote is None and record.submitting is None:
+                record.remove()
+            raise
+        return record
+
+    async def _find_lost(self, content: str) -> RemoteBatch | None:
+        """A batch of the provider with these rows that the journal does not have."""
+        if not self._remote.connection.keeps_label:
+            return next((each for each in self.damaged.values() if each.content == content), None)
+        try:
+            recent = await self._remote.recent(clock.time() - _ADOPTED_SECONDS)
+        except NotFoundError:
+            return None
+        records = [record for record in self._journal.records() if record not in self.damaged]
+        known = {name for record in records for name in (record.id, record.remote)}
+        for remote in recent:
+            ours = remote.content == content and not {remote.identifier, remote.label} & known
+            # Its results may come a moment later than its end.
+            failed = remote.ended and not remote.done and (remote.ended_early or remote.failed > 0)
+            if ours and remote.label is not None and not failed:
+                return remote
+        return None
+
+    def _adopt(self, record: Record, remote: RemoteBatch) -> None:
+        """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
+        elsewhere = remote.origin not in (None, self._journal.origin)
+        _note_submitted(record, remote, label=remote.label, elsewhere=elsewhere)
+
+    async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
+        path = record.path.with_suffix(".upload")
+        try:
+            try:
+                await asyncio.to_thread(self._write, record, spec, path, file_ids)
+            except OSError as error:
+                raise full_disk(error, path, "nothing was submitted") or error from None
+            uploaded = self._remote.uploaded
+            file = uploaded.pop(spec.content, None) or await self._remote.upload(path)
+            if file is not None:
+                record.append("uploaded", file=file)
+            record.append("submitting")
+            try:
+                _note_submitted(record, await self._remote.create(spec, path, file))
+            except LLMError as error:
+                if surely_refused(error):
+                    record.append("not_submitted")
+                else:
+                    await self.settle(record)
+                if file is not None and error.retryable:
+                    uploaded[spec.content] = file
+                if record.remote is None:
+                    raise
+        finally:
+            files.remove_file(path)
+
+    def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
+        with files.create_file(path) as file:
+            for row in rows_of(record):
+                body = with_ids(body_of(record.header, row), file_ids)
+                file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
+
+
+def _note_submitted(record: Record, remote: RemoteBatch, **origin: str | bool | None) -> None:
+    record.append("submitted", remote=remote.identifier, state=remote.state, **origin)
+
+
+def _belong_to(record: Record, rows: set[str]) -> bool:
+    """Whether results with rows of some names are those of a batch, whose file may have lost some."""
+    if record.sealed is not None:
+        return bool(rows & record.rows.keys())
+    return bool(rows) and record.rows.keys() <= rows and all(map(_ROW_NAME.fullmatch, rows))
+
+
+def explain_uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
+    """The error of a batch that may be none of the `candidates`, by their provider's names."""
+    header = record.header
+    return UncertainBatchError(
+        f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is "
+        "submitted until you decide, because it might be paid twice: look at the provider's "
+        "list of batches, then run "
+        f"`llm-provider batches claim {record.id} ID` if it is there, or "
+        f"`llm-provider batches forget {record.id}`",
+        batch=record.id,
+        candidates=candidates,
+        provider=None if header is None else header.provider,
+        model=None if header is None else header.model,
+    )

@@ -1,0 +1,1 @@
+"""What users call: the client, and the functions that use a shared one."""

@@ -1,0 +1,302 @@
+"""The methods of `Client` for many inputs: all results at once, results as they arrive, and submissions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
+
+from ..._features.foreign.attributes import Hinting
+from ..batches.preload import load_for_batch, name_shortage
+from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
+from ..requests.request import seal
+from ..requests.signatures import take_types_of, with_parameters
+from ..runtime.notebooks import in_notebook
+from ..types.messages import Prompt
+from ..types.response import Response, Result
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
+from .call_runner import CallRunner
+
+if TYPE_CHECKING:
+    from ..._features.estimates.estimate import Estimate
+    from ..._features.estimates.estimates import Estimates
+    from ..._features.score.scores import Scores
+    from ..batches.driver import Batches, BatchPrompts, Observers
+    from ..batches.handle import Batch
+    from ..batches.journal import Record
+    from ..batches.progress import Progress
+    from ..batches.work import BatchWork
+    from ..batches.worker_pool import LiveWork
+    from ..errors import LLMError
+    from ..journey.call import Call
+    from ..requests.parameters import BatchParameters, EstimateParameters, Parameters, ScoreManyParameters
+    from ..types.results import Results
+    from . import functions, model_functions
+
+T = TypeVar("T")
+
+
+class BatchMethods(Hinting):
+    """The methods of a client for many inputs."""
+
+    def __init__(self, runner: CallRunner) -> None:
+        self._runner = runner
+
+    @take_types_of(lambda: model_functions.estimate)
+    @with_parameters
+    def estimate(
+        self, model: str | Models, inputs: Estimable, **parameters: Unpack[EstimateParameters]
+    ) -> Estimate | Estimates:
+        """`llm_provider.estimate` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..._features.estimates.client_methods import estimate_batch
+
+        return estimate_batch(self._runner, model, inputs, parameters)
+
+    @take_types_of(lambda: model_functions.aestimate)
+    @with_parameters
+    async def aestimate(
+        self,
+        model: str | Models,
+        inputs: Estimable | AsyncIterable[Prompt],
+        **parameters: Unpack[EstimateParameters],
+    ) -> Estimate | Estimates:
+        """`llm_provider.aestimate` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..._features.estimates.client_methods import aestimate_batch
+
+        return await aestimate_batch(self._runner, model, inputs, parameters)
+
+    @take_types_of(lambda: functions.iter_many)
+    @with_parameters
+    def iter_many(
+        self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
+    ) -> Iterator[tuple[int, Result]]:
+        """`llm_provider.iter_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = parse_batch("iter_many", model, inputs, parameters, self._runner.defaults)
+        results: Iterator[tuple[int, Result]] = self._iterate(options, feeds=True)
+        return results
+
+    def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
+        """The results of a batch as they come; asynchronously for an asynchronous function."""
+        with name_shortage():
+            from ..batches.driver import aiterate, iterate
+
+            run: Callable[..., object] = aiterate if options.awaited else iterate
+            if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
+                return run(*self._jobs(options))
+            return run(*self._live_batches(options), feeds=feeds)
+
+    @take_types_of(lambda: functions.aiter_many)
+    @with_parameters
+    def aiter_many(
+        self, model: str, inputs: AsyncInputs, **parameters: Unpack[BatchParameters]
+    ) -> AsyncIterator[tuple[int, Result]]:
+        """`llm_provider.aiter_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = parse_batch("aiter_many", model, inputs, parameters, self._runner.defaults)
+        results: AsyncIterator[tuple[int, Result]] = self._iterate(options, feeds=True)
+        return results
+
+    def _live_batches(self, options: BatchOptions) -> tuple[Batches, Observers]:
+        """The batch of each model, whose calls are sent one by one, and what sees their results."""
+        batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
+        begin = None
+        if options.progress is not False:
+            from ..batches.progress import Progress
+
+            engine = self._runner.engine
+            arguments = (options.total, options.progress, engine.statistics, engine.waits, options.models)
+            begin = functools.partial(Progress, *arguments)
+        return batches, self._observers(options, begin)
+
+    def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
+        """The job of each model for the provider's batch API, and what sees their results."""
+        from ..batches.job_progress import BatchProgress
+        from ..batches.work import BatchWork
+
+        engine, jobs = self._runner.engine, []
+        for model, part in options.each:
+            live = self._live_work(options, model, part)
+            jobs.append((BatchWork(engine, live.lookup, live.stored, options.delivery), part.prompts))
+
+        def list_records() -> list[Record]:
+            return [record for work, _ in jobs for record in work.known]
+
+        arguments = (options.total, options.progress, list_records, options.models)
+        begin = functools.partial(BatchProgress, *arguments)
+        return jobs, self._observers(options, None if options.progress is False else begin)
+
+    def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
+        from ..batches.driver import Observers
+
+        return Observers(self._runner.tell, begin, options.inputs[0].labels)
+
+    def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
+        """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
+        from ..batches.interrupt import StoredAnswers
+        from ..batches.lookup import batch_lookup, run_with_metadata
+        from ..batches.worker_pool import LiveWork
+        from ..journey.early_stop import EarlyStop
+        from ..runtime import event_loop
+
+        event_loop.refuse_own_thread(options.function)
+        parameters = cast("Parameters", dict(options.parameters))
+        runner, engine, metadata = self._runner, self._runner.engine, inputs.metadata
+        allowed = options.concurrency or runner.concurrency
+        own_patience = parameters.get("outage_patience")
+        patience = engine.settings.outage_patience if own_patience is None else own_patience
+        first: Call[Response] | None = None
+        early_stop, early_stops = EarlyStop(), dict[str, EarlyStop]()
+
+        def prepare(prompt: Prompt) -> Call[Response]:
+            nonlocal first
+            call = runner.prepare(options.operation, model, prompt, parameters, allowed, options.function)
+            if first is None:
+                # It is made here, for the template. Its deadline and patience are those of the whole batch.
+                first = call
+                if patience is None:
+                    call.patience.seconds = DEFAULT_BATCH_PATIENCE
+            call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
+            for each in call.fallback[:-1]:
+                # A model that another stands in for stops its own calls alone.
+                each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
+            return call
+
+        runner.start()
+        lookup = batch_lookup(engine, prepare, metadata, options.example)
+        run: Callable[[Call[Response]], Awaitable[Response]] = runner.run
+        # `prepare` has set it.
+        request = cast("Call[Response]", first).request
+        # Each round of tools marks its own prefix, which the next round reads.
+        caches_prompts = options.example is None and bool(
+            request.options and request.options.get("prompt_caching")
+        )
+        if request.max_tool_rounds is not None:
+            caches_prompts = False
+            from ..tools import loop as tool_loop
+
+            lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
+        if metadata is not None:
+            run = functools.partial(run_with_metadata, run)
+        load = functools.partial(load_for_batch, engine)
+        prepare_stored = prepare if request.max_tool_rounds is None else None
+        stored = StoredAnswers(engine, request.cache or engine.settings.cache, prepare_stored)
+        return LiveWork(lookup, run, engine.cancel, allowed.most, load, stored, early_stop, caches_prompts)
+
+    @take_types_of(lambda: functions.call_many)
+    @with_parameters
+    def call_many(
+        self,
+        model: str | Models,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result] | Results[Response] | dict[str, Any]:
+        """`llm_provider.call_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = parse_batch("call_many", model, inputs, parameters, self._runner.defaults, on_error)
+        results: Results[Result] | dict[str, Any] = self._call_inputs(options, model)
+        return results
+
+    def _call_inputs(self, options: BatchOptions, model: str | Models = "") -> Any:
+        """The results of a batch in the order of its inputs; by model if these are several."""
+        results = self._begin(options)
+        results.update(self._iterate(options))
+        return self._put_in_order(model, results, options.on_error)
+
+    @take_types_of(lambda: functions.acall_many)
+    @with_parameters
+    async def acall_many(
+        self,
+        model: str | Models,
+        inputs: AsyncInputs,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[BatchParameters],
+    ) -> Results[Result] | Results[Response] | dict[str, Any]:
+        """`llm_provider.acall_many` with the settings and defaults of this client."""
+        seal(parameters)
+        defaults = self._runner.defaults
+        options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
+        results = self._begin(options)
+        async for index, result in self._iterate(options):
+            results[index] = result
+        return self._put_in_order(model, results, on_error)
+
+    @with_parameters
+    def score_many(
+        self,
+        model: str,
+        contexts: Iterable[str],
+        continuations: Iterable[str] | Iterable[Iterable[str]],
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[ScoreManyParameters],
+    ) -> Results[Scores | LLMError]:
+        """`llm_provider.score_many` with the settings and defaults of this client."""
+        seal(parameters)
+        results: Results[Scores | LLMError] = self._call_inputs(
+            parse_scores(model, contexts, continuations, parameters, on_error)
+        )
+        return results
+
+    @with_parameters
+    def submit_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch:
+        """`llm_provider.submit_many` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..batches.handle import submit_inputs
+
+        defaults = self._runner.defaults
+        options = parse_batch("submit_many", model, inputs, parameters, defaults, on_error)
+        self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
+        [(work, prompts)], observers = self._jobs(options)
+        return submit_inputs(
+            self._runner.engine, work, cast("Iterable[Prompt]", prompts), on_error, observers
+        )
+
+    @with_parameters
+    async def asubmit_many(
+        self,
+        model: str,
+        inputs: AsyncInputs,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[BatchParameters],
+    ) -> Batch:
+        """`llm_provider.asubmit_many` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..batches.handle import asubmit_inputs
+
+        defaults = self._runner.defaults
+        options = parse_batch("asubmit_many", model, inputs, parameters, defaults, on_error)
+        self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
+        [(work, prompts)], observers = self._jobs(options)
+        return await asubmit_inputs(self._runner.engine, work, prompts, on_error, observers)
+
+    def _begin(self, options: BatchOptions) -> dict[int, Result]:
+        """Show an estimate in a notebook. Returns a dict for the results of a batch."""
+        settings = self._runner.engine.settings
+        if settings.show_estimate_above is not None and options.example is None and in_notebook():
+            from ..._features.estimates.client_methods import show_estimates
+
+            show_estimates(self._runner, options, settings.show_estimate_above)
+        return {}
+
+    def _put_in_order(
+        self, model: str | Models, results: dict[int, Result], on_error: OnError
+    ) -> Results[Result] | dict[str, Any]:
+        from ..batches.driver import in_order
+
+        ordered = in_order(results, on_error)
+        return by_model(model, ordered) if isinstance(model, (list, tuple)) else ordered

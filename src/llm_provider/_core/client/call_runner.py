@@ -1,0 +1,295 @@
+"""Runs one operation for a client, in the user's thread or in the user's task."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from ..batches.preload import SHORTAGES, shortage
+from ..errors import LLMError, RequestError
+from ..formats.shared.batches import DAY, module_of
+from ..journey.call import Call, Operation
+from ..journey.chat import CHAT, warn
+from ..journey.engine import Engine
+from ..json_values import JSONMapping
+from ..pace.concurrency import Concurrency
+from ..requests.checks import DeliveryMode
+from ..requests.request import check
+from ..requests.routing import price_names
+from ..runtime.warning import warn_user
+
+if TYPE_CHECKING:
+    from ..._features.models.token_count import TokenCount
+    from ..journey.stream import Arrived, MakeSource
+    from ..money.pricing import PriceTable
+    from ..requests.checks import DeliveryOptions
+    from ..types.messages import Prompt
+    from ..types.response import Response
+
+T = TypeVar("T")
+
+Run: TypeAlias = Callable[[Call[T]], Coroutine[Any, Any, T]]
+"""Sends a call."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CallRunner:
+    """Runs the calls of a client. Its variants have the same but for the defaults."""
+
+    engine: Engine
+    prices: Callable[[], PriceTable]
+    start: Callable[[], None]
+    """Prepares the end of the process. It is called before a call is sent."""
+    concurrency: Concurrency
+    """That of batches and asynchronous calls."""
+    concurrency_of_threads: Concurrency
+    tell: Callable[[object], None] | None
+    """Tells the user's `on_result` of a result; None if there is none."""
+    defaults: JSONMapping
+    """The checked defaults for the parameters of calls."""
+    counts: OrderedDict[str, TokenCount] = field(default_factory=OrderedDict)
+    """The counts by providers so far, by the keys of their questions."""
+    warned: set[tuple[str, str]] = field(default_factory=set)
+    """The models and parameters that were warned about before."""
+
+    def answer(
+        self,
+        function: str,
+        operation: Operation[Any, T],
+        model: str,
+        inputs: object,
+        parameters: Any,
+        allowed: Concurrency,
+        run: Run[T] | None = None,
+    ) -> T:
+        """The result of an operation, for the thread that waits for it. `run` sends a call."""
+        engine, call = self.engine, None
+        try:
+            # As in `prepare`, which would be one more call for each stored answer.
+            if self.defaults:
+                self.fill(parameters, operation)
+            call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
+            if call.encoded.dropped or call.fallback:
+                warn(call, self.warned)
+            result = engine.lookup(call)
+            if result is None or call.request.max_tool_rounds is not None:
+                from ..runtime import event_loop
+
+                event_loop.refuse_own_thread(function)
+                self.start()
+                if result is None:
+                    engine.load(call)
+                if call.request.max_tool_rounds is None:
+                    result = event_loop.wait((run or self.run)(call), engine.cancel)
+                else:
+                    from ..tools import loop as tool_loop
+
+                    chat, hit = cast("Any", call), cast("Any", result)
+                    result = cast("T", tool_loop.run_and_wait(engine, chat, hit))
+        except LLMError as error:
+            self.tell_of(error)
+            raise
+        except OSError as error:
+            raise (shortage() if error.errno in SHORTAGES else error) from None
+        except KeyboardInterrupt as interrupt:
+            if call is not None and len(call.parts) > 1:
+                from ..batches.interrupt import note_parts
+
+                note_parts(engine, call, interrupt)
+            raise
+        if self.tell is not None:
+            self.tell(result)
+        return result
+
+    async def answer_soon(
+        self,
+        function: str,
+        operation: Operation[Any, T],
+        model: str,
+        inputs: object,
+        parameters: Any,
+        run: Run[T] | None = None,
+    ) -> T:
+        """The result of an operation, for the task that awaits it. `run` sends a call."""
+        from ..runtime import event_loop
+
+        event_loop.refuse_own_thread(function)
+        try:
+            call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
+            result = await self.engine.lookup_soon(call)
+            if call.request.max_tool_rounds is not None:
+                from ..tools import loop as tool_loop
+
+                self.start()
+                chat, hit = cast("Any", call), cast("Any", result)
+                result = cast("T", await tool_loop.Rounds(self.engine, chat).run(hit))
+            elif result is None:
+                self.start()
+                result = await event_loop.run((run or self.run)(call), self.engine.cancel)
+        except LLMError as error:
+            self.tell_of(error)
+            raise
+        except OSError as error:
+            raise (shortage() if error.errno in SHORTAGES else error) from None
+        if self.tell is not None:
+            self.tell(result)
+        return result
+
+    def prepare(
+        self,
+        operation: Operation[Any, T],
+        model: str,
+        inputs: object,
+        parameters: Any,
+        allowed: Concurrency,
+        function: str = "call",
+    ) -> Call[T]:
+        """The call of an operation. The client's defaults are added to the parameters."""
+        if self.defaults:
+            self.fill(parameters, operation)
+        call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
+        if call.encoded.dropped or call.fallback:
+            warn(call, self.warned)
+        return call
+
+    def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
+        """Add the client's defaults to the parameters of a call."""
+        if self.defaults:
+            from ..requests.defaults import fill
+
+            fill(parameters, self.defaults, operation.defaults)
+
+    def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
+        """Send a call that is not stored."""
+        if call.request.in_batch is None:
+            return self.engine.run(call)
+        from ..batches.work import run_beside_batches
+
+        return run_beside_batches(self.engine, call)
+
+    def uses_batch_api(
+        self, models: Sequence[str], delivery: DeliveryOptions, parameters: JSONMapping
+    ) -> bool:
+        """Whether a batch delivers a call. All models go one way, since they share budget and deadline."""
+        if delivery.mode == "live":
+            return False
+
+        self.start()
+        engine, prices = self.engine, self.prices
+        return all(uses_batch_api(engine, prices, model, delivery.mode, parameters) for model in models)
+
+    def prepare_stream(
+        self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
+    ) -> MakeSource:
+        """What makes a streamed call, or replays a stored one."""
+        from ..journey.stream import Replay
+        from ..runtime import event_loop
+
+        event_loop.refuse_own_thread(function)
+        call = self.prepare(CHAT, model, messages, parameters, allowed, function)
+        if call.request.in_batch is not None:
+            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        call.streamed = True
+        hit = self.engine.lookup(call)
+        rounds = call.request.max_tool_rounds
+        if hit is not None and rounds is None:
+            return partial(Replay, hit, call.request.n)
+        self.start()
+        if function == "stream" and hit is None:
+            self.engine.load(call)
+        if rounds is not None:
+            from ..tools import loop as tool_loop
+
+            return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
+
+        def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+            return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
+
+        return make
+
+    def tell_of(self, result: object) -> None:
+        if self.tell is not None:
+            self.tell(result)
+
+
+def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Callable[[object], None] | None:
+    """What calls the user's function for results, with the call too if it takes two arguments."""
+    if on_result is None:
+        return None
+    takes_call = _takes_two(on_result)
+    if takes_call:
+        engine.observer.remember_calls()
+
+    def tell(result: Any) -> None:
+        try:
+            if takes_call:
+                on_result(result, engine.observer.take_call(result))
+            else:
+                on_result(result)
+        except Exception as error:  # an error of the user's function must not lose an answer
+            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
+
+    return tell
+
+
+def _takes_two(function: Callable[..., object]) -> bool:
+    # Few clients have such a function.
+    import inspect
+
+    with contextlib.suppress(TypeError, ValueError):  # some functions of C have no signature
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(function).parameters.values()
+        positional = [parameter for parameter in parameters if parameter.kind in kinds]
+        return sum(parameter.default is inspect.Parameter.empty for parameter in positional) >= 2
+    return False
+
+
+def uses_batch_api(
+    engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
+) -> bool:
+    """Whether a batch delivers a call. With "auto" it does if the answers may take a day and cost less."""
+    settings = engine.settings
+    target = settings.find_target(model, parameters.get("base_url"))
+    route = target.route
+    has_batches = module_of(route.adapter) is not None and (
+        (route.adapter != "openai" and route.cloud is None) or route.batches is not None
+    )
+    cached = (parameters.get("cache") or settings.cache) not in ("off", False)
+    if mode == "batch":
+        if parameters.get("max_tool_rounds"):
+            raise RequestError(
+                "max_tool_rounds asks the model several times, and a batch asks once: use delivery='live', "
+                "or leave max_tool_rounds out"
+            )
+        if parameters.get("fallback"):
+            raise RequestError(
+                "fallback has several models, and a provider's batch has one: use delivery='live' or 'auto', "
+                "or leave fallback out"
+            )
+        if not has_batches:
+            raise RequestError(
+                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                "live where there is none",
+                provider=target.provider,
+                model=model,
+            )
+        return True
+    deadline = parameters.get("deadline")
+    if deadline is not None:
+        deadline = check("deadline", deadline)
+    alone = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    if not has_batches or not cached or alone or (deadline is not None and deadline < DAY):
+        return False
+    standard, batch = (
+        prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")
+    )
+    if standard is None or batch is None:
+        return False
+    pairs = ((batch.input, standard.input), (batch.output, standard.output))
+    return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
+        low != high for low, high in pairs
+    )

@@ -1,0 +1,399 @@
+"""`Client`: what users call. It holds what runs calls, and its methods only check arguments and wait."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
+
+from ..._features.score.operation import SCORE
+from ..errors import RequestError, cite
+from ..journey.chat import CHAT
+from ..journey.embed import EMBED
+from ..journey.engine import Engine
+from ..journey.recorder import CostRecorder
+from ..json_values import JSONMapping
+from ..money.ledger import Ledger
+from ..pace.concurrency import UNBOUNDED, default_concurrency
+from ..requests.checks import DeliveryOptions
+from ..requests.request import seal
+from ..requests.routing import find_route, price_names
+from ..requests.signatures import document, take_types_of, with_parameters
+from ..settings import NAMES, parse_settings
+from ..store.response_cache import ResponseCache
+from ..types.messages import Prompt
+from ..types.response import Response
+from ..types.usage import Usage
+from .batch_methods import BatchMethods
+from .call_runner import CallRunner, Run, observer_of
+from .lifetime import Lifetime, cache_of, ledger_of, prices_of
+
+# The event loop, asyncio and their modules are imported by the first call that is not stored: their import
+# takes longer than the rest of such a call.
+if TYPE_CHECKING:
+    from datetime import date
+    from decimal import Decimal
+
+    from ..._features.cache_care.maintenance import Explanation
+    from ..._features.models.known_models import Model
+    from ..._features.models.token_count import TokenCount
+    from ..._features.recheck.report import Recheck
+    from ..._features.score.scores import Scores
+    from ..batches.handle import Batch
+    from ..journey.stream import AsyncStream, Stream
+    from ..money.budget import Budget
+    from ..pace.scopes import ScopeStatistics
+    from ..requests.inputs import Inputs
+    from ..requests.parameters import (
+        ClientParameters,
+        EmbedParameters,
+        Parameters,
+        RecheckParameters,
+        ScoreParameters,
+    )
+    from ..types.embeddings import Embeddings
+    from . import functions
+
+T = TypeVar("T")
+
+
+class Client(BatchMethods):
+    """Calls with settings, limits, cache and connections of their own.
+
+    The functions of the module do the same on one client with default settings.
+
+    Args:
+        **parameters: See `ClientParameters`.
+
+    A call's own parameter wins over a default, and None in a call means that the default applies. `embed`
+    uses those defaults that it has as parameters, but not `extra_body`.
+
+    Raises:
+        RequestError: a setting is not valid.
+        MissingDependencyError: `telemetry` is on, and OpenTelemetry's API is not installed.
+        TypeError: there is no such setting or parameter.
+
+    >>> with Client(max_concurrent=8, cache="off") as client:
+    ...     client.price("gpt-6.1-sol", Usage(input_tokens=1000))
+    Decimal('0.002')
+    """
+
+    @with_parameters
+    def __init__(self, **parameters: Unpack[ClientParameters]) -> None:
+        seal(parameters)
+        # For `pickle`, and without the API keys there.
+        self._own_settings = {name: value for name, value in parameters.items() if name in NAMES}
+        settings = parse_settings(self._own_settings)
+        self._has_keys = self._own_settings.pop("keys", None) is not None
+        defaults: JSONMapping = {}
+        if parameters.keys() - NAMES:
+            from ..requests.defaults import check_defaults
+
+            rest = {name: value for name, value in parameters.items() if name not in NAMES}
+            defaults = check_defaults("Client", rest, NAMES)
+        self._original: Client | None = None
+        prices, ledger_file = prices_of(settings.prices, settings.hosts), ledger_of(settings.ledger)
+        recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
+        self._usage = Ledger(recorder.totals)
+        self._cache = cache_of(
+            settings.second_level, settings.cache_dir, recorder.sum_saved, shared=settings.cache_shared
+        )
+        self._engine = Engine(settings, self._cache, recorder)
+        self._lifetime = Lifetime(self._engine, self._cache, ledger_file)
+        super().__init__(
+            CallRunner(
+                engine=self._engine,
+                prices=prices,
+                start=self._lifetime.start,
+                concurrency=settings.max_concurrent or default_concurrency(),
+                concurrency_of_threads=settings.max_concurrent or UNBOUNDED,
+                tell=observer_of(settings.on_result, self._engine),
+                defaults=defaults,
+            )
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the settings and no API key; docs/settings.md says what it takes."""
+        from .pickling import reduce_client
+
+        return reduce_client(self, self._original or self, self._own_settings, has_keys=self._has_keys)
+
+    def __copy__(self) -> Self:
+        """The client itself, since a copy would count limits, budget and usage apart."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    @take_types_of(lambda: functions.call)
+    @with_parameters
+    def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+        """`llm_provider.call` with the settings and defaults of this client."""
+        seal(parameters)
+        runner = self._runner
+        return runner.answer("call", CHAT, model, messages, parameters, runner.concurrency_of_threads)
+
+    @take_types_of(lambda: functions.acall)
+    @with_parameters
+    async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
+        """`llm_provider.acall` with the settings and defaults of this client."""
+        seal(parameters)
+        return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
+
+    @take_types_of(lambda: functions.stream)
+    @with_parameters
+    def stream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Stream:
+        """`llm_provider.stream` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..journey.stream import Stream
+
+        runner = self._runner
+        make = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
+        return Stream(make, runner.tell_of)
+
+    @take_types_of(lambda: functions.astream)
+    @with_parameters
+    def astream(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> AsyncStream:
+        """`llm_provider.astream` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..journey.stream import AsyncStream
+
+        runner = self._runner
+        make = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
+        return AsyncStream(make, runner.tell_of)
+
+    @with_parameters
+    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+        """`llm_provider.embed` with the settings and defaults of this client."""
+        seal(parameters)
+        runner, run = self._runner, self._choose_run(model, parameters)
+        return runner.answer("embed", EMBED, model, inputs, parameters, runner.concurrency, run)
+
+    @with_parameters
+    async def aembed(
+        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
+        """`llm_provider.aembed` with the settings and defaults of this client."""
+        seal(parameters)
+        run = self._choose_run(model, parameters)
+        return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+
+    @with_parameters
+    def score(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.score` with the settings and defaults of this client."""
+        seal(parameters)
+        runner, inputs = self._runner, (context, continuations)
+        return runner.answer("score", SCORE, model, inputs, parameters, runner.concurrency)
+
+    @with_parameters
+    async def ascore(
+        self, model: str, context: str, continuations: Iterable[str], **parameters: Unpack[ScoreParameters]
+    ) -> Scores:
+        """`llm_provider.ascore` with the settings and defaults of this client."""
+        seal(parameters)
+        return await self._runner.answer_soon("ascore", SCORE, model, (context, continuations), parameters)
+
+    def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
+        """What sends a call through a batch; None if it goes live."""
+        delivery = DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
+        if delivery.mode == "live":
+            return None
+        self._runner.fill(parameters, EMBED)
+        if not self._runner.uses_batch_api([model], delivery, cast("JSONMapping", parameters)):
+            return None
+        from ..batches.work import run_in_batch
+
+        return functools.partial(run_in_batch, self._engine, delivery)
+
+    @with_parameters
+    def count_tokens(
+        self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
+    ) -> TokenCount:
+        """`llm_provider.count_tokens` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..._features.models.client_methods import count_and_wait
+
+        return count_and_wait(self._runner, model, messages, parameters, exact=exact)
+
+    @with_parameters
+    async def acount_tokens(
+        self, model: str, messages: Prompt, *, exact: bool = True, **parameters: Unpack[Parameters]
+    ) -> TokenCount:
+        """`llm_provider.acount_tokens` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..._features.models.client_methods import count_soon
+
+        return await count_soon(self._runner, model, messages, parameters, exact=exact)
+
+    @with_parameters
+    def recheck(
+        self, model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]
+    ) -> Recheck:
+        """`llm_provider.recheck` with the settings and defaults of this client."""
+        seal(parameters)
+        from ..._features.recheck.run import run_recheck
+
+        return run_recheck(self, self._runner, model, inputs, parameters)
+
+    @with_parameters
+    def with_options(self, **options: Unpack[Parameters]) -> Self:
+        """A variant of this client whose calls have other defaults.
+
+        The variant shares everything else with this client: connections, rate limits, cache, budget, usage,
+        ledger and `on_result`. Closing it has no effect; closing this client closes both.
+
+        Args:
+            **options: See `Parameters`.
+
+        Raises:
+            RequestError: a value is invalid.
+            TypeError: there is no such parameter.
+
+        >>> with Client(temperature=0) as client:
+        ...     creative = client.with_options(temperature=1, max_tokens=500)
+        ...     creative.usage is client.usage
+        True
+        """
+        from ..requests.defaults import check_defaults
+
+        seal(options)
+        variant = object.__new__(type(self))
+        variant.__dict__.update(self.__dict__)
+        defaults = {**self._runner.defaults, **check_defaults("with_options", options)}
+        variant._runner = replace(self._runner, defaults=defaults)
+        variant._original = self._original or self
+        return variant
+
+    @property
+    def cache(self) -> ResponseCache:
+        """The disk cache."""
+        return self._cache
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget of this client's calls; None if there is none.
+
+        >>> with Client(budget=5.00) as client:
+        ...     client.budget
+        Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
+        """
+        return self._engine.settings.budget
+
+    @property
+    def usage(self) -> Ledger:
+        """The ledger of this client's calls. It continues to count."""
+        return self._usage
+
+    @with_parameters
+    def explain_miss(
+        self, model: str, messages: Prompt, **parameters: Unpack[Parameters]
+    ) -> Explanation | None:
+        """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
+
+        It says so if the call itself is stored, and if nothing that is stored is similar. Failed calls and
+        answers that were cut are not stored.
+
+        Args:
+            model: As for `call`.
+            messages: One user message, or a list of OpenAI-style messages.
+            **parameters: See `Parameters`.
+
+        Returns:
+            None if no call to the same provider and endpoint is stored.
+
+        Raises:
+            RequestError: the model or the provider cannot serve the call.
+            OSError: the cache cannot be read.
+
+        >>> from llm_provider.simulator import Simulator
+        >>> with Simulator() as simulator, Client(cache="refresh") as client:
+        ...     where = {"base_url": simulator.url("openai")}
+        ...     answer = client.call("gpt-6.1-sol", "Hi", reasoning_effort="low", **where)
+        ...     explanation = client.explain_miss("gpt-6.1-sol", "Hi", reasoning_effort="high", **where)
+        >>> print(*explanation.differences)
+        payload.reasoning_effort: stored "low", asked "high"
+        """
+        seal(parameters)
+        runner = self._runner
+        allowed = runner.concurrency_of_threads
+        call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
+        part = call.parts[0]
+        if self._cache.peek(call.key(part)) is not None:
+            from ..._features.cache_care.maintenance import Explanation
+
+            return Explanation(call.key(part), (), 1, stored=True)
+        return self._cache.explain_miss(call.build_question(part))
+
+    def price(
+        self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
+    ) -> Decimal | None:
+        """`llm_provider.price` with the settings and defaults of this client."""
+        from ..money.quote import quote
+
+        settings = self._engine.settings
+        names = price_names(find_route(model, settings.hosts, settings.deployments))
+        return quote(self._runner.prices(), names, usage, service_tier, at)
+
+    def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
+        """`llm_provider.models`, with the models of the client's own price table too.
+
+        `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
+        """
+        from ..._features.models.known_models import check_provider, complete_models, list_models
+
+        if not isinstance(live, bool):
+            raise RequestError(f"live must be True or False, not {cite(live)}")
+        if not live:
+            return list_models(self._runner.prices(), provider, self._engine.settings.hosts)
+        if provider is None:
+            raise RequestError("live=True asks one provider: write models('openai', live=True)")
+        check_provider(provider, self._engine.settings.hosts)
+        from ..._features.models.list_models import ask_for_models, find_destination
+        from ..runtime import event_loop
+
+        event_loop.refuse_own_thread("models")
+        self._engine.refuse_closed()
+        settings, defaults = self._engine.settings, self._runner.defaults
+        target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
+        self._lifetime.start()
+        listed = event_loop.wait(ask_for_models(target, key, settings.max_retries))
+        return complete_models(self._runner.prices(), provider, listed)
+
+    def batches(self) -> list[Batch]:
+        """`llm_provider.batches` with the settings and defaults of this client."""
+        from ..batches.handle import list_batches
+
+        self._lifetime.start()
+        return list_batches(self._engine)
+
+    def statistics(self) -> list[ScopeStatistics]:
+        """The state of the rate control of each scope in use."""
+        return self._engine.statistics()
+
+    def close(self) -> None:
+        """Close connections and files. Calls under way fail; later ones raise `RuntimeError`."""
+        if self._original is None:
+            self._lifetime.close()
+
+    async def aclose(self) -> None:
+        """`close`, awaited."""
+        if self._original is None:
+            await self._lifetime.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")

@@ -1,0 +1,146 @@
+"""Message batches of Anthropic, through the anthropic SDK: `messages.batches`.
+
+Facts from anthropic 2.11. Anthropic keeps no label of a batch, so a submission without an answer is found
+again by its time and its number of rows, and recognised by the names of its results.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ...._features.uploads.anthropic import sdk_client
+from ...._features.uploads.references import SECONDS_OF_A_FILE, close_clients
+from ...requests.api_keys import Credential
+from ...requests.routing import Target
+from ...runtime.canonical_json import write_exactly
+from ...runtime.json_pieces import loads
+from ..shared import batches as shared
+from ..shared.error_bodies import error_fields
+from ..shared.errors import from_answer
+from .decode import OPERATION
+
+_LIMITS = shared.BatchLimits(rows=100_000, bytes=64_000_000)
+"""Anthropic takes 256 MB. A batch is one request, which is in memory while it is sent: ours are smaller."""
+
+_PATH = "/v1/messages/batches"
+_PAGE = 100
+
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def limits(target: Target, operation: str) -> shared.BatchLimits | None:
+    return _LIMITS if operation == OPERATION else None
+
+
+class AnthropicBatches:
+    keeps_label = False
+
+    def __init__(self, target: Target, key: Credential) -> None:
+        from anthropic.types.messages import MessageBatch
+
+        self._client = sdk_client(target, key)
+        self._batches = self._client.messages.batches
+        self._batch_class = MessageBatch
+
+    def line(self, spec: shared.BatchSpec, custom_id: str, body: bytes) -> bytes:
+        return b'{"custom_id":%s,"params":%s}' % (orjson.dumps(custom_id), body)
+
+    async def upload(self, path: Path) -> str | None:
+        """Nothing: the rows are part of the submission."""
+        return None
+
+    async def create(self, spec: shared.BatchSpec, path: Path, file: str | None) -> shared.RemoteBatch:
+        """Submit a batch, at most once, with the rows as they are: the typed method would copy them."""
+        rows = await asyncio.to_thread(path.read_bytes)
+        body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
+        headers = {**spec.headers, "content-type": "application/json"}
+        return _remote(
+            await self._client.post(
+                _PATH,
+                content=body,
+                cast_to=self._batch_class,
+                options={"headers": headers, "timeout": SECONDS_OF_A_FILE},
+            )
+        )
+
+    async def retrieve(self, identifier: str) -> shared.RemoteBatch:
+        return _remote(await self._batches.retrieve(identifier))
+
+    def recent(self) -> AsyncIterator[shared.RemoteBatch]:
+        return shared.batches_of(self._batches.list(limit=_PAGE), _remote)
+
+    async def results(
+        self, remote: shared.RemoteBatch, scratch: Path, longest: int
+    ) -> AsyncIterator[shared.RowReply]:
+        from anthropic import AnthropicError
+
+        if not remote.results:
+            return
+        try:
+            async with self._batches.with_streaming_response.results(
+                remote.identifier, timeout=SECONDS_OF_A_FILE
+            ) as response:
+                async for line in shared.lines_of(response.iter_bytes(), longest):
+                    yield await shared.read_row(line, _reply)
+        except AnthropicError as error:
+            # The SDK asks for the place of the results once more. It raises this class if there is none now.
+            if type(error) is not AnthropicError:
+                raise
+
+    async def cancel(self, identifier: str) -> None:
+        await self._batches.cancel(identifier)
+
+    async def close(self) -> None:
+        await close_clients(self._client)
+
+
+connect = AnthropicBatches
+
+
+def _remote(batch: Any) -> shared.RemoteBatch:
+    counts = getattr(batch, "request_counts", None)
+    named = ("processing", "succeeded", "errored", "canceled", "expired")
+    numbers = {name: getattr(counts, name, 0) or 0 for name in named}
+    return shared.RemoteBatch(
+        identifier=shared.id_of(batch),
+        state=str(batch.processing_status),
+        ended=batch.processing_status == "ended",
+        created=shared.time_of(batch.created_at),
+        total=sum(numbers.values()) or None,
+        done=numbers["succeeded"],
+        failed=numbers["errored"] + numbers["canceled"] + numbers["expired"],
+        results=(batch.results_url,) if batch.results_url else (),
+        archived=getattr(batch, "archived_at", None) is not None,
+    )
+
+
+def _reply(line: bytes) -> shared.RowReply:
+    try:
+        row = loads(line)
+        name, result = str(row["custom_id"]), row["result"]
+        kind = result["type"]
+    except (ValueError, KeyError, TypeError):
+        return shared.fail_row(line)
+    if kind == "succeeded":
+        return shared.RowReply(name, write_exactly(result.get("message")), None)
+    if error := shared.explain_unreached(str(kind)):
+        return shared.RowReply(name, None, error)
+    # The type of an error stands for the status that a live request would have had.
+    codes, message = error_fields(result.get("error"))
+    status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
+    return shared.RowReply(
+        name, None, shared.mark_unbilled(from_answer(status, codes=codes, message=message))
+    )

@@ -1,0 +1,431 @@
+"""OpenAI-style messages → the system prompt and messages of Anthropic's Messages format. Pure."""
+
+import base64
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...._features.foreign.messages import in_chat_form, is_anthropics
+from ...errors import APIResponseValidationError, RequestError
+from ...json_values import JSONMapping, JSONObject
+from ...requests.attachments import UploadReference
+from ...requests.media import image_type
+from ...requests.request import Request
+from ...requests.routing import Target
+from ...types.messages import Message
+from ..shared import earlier_answers
+from ..shared.call_ids import SentCall, SentCalls, calls_of, function_of, read_id
+from ..shared.conversation_rules import BEDROCK, CLAUDE
+from ..shared.replies import call_entry
+from .decode import PROVIDER, Block, read_blocks
+
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_DATA_URL = re.compile(r"data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,", re.ASCII)
+
+
+def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None, int]:
+    """The content of `system` from the leading system and developer messages, and the number of these."""
+    leading = 0
+    while leading < len(messages) and messages[leading]["role"] in ("system", "developer"):
+        leading += 1
+    if leading == len(messages):
+        # The API says "messages: at least one message is required".
+        raise _wrong("messages", "holds only system messages: Anthropic needs a user message")
+    if leading == 0:
+        return None, 0
+    blocks = []
+    for index, message in in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
+        said = _without_blanks(_system(message, f"messages[{index}]"))
+        blocks += _add_cache_control(said, message) if said else []
+    if (
+        leading == 1
+        and blocks
+        and isinstance(messages[0]["content"], str)
+        and "cache_control" not in messages[0]
+    ):
+        return messages[0]["content"], 1
+    return blocks or None, leading
+
+
+def encode_messages(request: Request, target: Target, start: int, *, later_system: bool) -> list[JSONObject]:
+    """The messages from `start` on, in Anthropic's form; `RequestError` for what has none.
+
+    Consecutive tool results become one user message, as Anthropic requires, and system messages one as well.
+    An assistant message without content that can be sent is left out: Anthropic refuses an empty turn. With
+    `later_system`, the model takes system messages after the user's and before its own.
+    """
+    messages, converted = request.messages, list[JSONObject]()
+    sent = SentCalls(BEDROCK if target.provider.startswith("bedrock") else CLAUDE, request.tool_names)
+    previous = ""
+    for index, original in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
+        message, where = original, f"messages[{index}]"
+        role = "system" if message["role"] == "developer" else message["role"]
+        if role == "assistant" and "function_call" in message:
+            message = {**message, "tool_calls": calls_of(message)}
+        if "cache_control" in message:
+            rest = {name: value for name, value in message.items() if name != "cache_control"}
+            blocks = _add_cache_control(_drop_blanks(_CONVERTERS[role](rest, where)), message)
+        else:
+            blocks = _drop_blanks(_CONVERTERS[role](message, where))
+        if not blocks:
+            if role != "assistant":
+                # microsoft/autogen#6083
+                raise _wrong(where, earlier_answers.EMPTY_TEXT)
+            earlier_answers.warn_of_empty_turn(PROVIDER)
+            continue
+        if type(blocks) is list:
+            blocks = _link(blocks, index, where, message.get("name"), sent)
+        if role == previous and role in ("tool", "system"):
+            converted[-1]["content"] += blocks
+        else:
+            converted.append({"role": "user" if role == "tool" else role, "content": blocks})
+        previous = role
+    for index, turn in enumerate(converted):
+        around = [other["role"] for other in converted[max(0, index - 1) : index + 2] if other is not turn]
+        if turn["role"] == "system" and not (later_system and around in (["user"], ["user", "assistant"])):
+            turn["role"] = earlier_answers.warn_of_late_system(PROVIDER)
+    return _in_order(converted)
+
+
+def _in_order(turns: list[JSONObject]) -> list[JSONObject]:
+    """The turns as Anthropic takes them one after another."""
+    turns, ordered = _results_first(turns), list[JSONObject]()
+    for index, turn in enumerate(turns):
+        content = turn["content"]
+        if turn["role"] == "assistant" and type(content) is list:
+            content = _without_open_tools(content, turns, turns[index + 1 :])
+        if content:
+            ordered.append({**turn, "content": content})
+    last = ordered[-1] if ordered else {}
+    if last.get("role") == "assistant":
+        # "final assistant content cannot end with trailing whitespace": tailcallhq/forgecode#1872.
+        content = last["content"]
+        if isinstance(content, str):
+            last["content"] = content.rstrip()
+        elif isinstance(content[-1].get("text"), str):
+            last["content"] = [*content[:-1], {**content[-1], "text": content[-1]["text"].rstrip()}]
+    return ordered
+
+
+def _results_first(turns: list[JSONObject]) -> list[JSONObject]:
+    """What the user says after an answer begins with the results of its calls: mindsdb/anton#230."""
+    ordered = list[JSONObject]()
+    for role, group in itertools.groupby(turns, key=lambda turn: turn["role"]):
+        run = list(group)
+        kinds = [block.get("type") == "tool_result" for turn in run for block in _blocks_of(turn)]
+        if role == "user" and kinds != sorted(kinds, reverse=True):
+            blocks = [block for turn in run for block in _blocks_of(turn)]
+            blocks.sort(key=lambda block: block.get("type") != "tool_result")
+            run = [{"role": role, "content": blocks}]
+        ordered += run
+    return ordered
+
+
+_OWN_CALLS = ("server_tool_use", "mcp_tool_use")
+"""The types of blocks that call Anthropic's own tools."""
+
+
+def _without_open_tools(
+    blocks: list[Block], turns: Sequence[JSONObject], later: Sequence[JSONObject]
+) -> list[Block]:
+    """The blocks of an answer without the calls of Anthropic's own tools that nobody can answer any more.
+
+    It runs such a call unless the user says more than results: anthropics/anthropic-sdk-typescript#1090.
+    """
+    if not any(block.get("type") in _OWN_CALLS for block in blocks):
+        return blocks
+    said = [block for turn in later if turn["role"] == "user" for block in _blocks_of(turn)]
+    if all(block.get("type") == "tool_result" for block in said):
+        return blocks
+    # Code may have called a function of the user's.
+    everything = [block for turn in turns for block in _blocks_of(turn)]
+    used = {block.get("tool_use_id") for block in everything}
+    used |= {caller.get("tool_id") for block in everything if (caller := block.get("caller"))}
+    kept = [block for block in blocks if block.get("type") not in _OWN_CALLS or block.get("id") in used]
+    if len(kept) < len(blocks):
+        earlier_answers.warn_of("a call of a tool that Anthropic has not run", PROVIDER)
+    return kept
+
+
+def _blocks_of(turn: JSONObject) -> list[Block]:
+    content = turn["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _drop_blanks(content: str | list[Block]) -> Any:
+    """A turn without blank texts, which Anthropic refuses; empty if it holds nothing else."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    return _without_blanks(content)
+
+
+def _without_blanks(blocks: list[Block]) -> list[Block]:
+    return [block for block in blocks if not _is_blank(block)] if any(map(_is_blank, blocks)) else blocks
+
+
+def _is_blank(block: Block) -> bool:
+    text = block.get("text")
+    return block.get("type") == "text" and isinstance(text, str) and not text.strip()
+
+
+def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentCalls) -> list[Block]:
+    """The blocks of a message, whose calls have ids and names that Anthropic takes, and results these ids."""
+    calls = [(block.get("id"), block.get("name", "")) for block in blocks if block.get("type") == "tool_use"]
+    links = iter(sent.add_answer(calls, index) if calls else ())
+    return [_link_block(block, where, name, links, sent) for block in blocks]
+
+
+def _link_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
+    if block.get("type") == "tool_use":
+        link = next(links)
+        return {**earlier_answers.with_object(block, PROVIDER), "id": link.id, "name": link.name}
+    if block.get("type") == "tool_result":
+        identifier = block.get("tool_use_id")
+        call = sent.find(identifier, name, where)
+        return {**block, "tool_use_id": sent.fit_id(read_id(identifier)) if call is None else call.id}
+    return block
+
+
+def _add_cache_control(content: str | list[Block], message: Message) -> list[Block]:
+    """A message's blocks. The last one has the message's own cache_control."""
+    blocks: list[Block] = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    control = message.get("cache_control")
+    for index in range(len(blocks) - 1, -1, -1) if control else ():
+        # Thinking cannot have one.
+        if blocks[index].get("type") not in ("thinking", "redacted_thinking"):
+            blocks[index] = {"cache_control": control, **blocks[index]}
+            break
+    return blocks
+
+
+def _user(message: Message, where: str) -> str | list[Block]:
+    _leave_out_name(message)
+    content = message["content"]
+    return content if isinstance(content, str) else _blocks(content, f"{where}.content")
+
+
+def _system(message: Message, where: str) -> list[Block]:
+    _leave_out_name(message)
+    content = message["content"]
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = _blocks(content, f"{where}.content")
+    for position, block in enumerate(blocks):
+        if block["type"] != "text":
+            # anthropic 2.11: `system` of message_create_params.py
+            raise _wrong(
+                f"{where}.content[{position}]", "must be text: a system message cannot contain anything else"
+            )
+    return blocks
+
+
+def _leave_out_name(message: Message) -> None:
+    if message.get("name"):
+        earlier_answers.warn_of("name", PROVIDER)
+
+
+def _tool(message: Message, where: str) -> list[Block]:
+    content = message["content"]
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": message["tool_call_id"],
+        "content": content
+        if isinstance(content, str)
+        else _without_blanks(_blocks(content, f"{where}.content")),
+    }
+    if message.get("is_error"):
+        block["is_error"] = True
+    return [block]
+
+
+def _assistant(message: Message, where: str) -> str | list[Block]:
+    own = original_blocks(message)
+    if own is not None:
+        return own
+    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal = earlier_answers.content_of(message), message.get("refusal")
+    calls = message.get("tool_calls") or ()
+    if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
+        both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
+        content = both if content else refusal
+    if isinstance(content, str) and content and not calls:
+        return content
+    if isinstance(content, str):
+        # Anthropic refuses empty text blocks.
+        content = [{"type": "text", "text": content}] if content else []
+    blocks = _blocks(content or (), f"{where}.content")
+    held = {block.get("id") for block in blocks if block.get("type") == "tool_use"}
+    for position, call in enumerate(calls):
+        if not held or call.get("id") not in held:
+            blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
+    return blocks
+
+
+def _tool_use(call: Any, where: str) -> Block:
+    function = function_of(call)
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise _wrong(where, "must have a 'function' with 'name' and 'arguments'")
+    arguments = function.get("arguments")
+    arguments = earlier_answers.write_arguments(arguments, any_text=True)
+    if not isinstance(arguments, str):
+        raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
+    return {
+        "type": "tool_use",
+        "id": read_id(call.get("id")),
+        "name": function["name"],
+        "input": earlier_answers.parse_arguments(arguments, PROVIDER),
+    }
+
+
+_CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
+    "user": _user,
+    "system": _system,
+    "assistant": _assistant,
+    "tool": _tool,
+}
+
+
+def original_blocks(message: Message) -> list[Block] | None:
+    """The blocks of Anthropic's answer that a message came from, unless it was edited; else None."""
+    blocks = earlier_answers.own_content(message, PROVIDER)
+    if not isinstance(blocks, list) or not blocks:
+        return None
+    try:
+        text, _, calls = read_blocks(blocks)
+    except APIResponseValidationError:
+        return None
+    same_text = (text or None) == (message.get("content") or None)
+    same_calls = [call_entry(call) for call in calls] == list(message.get("tool_calls") or ())
+    complete = all(isinstance(block.get("input", {}), dict) for block in blocks)
+    return blocks if same_text and same_calls and complete else None
+
+
+def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
+    blocks = []
+    for position, entry in enumerate(parts):
+        path, kind = f"{where}[{position}]", entry["type"]
+        if kind in _REFUSED:
+            # anthropic 2.11: content_block_param.py
+            raise _wrong(path, _REFUSED[kind])
+        convert = _PARTS.get(kind)
+        if convert is None and kind != "thinking" and not is_anthropics(entry):
+            # anthropic 2.11: content_block_param.py
+            raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
+        if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
+            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+            continue
+        # The other fields are Anthropic's own, such as cache_control, which every block may have.
+        own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}
+        blocks.append({**(entry if convert is None else convert(entry, path)), **own})
+    return blocks
+
+
+# Fields of other providers' parts, which are converted, or repeat what the part says, and the `source`.
+_OPENAI_FIELDS = frozenset(
+    {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
+    | {"source"}
+)
+
+
+def _text_part(entry: JSONMapping, where: str) -> Block:
+    text = entry.get("text", entry.get("refusal"))
+    if not isinstance(text, str):
+        raise _wrong(where, "has no text")
+    return {"type": "text", "text": text}
+
+
+def _image_part(entry: JSONMapping, where: str) -> Block:
+    image = entry.get("image_url")
+    image = {"url": image} if isinstance(image, str) else image
+    if not isinstance(image, Mapping) or not isinstance(image.get("url"), str):
+        raise _wrong(where, "must look like {'type': 'image_url', 'image_url': {'url': ...}}")
+    if image.get("detail") not in (None, "auto"):
+        # anthropic 2.11: image_block_param.py
+        raise _wrong(f"{where}.image_url.detail", "is not supported by Anthropic: leave it out")
+    url = image["url"]
+    if isinstance(url, UploadReference):
+        media_type, source = url.media_type, {"type": "file", "file_id": url}
+    elif url.startswith("https://"):
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    else:
+        media_type, data = _data_url(url, where, "a data: URL in base64 or an https URL")
+        media_type = image_type(media_type, data)
+        source = {"type": "base64", "media_type": media_type, "data": data}
+    if media_type not in _IMAGES:
+        # anthropic 2.11: base64_image_source_param.py
+        raise _wrong(where, f"is {media_type}; Anthropic accepts {', '.join(_IMAGES)}")
+    return {"type": "image", "source": source}
+
+
+def _file_part(entry: JSONMapping, where: str) -> Block:
+    file = entry.get("file")
+    if not isinstance(file, Mapping):
+        raise _wrong(where, "must look like {'type': 'file', 'file': {'file_data': ...}}")
+    title = {"title": file["filename"]} if file.get("filename") else {}
+    return {"type": "document", "source": _file_source(file, where), **title}
+
+
+def _file_source(file: JSONMapping, where: str) -> dict[str, str]:
+    if isinstance(file.get("file_id"), str):
+        return {"type": "file", "file_id": file["file_id"]}
+    content = file.get("file_data")
+    if isinstance(content, UploadReference):
+        return {"type": "file", "file_id": content}
+    if isinstance(content, str) and content.startswith("https://"):
+        return {"type": "url", "url": content}
+    media_type, data = _data_url(content, where, "file_data as a data: URL in base64 or an https URL")
+    if media_type == "text/plain":
+        try:
+            text = base64.b64decode(data, validate=True).decode()
+        except ValueError:
+            raise _wrong(where, "is not UTF-8 text in base64") from None
+        return {"type": "text", "media_type": media_type, "data": text}
+    if media_type != "application/pdf":
+        # anthropic 2.11: base64_pdf_source_param.py, plain_text_source_param.py
+        raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
+    return {"type": "base64", "media_type": media_type, "data": data}
+
+
+def _document_part(entry: JSONMapping, where: str) -> Block:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    title = {"title": name} if name else {}
+    return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
+
+
+def _encode_source(entry: JSONMapping, where: str) -> Block:
+    if not isinstance(entry.get("source"), Mapping):
+        raise _wrong(where, f"is of Anthropic's type {entry['type']!r} and has no 'source'")
+    kind, data = entry["source"].get("media_type"), entry["source"].get("data")
+    if entry["type"] == "image" and isinstance(kind, str) and isinstance(data, str):
+        return {**entry, "source": {**entry["source"], "media_type": image_type(kind, data)}}
+    return dict(entry)
+
+
+_REFUSED = {
+    "input_audio": "is audio, which no Claude model accepts: send its transcript",
+    "video_url": "is video, which no Claude model accepts: send its frames as images",
+}
+
+_PARTS: Mapping[str, Callable[[JSONMapping, str], Block]] = {
+    "text": _text_part,
+    "refusal": _text_part,
+    "image_url": _image_part,
+    "file": _file_part,
+    "document_url": _document_part,
+    # Anthropic's own forms, for features that OpenAI's lack, such as citations.
+    "image": _encode_source,
+    "document": _encode_source,
+}
+
+
+def _data_url(url: Any, where: str, wanted: str) -> tuple[str, str]:
+    match = _DATA_URL.match(url) if isinstance(url, str) else None
+    if match is None:
+        raise _wrong(where, f"needs {wanted}")
+    return match.group(1).lower(), url[match.end() :]
+
+
+def _wrong(where: str, problem: str) -> RequestError:
+    return RequestError(f"{where} {problem}", provider=PROVIDER)

@@ -1,0 +1,255 @@
+"""A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ...._features.foreign.tools import adapt_tools, owner_of
+from ...errors import RequestError
+from ...json_values import JSONMapping, JSONObject
+from ...requests.request import Request
+from ...requests.routing import Target
+from ..protocol import EncodedRequest
+from ..shared import earlier_answers
+from ..shared.payload import Accepts, Draft, fill_payload
+from .decode import PROVIDER
+from .messages import encode_contents
+from .models import Family, choose_version, family_of
+
+_TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
+
+# Further samples are further requests.
+_MOST_CANDIDATES = 8
+# An int32: pollinations/pollinations#6867.
+_SEEDS = range(-(2**31), 2**31)
+
+
+def encode(request: Request, target: Target) -> EncodedRequest:
+    family = family_of(target.model)
+    # Results with media came with Gemini 3, as signatures did: google-gemini/gemini-cli#19436.
+    payload = encode_contents(request, signed=family.signed, media_in_results=family.signed)
+    payload = fill_payload(Draft(request, target, family, payload), ACCEPTS)
+    if request.extra_body:
+        _check_thinking(request, payload, request.extra_body)
+    several = ("generationConfig", "candidateCount"), _MOST_CANDIDATES
+    return EncodedRequest(
+        operation(target, "generateContent"), payload, request.extra_headers or {}, *several
+    )
+
+
+def resource(model: str) -> str:
+    """A model's name as the API has it."""
+    return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+
+
+def operation(target: Target, action: str) -> str:
+    """The address of one of a model's methods, below the server's."""
+    if target.route.cloud is not None:
+        return f"{target.route.cloud.operation.format(model=target.model)}:{action}"
+    version = choose_version(target.base_url) or family_of(target.model).version
+    return f"{version}/{resource(target.model)}:{action}"
+
+
+def _check_thinking(request: Request, payload: JSONMapping, added: JSONMapping) -> None:
+    """Raise a `RequestError` for a level with a budget, in either case. Gemini answers both with 400."""
+    extra = sorted(_thinking_fields(added))
+    parameter = "reasoning_effort" if request.reasoning_effort else "thinking_budget"
+    if extra and (request.reasoning_effort or parameter in (request.options or {})):
+        problem = f"{parameter} and extra_body's {', '.join(extra)} both set the thinking: leave one out"
+    elif len({name.replace("_", "").lower() for name in _thinking_fields(payload)}) > 1:
+        problem = "extra_body holds both a thinking level and a thinking budget: leave one out"
+    else:
+        return
+    raise RequestError(problem, provider=PROVIDER, model=request.model)
+
+
+def _thinking_fields(body: JSONMapping) -> Iterator[str]:
+    for settings in (body.get("generationConfig"), body.get("generation_config")):
+        if not isinstance(settings, Mapping):
+            continue
+        for config in (settings.get("thinkingConfig"), settings.get("thinking_config")):
+            for name in config if isinstance(config, Mapping) else ():
+                if name in ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget"):
+                    yield name
+
+
+def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], object], None]:
+    """A writer of a parameter that the models which choose their own sampling do not accept."""
+
+    def write(draft: Draft[Family], value: object) -> None:
+        if not draft.family.sampling:
+            # `_FAMILIES` of models.py
+            raise draft.refuse(name, "leave it out; the model chooses its own sampling")
+        _settings(draft)[field_name] = value
+
+    return write
+
+
+def _settings(draft: Draft[Family]) -> JSONObject:
+    settings: JSONObject = draft.payload.setdefault("generationConfig", {})
+    return settings
+
+
+def _write_seed(draft: Draft[Family], seed: int) -> None:
+    if seed not in _SEEDS:
+        # pollinations/pollinations#6867
+        raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
+    _settings(draft)["seed"] = seed
+
+
+def _write_logprobs(draft: Draft[Family], value: bool) -> None:
+    if value:
+        _settings(draft)["responseLogprobs"] = True
+
+
+def _write_top_logprobs(draft: Draft[Family], count: int) -> None:
+    # `responseLogprobs` alone asks for 0 alternatives.
+    if count:
+        _settings(draft)["logprobs"] = count
+
+
+def _write_format(draft: Draft[Family], response_format: object) -> None:
+    if isinstance(response_format, Mapping) and response_format.get("type") == "text":
+        return
+    # Calls without a format do not need its modules.
+    from ...schemas.structure import structure_of
+    from .schema import adapt_schema, replace_constants
+
+    # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
+    structure, settings = structure_of(response_format), _settings(draft)
+    settings["responseMimeType"] = "application/json"
+    if structure is not None and structure.schema is not None:
+        schema = structure.schema
+        adapt = adapt_schema if structure.adaptable else replace_constants
+        settings["responseJsonSchema"] = adapt(schema)
+
+
+def _write_effort(draft: Draft[Family], effort: str) -> None:
+    efforts = draft.family.efforts
+    if effort not in efforts:
+        # `_FAMILIES` of models.py
+        remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
+        raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
+    value = efforts[effort]
+    config: JSONObject = {"thinkingLevel" if isinstance(value, str) else "thinkingBudget": value}
+    if effort != "none":
+        config["includeThoughts"] = True
+    _settings(draft)["thinkingConfig"] = config
+
+
+def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
+    family = draft.family
+    levels = [effort for effort, value in family.efforts.items() if isinstance(value, str)]
+    if tokens == 0 and not family.efforts:
+        # Nothing is sent where it is not known to be taken: such a model does not think anyway.
+        if family.budget:
+            _settings(draft)["thinkingConfig"] = {"thinkingBudget": 0}
+        return
+    if not family.efforts or (levels and not family.budget):
+        # `_FAMILIES` of models.py
+        remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
+        raise draft.refuse("thinking_budget", remedy)
+    if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
+        # snailyp/gemini-balance#206, earendil-works/pi#3460
+        remedy = "use 128 tokens or more; its thinking cannot be switched off"
+        raise draft.refuse("thinking_budget=0", remedy)
+    config = {"thinkingBudget": -1 if tokens == "adaptive" else tokens}
+    _settings(draft)["thinkingConfig"] = {**config, "includeThoughts": True} if tokens else config
+
+
+def _write_summary(draft: Draft[Family], summary: str) -> None:
+    if summary != "auto":
+        # `ThinkingConfig` of google-genai 3.4 has a flag only.
+        raise draft.refuse(f"reasoning_summary={summary!r}", "use 'auto'")
+    _settings(draft).setdefault("thinkingConfig", {})["includeThoughts"] = True
+
+
+def _write_service_tier(draft: Draft[Family], tier: str) -> None:
+    if tier not in _TIERS:
+        # `ServiceTier` of google-genai 3.4
+        raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
+    # "auto" leaves it to Google, as no field does.
+    if tier != "auto":
+        draft.payload["serviceTier"] = _TIERS[tier]
+
+
+def _write_tools(draft: Draft[Family], value: object) -> None:
+    # Calls without tools do not need its module.
+    from .schema import replace_constants
+
+    declarations, own, strict = [], [], False
+    for index, tool in enumerate(adapt_tools(draft.request, PROVIDER).tools or ()):
+        if owner_of(tool) == PROVIDER:
+            own.append(dict(tool))
+            continue
+        if tool.get("type", "function") != "function" or "function" not in tool:
+            # `Tool` of google-genai 3.4
+            raise draft.refuse(
+                f"tools[{index}] of type {tool.get('type')!r}",
+                "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
+            )
+        if "cache_control" in tool:
+            earlier_answers.warn_of("cache_control", PROVIDER)
+        function = tool["function"]
+        strict = strict or bool(function.get("strict"))
+        encoded = {
+            "name": function["name"],
+            "description": function.get("description"),
+            "parametersJsonSchema": replace_constants(function.get("parameters")),
+        }
+        declarations.append({name: value for name, value in encoded.items() if value is not None})
+    functions = [{"functionDeclarations": declarations}] if declarations else []
+    draft.payload["tools"] = [*functions, *own]
+    if strict:
+        # As AUTO, with calls that keep to their schemas, as OpenAI's `strict`. With ANY they always do.
+        _set_calling(draft, "VALIDATED")
+
+
+def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
+    if choice == "auto":
+        if "toolConfig" not in draft.payload:
+            _set_calling(draft, "AUTO")
+    elif isinstance(choice, str):
+        _set_calling(draft, {"none": "NONE", "required": "ANY"}[choice])
+    elif "function" in choice:
+        _set_calling(draft, "ANY", [choice["function"]["name"]])
+    else:
+        # `FunctionCallingConfig` of google-genai 3.4
+        remedy = "use 'auto', 'none', 'required' or the name of a function; allowed_tools= takes several"
+        raise draft.refuse(f"tool_choice of type {choice.get('type')!r}", remedy)
+
+
+def _write_allowed_tools(draft: Draft[Family], names: Sequence[str]) -> None:
+    # AUTO takes no names.
+    mode = "ANY" if draft.request.tool_choice == "required" else "VALIDATED"
+    _set_calling(draft, mode, list(names))
+
+
+def _set_calling(draft: Draft[Family], mode: str, names: Sequence[str] = ()) -> None:
+    allowed = {"allowedFunctionNames": names} if names else {}
+    draft.payload["toolConfig"] = {"functionCallingConfig": {"mode": mode, **allowed}}
+
+
+ACCEPTS: Accepts = {
+    "max_tokens": "generationConfig.maxOutputTokens",
+    "temperature": _write_setting("temperature", "temperature"),
+    "top_p": _write_setting("top_p", "topP"),
+    "stop": "generationConfig.stopSequences",
+    "seed": _write_seed,
+    "tools": _write_tools,
+    "tool_choice": _write_tool_choice,
+    "response_format": _write_format,
+    "reasoning_effort": _write_effort,
+    "logprobs": _write_logprobs,
+    "top_logprobs": _write_top_logprobs,
+    "thinking_budget": _write_thinking_budget,
+    "reasoning_summary": _write_summary,
+    "top_k": _write_setting("top_k", "topK"),
+    "frequency_penalty": _write_setting("frequency_penalty", "frequencyPenalty"),
+    "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
+    "allowed_tools": _write_allowed_tools,
+    "cached_content": "cachedContent",
+    "modalities": lambda draft, words: _settings(draft).update(
+        responseModalities=list(map(str.upper, words))
+    ),
+    "safety_settings": "safetySettings",
+    "service_tier": _write_service_tier,
+}

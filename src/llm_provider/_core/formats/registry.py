@@ -1,0 +1,62 @@
+"""Loads the modules of a wire format when the first call needs them."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import RequestError
+from ..requests.routing import Target
+from .protocol import Adapter, EmbeddingFormat, Opener
+
+if TYPE_CHECKING:
+    from ..._features.prompt_caching.settings import PromptCacheFormat
+
+
+@functools.cache
+def load(name: str) -> Adapter:
+    """The adapter module that a row of `ROUTES` names."""
+    return cast("Adapter", importlib.import_module(f"llm_provider._core.formats.{name}.adapter"))
+
+
+@functools.cache
+def load_beside(adapter: str, part: str) -> object | None:
+    """A module in the folder of an adapter, such as `files`; None where it has none."""
+    name = f"llm_provider._core.formats.{adapter}.{part}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
+
+
+def load_connection(name: str) -> Opener:
+    """The module that connects through the SDK of an adapter."""
+    return cast("Opener", load_beside(name, "connection"))
+
+
+def load_embeddings(target: Target) -> EmbeddingFormat:
+    """The module that speaks the embeddings of a target's adapter; a `RequestError` if there are none."""
+    module = load_beside(target.route.adapter, "embeddings")
+    if module is None:
+        from .shared.embedding_models import examples
+
+        raise RequestError(
+            f"{target.provider} has no embedding models; use one of {', '.join(examples())}",
+            provider=target.provider,
+            model=target.model,
+        )
+    return cast("EmbeddingFormat", module)
+
+
+def load_scores(model: str, target: Target) -> Any:
+    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
+    module = load_beside(target.route.adapter, "scores")
+    if module is None:
+        from ..._features.score.openai import refuse_scores
+
+        raise refuse_scores(model, target)
+    return module
+
+
+def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
+    """The module that knows the prompt cache of a target; None where nothing can be done for it."""
+    module = cast("PromptCacheFormat | None", load_beside(target.route.adapter, "prompt_cache"))
+    return module if module is not None and module.serves(target) else None

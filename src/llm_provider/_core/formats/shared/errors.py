@@ -1,0 +1,310 @@
+"""Failures of providers, SDKs and transports → our errors.
+
+`from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
+those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
+"""
+
+import errno
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...errors import (
+    APIConnectionError,
+    APIResponseValidationError,
+    APITimeoutError,
+    InternalServerError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+)
+from ...json_values import JSONMapping
+from ...pace.failure_table import find_rule
+from ...pace.headers import wait_for_reset, wait_in_words
+from ...pace.outage import SHORTAGES
+from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
+from ...runtime.imports import exception_chain
+from ..transport.certificates import trust_remedy
+from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
+
+_LONGEST_MESSAGE = 500
+_LONGEST_NAME = 200
+
+# Several headers of one answer may have one. Preferred: Anthropic's, Azure's, Mistral's, litellm's proxy's.
+_REQUEST_IDS = (
+    "x-request-id", "request-id", "apim-request-id", "mistral-correlation-id", "x-litellm-call-id",
+)  # fmt: skip
+_REQUEST_ID = re.compile(r".*(request-?id|reqid|correlation-id|trace-?id)|cf-ray")
+
+_MESSAGES = ("message", "Message", "msg", "error_msg", "detail", "errors")
+"""A body of status 200 that has no answer reports a failure in one of these fields."""
+
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
+
+_TLS = (
+    "ClientConnectorCertificateError", "SSLCertVerificationError", "CertificateError",
+    "ServerFingerprintMismatch",
+)  # fmt: skip
+_NOT_SENT = (
+    "ClientConnectorDNSError", "ClientConnectorError", "ClientConnectorSSLError", "ClientHttpProxyError",
+    "ClientProxyConnectionError", "ConnectError", "ConnectionRefusedError", "gaierror", "ProxyError",
+    "UnsupportedProtocol",
+)  # fmt: skip
+_CONNECT_TIMED_OUT = ("ConnectionTimeoutError", "ConnectTimeout", "PoolTimeout")
+_TIMED_OUT = (
+    "SocketTimeoutError", "ServerTimeoutError", "ReadTimeout", "WriteTimeout", "TimeoutException",
+    "TimeoutError", "APITimeoutError",
+)  # fmt: skip
+_MALFORMED = (
+    "JSONDecodeError", "APIResponseValidationError", "ClientResponseError", "BadHttpMessage", "DecodingError",
+    "InvalidHeader", "LineTooLong", "BadStatusLine", "UnicodeDecodeError", "ContentEncodingError",
+    "UnknownApiResponseError", "RecursionError", "ValidationError", "HttpProcessingError", "TooManyRedirects",
+)  # fmt: skip
+_BROKEN = (
+    "ClientOSError", "ClientConnectionResetError", "ClientConnectionError", "ReadError", "WriteError",
+    "CloseError", "RemoteProtocolError", "LocalProtocolError", "ProtocolError", "NetworkError",
+    "TransportError", "ConnectionResetError", "BrokenPipeError", "ConnectionError", "IncompleteRead",
+    "IncompleteReadError", "EndOfStream", "BrokenResourceError", "SSLError", "H2Error", "UploadAbortedError",
+    "APIConnectionError", "httpx.RequestError", "httpx2.RequestError", "aiohttp.ClientError",
+)  # fmt: skip
+
+# An answer that began and did not end.
+_CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
+
+# A request that can never be sent. Some transports derive these classes from those of a failed connection.
+_UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
+
+
+def from_answer(
+    status: int | None,
+    *,
+    codes: tuple[str | None, ...] = (),
+    message: str = "",
+    headers: Mapping[str, str] | None = None,
+    wait: float | None = None,
+) -> LLMError:
+    """The error for an answer that is not a success: None or 200 if it came inside a stream or a 200.
+
+    `codes` are the provider's code and type, the most specific first. Its message is shortened, and a web
+    page is replaced by its title. Names of headers are in lower case. `wait` are seconds of the body.
+    """
+    headers = headers or {}
+    if "x-amzn-errortype" in headers:
+        # AWS has the code in a header: "ThrottlingException:http://internal.amazon.com/..."
+        codes = (*codes, headers["x-amzn-errortype"].partition(":")[0])
+    # A failure that came with status 200 may have its HTTP status among the codes, as OpenRouter's.
+    in_codes = (int(code) for code in codes if code and _STATUS.fullmatch(code))
+    rule = find_rule(status if status not in (None, 200) else next(in_codes, None), codes, message)
+    after = wait if wait is not None else retry_after(headers)
+    if after is None and rule.kind in (RateLimitError, OverloadedError):
+        after = wait_in_words(message)
+        after = wait_for_reset(headers) if after is None and rule.kind is RateLimitError else after
+    unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
+    error = rule.kind(
+        readable_message(message) or unexplained,
+        status=status,
+        code=_short(next((code for code in codes if code), None)),
+        request_id=_short(_request_id(headers)),
+        retry_after=after,
+        retryable=rule.retried,
+    )
+    if rule.stops:
+        vars(error)["_stops"] = True
+    heed_should_retry(error, headers)
+    # The provider may have done, and billed, the work for a failure that came late or inside a stream.
+    failed_late = isinstance(error, (APITimeoutError, InternalServerError)) and rule.retried is None
+    if failed_late or status in (None, 200):
+        error.maybe_billed = True
+    return error
+
+
+def _request_id(headers: Mapping[str, str]) -> str | None:
+    known = (headers.get(name) for name in _REQUEST_IDS)
+    others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
+    return next((identifier for identifier in (*known, *others) if identifier), None)
+
+
+def _short(name: str | None) -> str | None:
+    return name[:_LONGEST_NAME] if name else None
+
+
+_WRAPPERS = ("APIConnectionError", "APITimeoutError")
+
+# HTTP/2's REFUSED_STREAM for a request that was not processed at all (RFC 9113 §8.7), as httpcore words it.
+_REFUSED_STREAM = re.compile(r"<StreamReset stream_id:\d+, error_code:7,")
+
+# HTTP/2's HTTP_1_1_REQUIRED.
+_NO_HTTP2 = re.compile(r"error_code:13,")
+
+# HTTP/2's NO_ERROR: the server closed the connection in order, after a number of requests or for a restart.
+_ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
+
+# aiohttp's messages name the TLS context after the host.
+_TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
+
+
+def from_exception(error: BaseException) -> LLMError:
+    """The error for an exception of a transport: there was no answer, or an incomplete one."""
+    # The SDKs wrap an error that this library raised while they read an answer.
+    for link in exception_chain(error):
+        if isinstance(link, LLMError):
+            return link
+    links = _chain_from_aiohttp(error)
+    names = [name for link in links for name in _names(link)]
+    # The messages of the SDKs' wrappers name no cause.
+    first = next((link for link in links if type(link).__name__ not in _WRAPPERS), links[0])
+    detail = readable_message(_TLS_SETTING.sub("", str(first))) or type(first).__name__
+    if "TooManyStreamsError" in names or any(_REFUSED_STREAM.search(str(link)) for link in links):
+        return OverloadedError("the connection has no room for another request", maybe_billed=False)
+    if any(_NO_HTTP2.search(str(link)) for link in links):
+        advice = "the server does not serve this request over HTTP/2: use the default transport"
+        return APIConnectionError(advice, retryable=False, maybe_billed=False)
+    if any(_ORDERLY_END.search(str(link)) for link in links):
+        return APIConnectionError("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
+    if _has_any(names, _UNSENDABLE):
+        return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
+    if _has_any(names, _TLS):
+        return APIConnectionError(
+            f"the server's certificate is not trusted: {detail}{trust_remedy()}", retryable=False
+        )
+    if _has_any(names, _CONNECT_TIMED_OUT):
+        return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
+    if _has_any(names, _NOT_SENT):
+        # It imports urllib.request, which imports ssl.
+        from ..transport.proxies import proxy_in
+
+        refused, code = _status_of_proxy(links, names), _system_code(links, names)
+        if code in SHORTAGES:
+            detail = (
+                "too many open files: raise the limit of this process (ulimit -n), or lower max_concurrent"
+            )
+        unsent = APIConnectionError(
+            f"no connection could be made: {detail}{proxy_in(detail)}",
+            status=refused,
+            code=code,
+            retryable=None if refused is None else False,
+        )
+        if refused is not None:
+            vars(unsent)["_stops"] = True
+        return unsent
+    is_cut = _has_any(names, _CUT) and "ContentEncodingError" not in names
+    if not is_cut and _has_any(names, _MALFORMED):
+        return APIResponseValidationError(f"the answer cannot be read: {detail}")
+    if not is_cut and _has_any(names, _TIMED_OUT):
+        return APITimeoutError(f"the provider did not answer in time: {detail}")
+    if is_cut or _has_any(names, _BROKEN):
+        return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
+    return APIConnectionError(
+        f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
+    )
+
+
+def _status_of_proxy(links: list[BaseException], names: list[str]) -> int | None:
+    """The status with which a proxy refuses this machine, such as 407 without a password; None for others."""
+    if not _has_any(names, ("ClientHttpProxyError", "ProxyError")):
+        return None
+    statuses = (getattr(link, "status", None) or str(link)[:3] for link in links)
+    status = next((int(number) for number in statuses if _STATUS.fullmatch(str(number))), 500)
+    return status if status < 500 and status not in (408, 429) else None
+
+
+def _system_code(links: list[BaseException], names: list[str]) -> str | None:
+    """The system's name of a failure to connect, such as "ECONNREFUSED"; None if it is not known."""
+    if _has_any(names, ("ClientConnectorDNSError", "gaierror")):
+        return "ENOTFOUND"
+    numbers = [link.errno or 0 for link in links if isinstance(link, OSError)]
+    return next((errno.errorcode[number] for number in numbers if number in errno.errorcode), None)
+
+
+def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:
+    return any(name in wanted for name in names)
+
+
+def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
+    """The exception's chain, beginning with aiohttp's own exception where there is one.
+
+    The bridges from httpx to it raise the same for refused and broken connections, so these are left out.
+    """
+    links = list(exception_chain(error))
+    for index, link in enumerate(links):
+        if type(link).__module__.startswith("aiohttp."):
+            return links[index:]
+    return links
+
+
+def _names(error: BaseException) -> Iterator[str]:
+    """The names of an exception's class and its bases, with and without package: some occur in several."""
+    for kind in type(error).__mro__[:-2]:
+        yield kind.__name__
+        yield f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def readable_message(message: Any) -> str:
+    """A provider's message on one line, at most 500 characters; for a web page, its title."""
+    text = str(message).strip()
+    if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+        title = re.search(r"<title>([^<]{1,200})</title>", text, re.IGNORECASE)
+        text = f"a web page instead of an answer{f': {title.group(1).strip()}' if title else ''}"
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 3]}..."
+
+
+def headers_of(response: Any) -> dict[str, str]:
+    """An SDK response's headers with lower-case names; empty where there are none."""
+    headers = getattr(response, "headers", None) or {}
+    return {str(name).lower(): str(value) for name, value in headers.items()}
+
+
+def failure_headers(error: BaseException) -> dict[str, str]:
+    """Headers of the answer that an SDK's exception reports, in lower case; empty where there was none."""
+    # litellm's response has empty headers; the provider's are in an attribute of the exception.
+    headers = getattr(error, "litellm_response_headers", None)
+    if headers:
+        return {str(name).lower(): str(value) for name, value in headers.items()}
+    return headers_of(getattr(error, "response", None))
+
+
+def error_in(body: JSONMapping, answer: str) -> LLMError | None:
+    """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
+    return _failure_of(body) if reports_error(body, answer) else None
+
+
+def reports_error(body: JSONMapping, answer: str) -> bool:
+    """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
+    if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
+        return True
+    if "base_resp" in body and not body.get(answer) and minimax_failure(body):
+        return True
+    if answer in body:
+        return False
+    messages = (body.get(name) for name in _MESSAGES)
+    return any(value and isinstance(value, (str, list)) for value in messages)
+
+
+def raise_error_in(body: JSONMapping, answer: str) -> None:
+    """Raise the failure that `error_in` finds."""
+    if reports_error(body, answer):
+        raise _failure_of(body)
+
+
+def _failure_of(body: JSONMapping) -> LLMError:
+    codes, message = error_fields(body)
+    # On the top level, "type" is the name of an event and not a code of the failure.
+    codes = tuple(code for code in codes if code != "error")
+    return from_answer(200, codes=codes, message=message, headers=headers_in(body))
+
+
+def from_sdk(error: BaseException) -> LLMError:
+    """The error for an exception of the openai or anthropic SDK, or of its transport."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
+        return from_exception(error)
+    body = getattr(error, "body", None)
+    body = body_in_text(body) if isinstance(body, str) else body
+    codes, message = error_fields(body)
+    return from_answer(
+        getattr(error, "status_code", None),
+        codes=codes,
+        message=message or str(getattr(error, "message", "")),
+        headers=headers_in(body) | headers_of(getattr(error, "response", None)),
+    )

@@ -1,0 +1,88 @@
+"""Helpers of the embedding formats: read vectors from JSON, divide one usage among several texts."""
+
+import array
+import base64
+import binascii
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import APIResponseValidationError
+
+INT8 = "base64_int8"
+BITS = "base64_binary"
+
+
+def vector_of(value: Any, encoding: str | None = None) -> list[float]:
+    """One vector: a list of numbers, or such a list in base64.
+
+    `encoding` is `INT8` for a signed byte for each number, and `BITS` for a bit for each, the lowest first.
+    Anything else means little-endian float32. Raises `APIResponseValidationError` for any other or empty
+    value, NaN and infinity. A list of vectors is what llama.cpp's server returns for a model that does not
+    embed.
+    """
+    vector = _unpack(value, encoding) if isinstance(value, str) else value
+    if not isinstance(vector, list) or not vector:
+        raise APIResponseValidationError("the answer holds a vector that is not a list of numbers")
+    types = set(map(type, vector))
+    if types == {list}:
+        raise APIResponseValidationError(
+            "the answer holds a vector for each token instead of one for the text: the model is no embedding "
+            "model, or its server needs a pooling type"
+        )
+    if not types <= {float, int}:
+        raise APIResponseValidationError("the answer holds a vector with an entry that is not a number")
+    if int in types:
+        vector = [float(number) for number in vector]
+    # A sum keeps NaN and infinity, and is ten times as fast as a check of each number.
+    if not math.isfinite(sum(vector)):
+        raise APIResponseValidationError("the answer holds a vector with an entry that is not finite")
+    return vector
+
+
+def _unpack(text: str, encoding: str | None) -> list[float]:
+    numbers: array.array[Any] = array.array("b" if encoding == INT8 else "f")
+    try:
+        packed = base64.b64decode(text, validate=True)
+        if encoding == BITS:
+            return [float(byte >> bit & 1) for byte in packed for bit in range(8)]
+        numbers.frombytes(packed)
+    except (binascii.Error, ValueError) as error:
+        raise APIResponseValidationError(f"the answer holds a vector that is not base64: {error}") from None
+    if sys.byteorder == "big" and encoding != INT8:
+        numbers.byteswap()
+    return [float(number) for number in numbers] if encoding == INT8 else numbers.tolist()
+
+
+def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
+    """Check that there is one vector for each text, and that all have the same length."""
+    if len(vectors) != texts:
+        raise APIResponseValidationError(f"the answer holds {len(vectors)} vectors for {texts} texts")
+    if len({len(vector) for vector in vectors}) > 1:
+        raise APIResponseValidationError("the answer holds vectors of different lengths")
+
+
+def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
+    """Divide a usage object: one object of the same form for each share. The counts add up to the whole."""
+    if type(value) is int and value >= 0:
+        return list(_divide(value, shares))
+    if isinstance(value, dict):
+        parts = {name: apportion(entry, shares) for name, entry in value.items()}
+        return [{name: parts[name][index] for name in value} for index in range(len(shares))]
+    if isinstance(value, list):
+        columns = [apportion(entry, shares) for entry in value]
+        return [[column[index] for column in columns] for index in range(len(shares))]
+    return [value] * len(shares)
+
+
+def _divide(whole: int, shares: Sequence[int]) -> list[int]:
+    """Divide `whole` by the largest-remainder method: round down, give the rest to the largest fractions."""
+    total = sum(shares)
+    if not total:
+        shares, total = [1] * len(shares), len(shares)
+    parts = [whole * share // total for share in shares]
+    by_fraction = sorted(range(len(shares)), key=lambda index: -(whole * shares[index] % total))
+    for index in by_fraction[: whole - sum(parts)]:
+        parts[index] += 1
+    return parts

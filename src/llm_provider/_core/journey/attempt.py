@@ -1,0 +1,349 @@
+"""One request to a provider and its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from ..errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
+from ..formats.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
+from ..formats.shared.errors import failure_headers
+from ..formats.shared.replies import reply_body
+from ..formats.shared.tool_charges import cost_in
+from ..formats.transport import departure
+from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
+from ..pace import retry
+from ..pace.timeouts import Timeouts
+from ..runtime import cassette, clock, randomness
+from ..runtime.imports import is_unfinished
+from ..runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
+from ..runtime.threads import result_in_thread
+from ..types.messages import Step
+from ..types.usage import Usage
+from .call import Call, Emit, Sample, delta_of_choice
+from .halves import HalfJoiner, may_be_cut
+
+
+class Attempt:
+    """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
+
+    def __init__(
+        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
+    ) -> None:
+        self._call = call
+        self._count = count
+        self._outgoing = outgoing
+        self._emit = emit
+        self._on_headers = on_headers
+        self._watch: _Watch | None = None
+        self.error: LLMError | None = None
+        self.import_unfinished = False
+        """Whether it failed before it was sent, because another thread imports a module of the SDK."""
+        self.first_token: float | None = None
+        self._answer: AnyAnswer | None = None
+        self._body = b""
+        self._reply: Any = None
+        """What the body, or the last event of a stream that failed, says."""
+        self._sent = 0.0
+        self._seconds = 0.0
+
+    async def make(self, connection: Connection) -> None:
+        """Send, receive and decode within the timeouts. Only a cancellation is raised."""
+        timeouts, streamed = self._outgoing.timeouts, None
+        self._sent = clock.perf_counter()
+        self.departure = departure.Departure(self._call.sent.withdraw, self._call.sent.begin)
+        token = departure.current.set(self.departure)
+        if self._call.target.route.adapter != "litellm":  # its clients do not tell when they send
+            self.departure.hold()
+        timer = asyncio.timeout(total := self._outgoing.timeout)
+        try:
+            async with timer:
+                if timeouts.watches:
+                    self._watch = _Watch(timer, self._outgoing)
+                if self._emit is not None:
+                    streamed = await self._receive(connection, self._emit, timer)
+                elif self._watch is not None and connection.send_in_chunks is not None:
+                    self._body = await self._collect(connection.send_in_chunks, self._watch)
+                else:
+                    self._body = await connection.send(self._outgoing, self._on_headers)
+            self._body = self._body.removeprefix(BYTE_ORDER_MARK)
+            self.departure.leave()
+            if self._emit is not None:
+                self._body = reply_body(streamed)
+                if b"\\ud" in self._body:
+                    # The halves of a pair that stand together are one character when they are read.
+                    streamed = loads(self._body)
+            if takes_long(self._body):
+                read = partial(read_large, partial(self._decode, streamed))
+                self._answer = await result_in_thread(read, "llm_provider-decode")
+            else:
+                self._answer = self._decode(streamed)
+        except LLMError as error:
+            self.error = error
+            self._note_failure()
+        except Exception as error:
+            if timer.expired():
+                self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
+            else:
+                self.import_unfinished = is_unfinished(error)
+                self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
+                headers = failure_headers(error)
+                if headers:
+                    self._on_headers(headers)
+            self._note_failure()
+        finally:
+            departure.current.reset(token)
+            self._seconds = clock.perf_counter() - self._sent
+
+    def _note_failure(self) -> None:
+        if self.departure.is_held and self.error is not None:
+            self.error.maybe_billed = False
+            self.departure.leave()
+
+    def _decode(self, streamed: Any) -> AnyAnswer:
+        """The answer in the body, or in the reply that a stream added up to."""
+        self._reply = streamed
+        try:
+            if self._emit is None:
+                self._reply = self._read_unasked_stream() or parse_reply(self._body)
+            return self._call.exchange.decode(self._call, self._reply, self._count)
+        except APIResponseValidationError as error:
+            error.raw = self._reply
+            raise
+
+    def _read_unasked_stream(self) -> Any:
+        """The reply of a server that streams though nobody asked it to; None for any other body."""
+        begun, ended = self._body.startswith((b"data:", b"event:")), self._body[-20:].rstrip().endswith(DONE)
+        if not (begun or ended):
+            return None
+        if not begun:
+            # One has the whole answer before the end of a stream.
+            return parse_reply(self._body[: self._body.rindex(b"data:")])
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        feed, splitter = assembler.feed if self._count == 1 else assembler.feed_samples, EventSplitter()
+        for data in (*splitter.feed(self._body), *splitter.end()):
+            feed(END if data.strip() == DONE else parse_reply(data))
+        self._body = reply_body(assembler.reply())
+        return assembler.reply()
+
+    async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
+        """A whole answer, with its timeouts checked while it arrives."""
+        watch.begin()
+        body = bytearray()
+        async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
+            async for piece in pieces:
+                watch.note_piece()
+                body += piece
+        return bytes(body)
+
+    async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
+        """The reply that is assembled from the events of a stream."""
+        # A protocol cannot have methods that only some formats have.
+        assembler: Any = self._call.adapter.assembler(self._call.encoded)
+        watch, several, emitted = self._watch, self._count > 1, 0
+        if watch is not None:
+            watch.begin()
+        halves = HalfJoiner()
+        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        try:
+            async with contextlib.aclosing(stream) as batches:
+                async for batch in batches:
+                    if watch is not None:
+                        watch.note_piece()
+                    if type(batch) is tuple and type(batch[0]) is WholeReply:
+                        return self._show_whole(batch[0], emit)
+                    steps: list[Step] = []
+                    event: Any = None
+                    try:
+                        for event in batch:
+                            if several:
+                                steps += filter(None, assembler.feed_samples(event))
+                                continue
+                            step = assembler.feed(event)
+                            if step:
+                                steps.append(step)
+                            elif assembler.is_complete():
+                                break
+                    except LLMError:
+                        self._reply = _last_reply(event)
+                        raise
+                    finally:
+                        # These steps also count if the stream failed directly after them.
+                        if steps and (halves.held or may_be_cut(steps)):
+                            steps = halves.join(steps)
+                        if steps:
+                            if self.first_token is None:
+                                self.first_token = clock.perf_counter() - self._sent
+                            emit(steps)
+                            emitted += len(steps)
+        except BaseException as error:
+            # An answer that came whole was billed. It is kept, whatever happens after it.
+            cancelled = not isinstance(error, Exception) and not timer.expired()
+            if cancelled or not getattr(assembler, "is_whole", never)():
+                raise
+        if last := [*halves.end(), *getattr(assembler, "end", tuple)()]:
+            self.first_token = self.first_token or clock.perf_counter() - self._sent
+            emit(last)
+        if emitted < _MANY_STEPS:
+            return assembler.reply()
+        return await result_in_thread(assembler.reply, "llm_provider-decode")
+
+    def _show_whole(self, reply: Any, emit: Emit) -> Any:
+        """Show each sample of a reply that came whole as one delta, unless it is no answer."""
+        with contextlib.suppress(LLMError):
+            answer: Any = self._call.exchange.decode(self._call, reply, self._count)
+            self.first_token = clock.perf_counter() - self._sent
+            choices = enumerate(answer.choices[: self._count])
+            emit([delta_of_choice(choice, index) for index, choice in choices])
+        return reply
+
+    def failure(self, waited: float) -> FailedAttempt:
+        assert self.error is not None
+        return FailedAttempt(
+            error=type(self.error).__name__,
+            status=self.error.status,
+            waited=waited,
+            seconds=self._seconds,
+            maybe_billed=self.error.maybe_billed,
+        )
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that an invalid answer reports; None if it reports none."""
+        if self._reply is None:
+            return None
+        try:
+            usage = self._call.exchange.usage(self._call, self._reply)
+        except LLMError:
+            return None
+        # An answer that reports no usage is decoded as zeros.
+        return usage if usage is not None and usage.total_tokens else None
+
+    @property
+    def cost(self) -> Decimal | None:
+        """The USD that an invalid answer reports; None if it reports none."""
+        return cost_in(self._reply.get("usage")) if isinstance(self._reply, dict) else None
+
+    def sample(self, queue: float) -> Sample:
+        """The answer of a successful attempt."""
+        assert self._answer is not None
+        return Sample(
+            self._answer,
+            self._body,
+            cached=False,
+            queue=queue,
+            sending=self._seconds,
+            first_token=self.first_token,
+        )
+
+
+def _last_reply(event: Any) -> Any:
+    """The reply in an event that ended a stream with a failure: it may tell the usage. None for any other."""
+    reply = event.get("response", event) if isinstance(event, dict) else None
+    with contextlib.suppress(LLMError):
+        body = reply_body(reply)
+        return reply if any(mark in body for mark in _ENDS) else None
+    return None
+
+
+_ENDS = (b'"error":', b'"finishReason":"')
+"""What only such an event has. Before it, the counts of tokens are not final."""
+
+_MANY_STEPS = 20_000
+"""Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
+
+
+class _Watch:
+    """Moves the end of an attempt's timer as its answer arrives, never beyond the total timeout."""
+
+    def __init__(self, timer: asyncio.Timeout, outgoing: Outgoing) -> None:
+        self._timer = timer
+        self._timeouts = outgoing.timeouts
+        self._total = outgoing.timeout
+        self._end = asyncio.get_running_loop().time() + self._total
+        self._phase: Literal["first_byte", "idle"] | None = None
+        self._arrived = 0
+
+    def begin(self) -> None:
+        """Start to wait for the first byte."""
+        self._allow("first_byte", self._timeouts.first_byte)
+
+    def note_piece(self) -> None:
+        """Start to wait for the next piece, because one has arrived."""
+        self._arrived += 1
+        self._allow("idle", self._timeouts.idle)
+
+    def _allow(self, phase: Literal["first_byte", "idle"], allowed: float | None) -> None:
+        until = self._end if allowed is None else asyncio.get_running_loop().time() + allowed
+        self._phase = phase if until < self._end else None
+        self._timer.reschedule(min(until, self._end))
+
+    def make_error(self) -> APITimeoutError:
+        """The error of the timer that has expired."""
+        if self._phase is None:
+            return _too_long(self._total)
+        allowed = getattr(self._timeouts, self._phase)
+        if self._phase == "first_byte":
+            return APITimeoutError(f"no first byte within {allowed:g} s", phase=self._phase, limit=allowed)
+        pieces = f"{self._arrived} piece{'' if self._arrived == 1 else 's'} of the answer"
+        return APITimeoutError(
+            f"stalled: nothing for {allowed:g} s after {pieces}", phase=self._phase, limit=allowed
+        )
+
+
+def _too_long(total: float) -> APITimeoutError:
+    return APITimeoutError(f"no complete answer within {total:g} s", phase="total", limit=total)
+
+
+def _with_limit(error: LLMError, timeouts: Timeouts) -> LLMError:
+    """Adds the limit to the error of a connect timeout: the transport does not know it."""
+    if isinstance(error, APITimeoutError) and error.phase == "connect" and timeouts.connect is not None:
+        error.limit = timeouts.connect
+        error.message = f"no connection within {timeouts.connect:g} s"
+    return error
+
+
+def parse_reply(body: bytes) -> Any:
+    """The reply in a body; an `APIResponseValidationError` where it is not JSON, too deep or too large."""
+    try:
+        return loads(body.removeprefix(BYTE_ORDER_MARK))
+    except JSONLimitError as error:
+        # The next answer would be as large, and be billed.
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
+    except ValueError:
+        beginning = body[:60].decode("utf-8", "replace")
+        raise APIResponseValidationError(
+            f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
+        ) from None
+
+
+T = TypeVar("T")
+
+
+async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
+    """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
+    cassette.refuse_sending("a list, a count or a file")
+    attempts, budget = 0, retry.RetryBudget()
+    while True:
+        attempts += 1
+        try:
+            return await work()
+        except Exception as failure:
+            error: LLMError = failure if isinstance(failure, LLMError) else adapter.map_error(failure)
+            error.maybe_billed = False
+            verdict = retry.judge(
+                error,
+                attempts=attempts,
+                max_retries=max_retries,
+                random_source=randomness.generator,
+                budget=budget,
+                now=asyncio.get_running_loop().time(),
+            )
+            if not verdict.retry:
+                error.attempts = attempts
+                raise error from None
+        await asyncio.sleep(verdict.delay)

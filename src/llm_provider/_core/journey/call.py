@@ -1,0 +1,393 @@
+"""A call, the operation that it performs, and its answered parts.
+
+A call has numbered parts: the samples of a chat, the texts of an embedding. Each is stored under a key of
+its own, and those that are not stored are requested together if the API allows it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from ..errors import LLMError
+from ..formats.protocol import Adapter, AnyAnswer, EncodedRequest
+from ..formats.shared.replies import number_step
+from ..formats.shared.served_by import read_served_by
+from ..json_values import JSONObject
+from ..money.track import Tracks
+from ..pace.concurrency import Concurrency
+from ..pace.timeouts import Deadline, Patience
+from ..requests.routing import Target, price_names
+from ..runtime import clock
+from ..runtime.frozen import LateValue
+from ..runtime.json_pieces import read_large, takes_long
+from ..store.entry import Entry, Question, cache_key
+from ..types.messages import Delta, Step, ToolCallDelta, delta_of
+from ..types.response import Choice
+from ..types.usage import Timing, Usage
+from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..._features.fallback.passed_over import PassedOver
+    from ..._features.telemetry.observer import Watch
+    from ..formats.shared.request_facts import RequestFacts
+    from ..money.model_drift import Change
+    from .early_stop import EarlyStop
+
+Emit: TypeAlias = Callable[[list[Step]], None]
+"""Receives the steps of a stream. Steps that arrived together are in one list."""
+
+
+def delta_of_choice(choice: Choice, index: int) -> Delta:
+    calls = tuple(
+        ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
+        for position, call in enumerate(choice.tool_calls)
+    )
+    return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
+
+
+def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:
+    """An `Emit` that gives deltas the `numbers` of their samples in the call, and drops surplus ones."""
+
+    def emit_renumbered(steps: list[Step]) -> None:
+        deltas = [delta for step in steps if (delta := delta_of(step)).index < len(numbers)]
+        emit([number_step(delta, numbers[delta.index]) for delta in deltas])
+
+    return emit_renumbered
+
+
+R = TypeVar("R")
+T = TypeVar("T")
+V = TypeVar("V")
+"""The type of the result that the user receives."""
+
+MAX_REQUEST_BYTES = 30_000_000
+"""The largest body. Gemini takes 20 MB and Anthropic 32 MB; no model has a context for as much text."""
+
+
+class Exchange(ABC):
+    """One kind of request, as the sender, the recorder and observers know it. One serves every call."""
+
+    name: ClassVar[str]
+    """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
+
+    billed: ClassVar[bool]
+    """Whether providers bill its requests."""
+
+    @abstractmethod
+    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
+        """The JSON body of the request for a group of parts."""
+
+    @abstractmethod
+    def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
+        """Estimated tokens that a request for a group counts against the provider's rate limit."""
+
+    @abstractmethod
+    def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
+        """A reply with so many parts as an answer; `APIResponseValidationError` if it is not valid."""
+
+    @abstractmethod
+    def usage(self, call: Call[Any], reply: Any) -> Usage | None:
+        """The usage that a reply reports, even if `decode` does not accept the reply."""
+
+
+class Operation(Exchange, Generic[R, T]):
+    """One thing that can be done with a model: a request of type `R` becomes a result of type `T`."""
+
+    billed = True
+
+    patience: ClassVar[float]
+    """Seconds that a call waits for a provider that is down, unless the user sets them."""
+
+    defaults: ClassVar[Collection[str] | None]
+    """The defaults of a client that its calls take; None for all."""
+
+    has_texts: ClassVar[bool]
+    """Whether its parts are `request.inputs`, which the payload does not hold."""
+
+    @staticmethod
+    @abstractmethod
+    def build(model: str, inputs: Any, parameters: Any, function: str, /) -> R:
+        """Check and normalise the arguments of the user's call; `TypeError` for an unknown parameter."""
+
+    @abstractmethod
+    def bare_request(self, model: str, base_url: str | None) -> R:
+        """A request without content, for a row of a batch whose payload alone is known."""
+
+    @abstractmethod
+    def encode(self, request: R, target: Target, adapter: Adapter) -> EncodedRequest:
+        """The request in the wire format of its provider; `RequestError` if that cannot serve it."""
+
+    @abstractmethod
+    def parts(self, request: R) -> Sequence[int]:
+        """The numbers of the parts that a request asks for, in their order."""
+
+    @abstractmethod
+    def identity(self, call: Call[T], part: int) -> tuple[bytes, int]:
+        """The payload and the sample number that are hashed into the cache key of a part."""
+
+    @abstractmethod
+    def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
+        """Parts in groups. One request can ask for each group."""
+
+    def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
+        """Smaller groups to request after the request for a group was refused; empty if that is final."""
+        return []
+
+    def fetch(
+        self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
+    ) -> Coroutine[Any, Any, Sample]:
+        """Get the answer with some parts of a call. A request is enough for all but scores of texts."""
+        sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
+        return sample
+
+    @abstractmethod
+    def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
+        """The JSON that the model reads for a group, without the number of samples."""
+
+    @abstractmethod
+    def facts(self, call: Call[T], parts: Sequence[int]) -> RequestFacts:
+        """The facts about a request for a group that estimates, budgets and rate limits need."""
+
+    def variant(self, call: Call[T]) -> str:
+        """The service level that a call asks for, by its name in `prices.csv`. Only chats have several."""
+        return "standard"
+
+    def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
+        """The answer to a group as one sample per part. The engine requests parts that are missing again."""
+        return [sample]
+
+    def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
+        """Whether the cache keeps an answer and serves it. Only chats have answers that are not kept.
+
+        `kept` has the finish reasons of answers that are kept; "empty" keeps answers without content.
+        """
+        return True
+
+    def restore(self, call: Call[T], entry: Entry, answer: Any, started: float) -> T:
+        """The result of a call of one part, perhaps with another prompt, that the cache answers."""
+        return self.result(call, [Sample(answer, entry.body, cached=True, price=entry.price)])
+
+    @abstractmethod
+    def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
+        """Parts of a call, put together. What they cost is that of `call.sent`."""
+
+    def good_samples(self, call: Call[T], samples: Sequence[Sample]) -> tuple[Any, ...]:
+        """The `error.samples` of a call when only these parts were answered."""
+        return ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Call(Generic[T]):
+    """A checked and encoded request, and the state of its lifecycle. `T` is the type of its result."""
+
+    operation: Operation[Any, T]
+    exchange: Exchange
+    """How its requests are written and read: the operation, or another question about the same request."""
+    request: Any
+    """Its type belongs to the operation."""
+    target: Target
+    adapter: Adapter
+    encoded: EncodedRequest
+    body: bytes
+    """The encoded payload as canonical JSON."""
+    parts: Sequence[int]
+    """The numbers of the samples or texts that it asks for. Each has a cache entry of its own."""
+    started: float
+    """Monotonic time at which the user made the call."""
+    concurrency: Concurrency
+    cache: str
+    """The cache mode: that of the request, else that of the client."""
+    tracks: Tracks
+    """The `track` blocks around the call in the user's thread."""
+    patience: Patience
+    """How long it waits for a provider that is down. The calls of a batch share it."""
+    deadline: Deadline | None = None
+    early_stop: EarlyStop | None = None
+    """Stops the other calls of its batch; None for a single call."""
+    sent: SentRequests = NOTHING_SENT
+    """The requests that were sent so far, once it is run."""
+    answered: dict[int, Sample] | None = None
+    """The parts of a call of several parts that are answered so far."""
+    metadata: Any = None
+    """The user's value for this input of a batch."""
+    streamed: bool = False
+    """Whether the user reads the answer as a stream."""
+    first_key: str | None = None
+    """The cache key of the first part, after it was computed."""
+    watch: Watch | None = None
+    """Observes the call; None if nothing does."""
+    fallback: tuple[Call[T], ...] = ()
+    """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
+    passed_over: tuple[PassedOver, ...] | None = None
+    """The models that did not answer before this one; None unless it is one of a `fallback`."""
+
+    def key(self, part: int) -> str:
+        is_first = part == self.parts[0]
+        if is_first and self.first_key is not None:
+            return self.first_key
+        body, draw = self.operation.identity(self, part)
+        # `key_fields` would be an extra call and an extra dictionary for each hit.
+        target, encoded = self.target, self.encoded
+        key = cache_key(
+            provider=target.provider,
+            base_url=target.url_in_key,
+            operation=encoded.operation,
+            body=body,
+            headers=encoded.headers,
+            draw=draw,
+        )
+        if is_first:
+            self.first_key = key
+        return key
+
+    def find_price_names(self, served: str | None = None, reply: Any = None) -> tuple[str, str]:
+        """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`.
+
+        So has a model of Anthropic's that runs in the US alone.
+        """
+        provider, model = price_names(self.target, served)
+        if provider == "anthropic" and self.is_in_us(reply):
+            return provider, f"us/{model}"
+        upstream = self.upstream
+        return provider, model if upstream is None else f"{model}:{upstream}"
+
+    def is_in_us(self, reply: Any) -> bool:
+        """Whether Claude may only run in the US, by its reply, else by the request."""
+        usage = reply.get("usage") if isinstance(reply, dict) else None
+        geo = usage.get("inference_geo") if isinstance(usage, dict) else None
+        return (geo or self.encoded.payload.get("inference_geo")) == "us"
+
+    @property
+    def upstream(self) -> str | None:
+        """The host behind a router that the user names."""
+        options = self.request.options
+        return options.get("upstream") if options else getattr(self.request, "upstream", None)
+
+    def build_question(self, part: int) -> Question:
+        """The question that a key stands for. It is stored with the answer."""
+        body, draw = self.operation.identity(self, part)
+        target, encoded, model = self.target, self.encoded, self.request.model
+        url = target.url_in_key
+        return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model)
+
+    def key_fields(self) -> JSONObject:
+        """The part of the key that does not depend on the payload."""
+        return {
+            "provider": self.target.provider,
+            "base_url": self.target.url_in_key,
+            "operation": self.encoded.operation,
+            "headers": self.encoded.headers,
+        }
+
+    def facts(self, parts: Sequence[int] | None = None) -> RequestFacts:
+        """The facts about a request for some of its parts, by default all of them. They are not cached."""
+        return self.operation.facts(self, self.parts if parts is None else parts)
+
+    async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
+        """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
+        structure = self.encoded.structure
+        if not takes_long(body) and (structure is None or not structure.runs_code):
+            return read()
+        from ..runtime.threads import result_in_thread
+
+        return await result_in_thread(partial(read_large, read), "llm_provider-check")
+
+
+async def finish_by(
+    deadline: Deadline,
+    call: Call[Any],
+    work: Callable[[Call[Any]], Coroutine[Any, Any, V]],
+    cancel: Callable[[asyncio.Task[Any]], object],
+) -> V:
+    """The result of a call's work by its deadline, else an `APITimeoutError`.
+
+    A request that other calls share continues for them. `cancel` cancels the task that does the work.
+    """
+    import asyncio
+
+    left = deadline.left
+    if left > 0:
+        # Its coroutine begins here: nothing would await one of a call that is cancelled before.
+        task = asyncio.create_task(work(call))
+        try:
+            await asyncio.wait((task,), timeout=left)
+            if task.done():
+                return task.result()
+            error = call.sent.deadline_error(deadline)
+            call.sent.tell()
+        finally:
+            # Where it is done, this retrieves its exception: a call that is cancelled does not.
+            cancel(task)
+    else:
+        error = call.sent.deadline_error(deadline)
+    error.provider, error.model = call.target.provider, call.request.model
+    raise error
+
+
+@dataclass(slots=True)
+class Sample:
+    """One answered request, or one entry of the cache. Times are seconds."""
+
+    answer: Any
+    """Its type belongs to the operation."""
+    body: bytes
+    cached: bool
+    queue: float = 0.0
+    sending: float = 0.0
+    first_token: float | None = None
+    price: float | None = None
+    """USD of its requests that were answered; None where that is not known. Of several parts that came in one
+    request, the first has the price of all, or each has a share."""
+    change: Change | None = None
+    """Who answered before, where another one answers now."""
+
+    def share(self) -> Sample:
+        """The sample for a call that did not pay for it."""
+        return replace(self, cached=True)
+
+
+def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
+    """The usage of some requests, and that of the samples that came from elsewhere."""
+    usages = [sample.answer.usage for sample in samples if sample.cached]
+    if not usages:
+        return sent.usage or Usage()
+    known = [usage for usage in (sent.usage, *usages) if usage is not None]
+    return sum(known[1:], known[0]) if known else Usage()
+
+
+def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
+    """What the results of embeddings and of scores have in common, for all parts of a call."""
+    sent = call.sent.whole()
+    slowest = max(samples, key=lambda sample: sample.queue + sample.sending, default=None)
+    # Requests are sent at the same time, so the call waited for the slowest of them.
+    queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)
+    total, provider = clock.perf_counter() - call.started, call.target.provider
+    first = samples[0].answer if samples else AnyAnswer(usage=None)
+    return {
+        "usage": usage_of(sent, samples),
+        "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
+        "provider": provider,
+        "cost": sent.cost,
+        "cost_source": sent.cost_source,
+        "cost_unknown": sent.cost_unknown,
+        "cost_bounds": sent.cost_bounds,
+        "price": sum_of_prices([sample.price for sample in samples]),
+        "stored_price": sum_stored_prices(samples),
+        "cached": all(sample.cached for sample in samples),
+        "timing": Timing(
+            queue=queue, total=total, attempts=sent.attempts, overhead=max(0.0, total - queue - sending)
+        ),
+        "failures": sent.failures,
+        "served_by": LateValue(partial(read_served_by, provider, first.reply, first.origin)),
+    }
+
+
+def sum_stored_prices(samples: Sequence[Sample]) -> float | None:
+    """The sum of the prices of the samples that came from elsewhere; None if one is not known."""
+    return sum_of_prices([sample.price for sample in samples if sample.cached])

@@ -1,0 +1,219 @@
+"""`SentRequests`: the requests that were sent for one call, and what they cost.
+
+Results and errors are made from these sums, so what the user reads covers all samples, rounds and repairs,
+and what failed. A request belongs to the call that sent it: an equal call that waits for its answer pays
+nothing. If the sender is cancelled, the first of those that wait takes over the request and its cost.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import APITimeoutError, FailedAttempt, LLMError
+from ..pace.timeouts import Deadline
+from ..runtime.exact_decimal import total
+from ..types.usage import CostBounds, CostSource, Usage
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ..pace.outage import Outage
+
+_LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
+
+
+class Charge(NamedTuple):
+    """What one request cost that was answered, or that failed and may have been billed."""
+
+    usd: Decimal | None
+    """None where it is not known."""
+    usage: Usage | None
+    source: CostSource
+    unknown: str | None = None
+    """Why `usd` is None."""
+    at_most: Decimal | None = None
+    """USD that an unknown cost cannot exceed; None where there is no such bound."""
+
+
+class SentRequests:
+    """Counts the requests of one call, or of a part of it, which sends one request after the other."""
+
+    __slots__ = (
+        "attempts", "before_telling", "charges", "failures", "heir", "is_told", "is_too_late", "outage",
+        "parts", "problem", "under_way",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.under_way = 0
+        self.failures: tuple[FailedAttempt, ...] = ()
+        self.charges: tuple[Charge, ...] = ()
+        self.parts: tuple[SentRequests, ...] = ()
+        """Requests that count here too, such as those for each of several samples."""
+        self.heir: SentRequests | None = None
+        """The requests of the call that has taken these over. They count there alone."""
+        self.problem = ""
+        """The message of the last failure."""
+        self.outage: Outage | None = None
+        """What is known of the provider's outages, once a request has waited for its turn."""
+        self.is_told = False
+        """Whether an error has told of the last request, which was under way then."""
+        self.before_telling: SentRequests | None = None
+        """The requests that an error has told of, where later ones are counted from 0."""
+        self.is_too_late = False
+        """Whether the last failure was not sent again because of the deadline of this call."""
+
+    def begin(self) -> None:
+        self.is_told = False
+        self.attempts += 1
+        self.under_way += 1
+
+    def withdraw(self) -> bool:
+        """Take back a request that was not sent after all; False if an error has told of it."""
+        if not self.is_told:
+            self.attempts -= 1
+            self.under_way -= 1
+        return not self.is_told
+
+    def end(self, failure: FailedAttempt | None = None) -> None:
+        """Note that a request has ended, and its failure if it failed."""
+        if not self.is_told:
+            self.under_way -= 1
+            if failure is not None:
+                self.failures += (failure,)
+
+    def add_charge(self, charge: Charge) -> None:
+        """Note what a request costs that has ended, or is about to."""
+        if not self.is_told:
+            self.charges += (charge,)
+
+    def whole(self) -> SentRequests:
+        """These requests and those of all parts as one count."""
+        if self.heir is not None:
+            return NOTHING_SENT
+        if not self.parts:
+            return self
+        every = SentRequests()
+        for part in _flat(self):
+            every.attempts += part.attempts
+            every.under_way += part.under_way
+            every.failures += part.failures
+            every.charges += part.charges
+            every.problem, every.outage = part.problem or every.problem, part.outage or every.outage
+        return every
+
+    @property
+    def cost(self) -> float | None:
+        """USD that the requests cost; None if that of one is not known, as while it is under way."""
+        return None if self.under_way else cost_of([charge.usd for charge in self.charges])
+
+    @property
+    def cost_bounds(self) -> CostBounds | None:
+        """The least and the most USD that requests of unknown cost have cost; None where it is known."""
+        charges = self.charges
+        if not self.under_way and all(charge.usd is not None for charge in charges):
+            return None
+        most = [charge.at_most if charge.usd is None else charge.usd for charge in charges]
+        least = float(total(charge.usd for charge in charges if charge.usd is not None))
+        return least, None if self.under_way else cost_of(most)
+
+    @property
+    def cost_source(self) -> CostSource | None:
+        """The least certain source of the cost; None if nothing was paid, or if the cost is not known."""
+        charges = self.charges
+        if len(charges) == 1 and not self.under_way:
+            return None if charges[0].usd is None else charges[0].source
+        sources = {charge.source for charge in charges} if self.cost is not None else set()
+        return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)
+
+    @property
+    def cost_unknown(self) -> str | None:
+        """Why the cost is not known: the reason of the first request without one; None where it is known."""
+        if self.under_way:
+            return "a request is under way"
+        return next((charge.unknown for charge in self.charges if charge.unknown), None)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that the provider reported for the requests; None if it reported none."""
+        if len(self.charges) == 1:
+            return self.charges[0].usage
+        known = [charge.usage for charge in self.charges if charge.usage is not None]
+        return sum(known[1:], known[0]) if known else None
+
+    def write_to(self, error: LLMError) -> None:
+        """Set what an error says of the requests of its call."""
+        sent = self.whole()
+        error.attempts, error.failures = sent.attempts, sent.failures
+        error.maybe_billed = bool(sent.charges or sent.under_way)
+        error.cost, error.usage, error.cost_bounds = sent.cost, sent.usage, sent.cost_bounds
+
+    def tell(self) -> None:
+        """Note that an error tells of these requests now, so no other call does when they end.
+
+        Requests that are sent later for equal calls are told by these: they are counted from 0.
+        """
+        self.before_telling = copy.copy(self.whole())
+        for part in _flat(self):
+            part.is_told |= bool(part.under_way)
+            part.attempts, part.under_way, part.failures, part.charges = 0, 0, (), ()
+
+    def deadline_error(self, deadline: Deadline) -> APITimeoutError:
+        """The error of a call that was not answered by its deadline."""
+        sent = self.whole()
+        answered = sent.attempts - sent.under_way - len(sent.failures)
+        sentences = ["nothing was sent"] if not sent.attempts else []
+        if sent.under_way:
+            sentences.append("a request was under way")
+        elif answered > 0:
+            sentences.append(f"{answered} {'request was' if answered == 1 else 'requests were'} answered")
+        if sent.failures:
+            sentences.append(f"after {', '.join(failure.error for failure in sent.failures)}")
+        cause = None if sent.outage is None else sent.outage.cause
+        if problem := sent.problem or (cause and cause.message):
+            sentences[-1] += f": {problem}"
+        error = APITimeoutError(
+            f"not answered by the deadline of {deadline.allowed:g} s: {', '.join(sentences)}",
+            phase="deadline",
+            limit=deadline.allowed,
+        )
+        sent.write_to(error)
+        return error
+
+
+NOTHING_SENT = SentRequests()
+"""The requests of a call that is not sent. Nothing is counted here."""
+
+
+def cost_of(costs: Sequence[Decimal | None]) -> float | None:
+    """The sum of the costs of some requests in USD; None if one of them is not known.
+
+    >>> from decimal import Decimal
+    >>> cost_of([]), cost_of([Decimal("0.1")] * 3), cost_of([Decimal("0.1"), None])
+    (0.0, 0.3, None)
+    """
+    if len(costs) == 1:  # as for nearly every call
+        return None if costs[0] is None else float(costs[0])
+    known = [cost for cost in costs if cost is not None]
+    return float(total(known)) if len(known) == len(costs) else None
+
+
+def sum_of_prices(prices: Collection[float | None]) -> float | None:
+    """The sum of some prices in USD as their decimals have it; None if one of them is not known.
+
+    >>> sum_of_prices([0.1, 0.2]), sum_of_prices([0.1, None])
+    (0.3, None)
+    """
+    from decimal import Decimal
+
+    known = [Decimal(repr(price)) for price in prices if price is not None]
+    return float(total(known)) if len(known) == len(prices) else None
+
+
+def _flat(sent: SentRequests) -> Iterator[SentRequests]:
+    yield sent
+    for part in sent.parts:
+        if part.heir in (None, sent):
+            yield from _flat(part)

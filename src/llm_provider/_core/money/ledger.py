@@ -1,0 +1,215 @@
+"""`Ledger`: the cost of calls as users read it: printed, plotted, or exported as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..._features.foreign.attributes import Hinting
+from ..errors import RequestError
+from ..runtime.exact_decimal import total
+from ..runtime.imports import import_optional
+from ..types.usage import Usage
+from .totals import Key, LedgerRow, RowSums, Totals, row_of
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    import matplotlib.figure
+    import pandas as pd
+    import polars as pl
+
+
+class Ledger(Hinting):
+    """The cost of calls by provider, model asked for, model served, tag and delivery.
+
+    `client.usage`, `llm_provider.usage()` and `track` return a ledger that goes on counting. `Ledger.read`
+    returns the sums of a file. A ledger prints as a table, in a terminal and in a notebook. Amounts are exact
+    USD and contain known costs only; `unknown` counts the requests of unknown cost.
+
+    >>> from llm_provider import Client
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, Client() as client:
+    ...     answers = client.call_many("gpt-6.1-sol", ["1+1?", "2+2?"], base_url=simulator.url("openai"))
+    >>> client.usage.requests, client.usage.usage.output_tokens > 0, client.usage.unknown
+    (2, True, 0)
+    """
+
+    __slots__ = ("_totals",)
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+
+    @classmethod
+    def read(cls, *paths: str | os.PathLike[str]) -> Ledger:
+        """The sums of files that one or more processes have written with `Client(ledger=path)`.
+
+        Invalid lines, such as a piece of a line after a power cut, are left out. A `LedgerWarning` gives
+        their number.
+
+        Args:
+            *paths: The files, for example those of all workers of a cluster. A file that is given twice
+                counts once.
+
+        Raises:
+            OSError: a file cannot be read.
+            TypeError: no file is given.
+        """
+        from .ledger_file import read_postings
+
+        if not paths:
+            raise TypeError("Ledger.read() needs the path of a file")
+        from pathlib import Path
+
+        totals = Totals()
+        for path in dict.fromkeys(Path(path).expanduser().resolve() for path in paths):
+            for posting in read_postings(path):
+                totals.post(posting)
+        return cls(totals)
+
+    @property
+    def spent(self) -> Decimal:
+        """USD for answers."""
+        return self.total.spent
+
+    @property
+    def wasted(self) -> Decimal:
+        """USD for failed requests whose usage the provider reported."""
+        return self.total.wasted
+
+    @property
+    def cost(self) -> Decimal:
+        """USD for all requests of known cost: `spent` and `wasted` together."""
+        row = self.total
+        return total((row.spent, row.wasted))
+
+    @property
+    def saved(self) -> Decimal:
+        """USD that the hits would have cost, at today's prices."""
+        return self.total.saved
+
+    @property
+    def requests(self) -> int:
+        """Requests that were answered."""
+        return self.total.requests
+
+    @property
+    def hits(self) -> int:
+        """Answers that cost nothing: stored answers, and answers shared with an equal call under way."""
+        return self.total.hits
+
+    @property
+    def failed(self) -> int:
+        """Requests that failed or were cancelled after they were sent and may have been billed."""
+        return self.total.failed
+
+    @property
+    def unknown(self) -> int:
+        """Requests of unknown cost: answers without a price, and failures that may have been billed."""
+        return self.total.unknown
+
+    @property
+    def unknown_at_most(self) -> Decimal | None:
+        """USD that the requests of unknown cost cannot exceed; None where there is no such bound."""
+        return self.total.unknown_at_most
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of everything that was billed, all models together."""
+        return self.total.usage
+
+    def rows(self, *by: str) -> list[LedgerRow]:
+        """The sums as rows, sorted by their names.
+
+        Args:
+            *by: The names to sum by, of "provider", "model", "served", "tag" and "delivery"; default
+                all of them.
+
+        Raises:
+            RequestError: a name is none of these.
+        """
+        unknown = set(by) - set(Key._fields)
+        if unknown:
+            names = ", ".join(Key._fields)
+            raise RequestError(f"rows can be summed by {names}, not by {', '.join(sorted(unknown))}")
+        groups: dict[Key, list[RowSums]] = {}
+        for key, sums in self._totals.rows():
+            kept = (value if name in (by or Key._fields) else "" for name, value in key._asdict().items())
+            groups.setdefault(Key(*kept), []).append(sums)
+        return [row_of(key, groups[key]) for key in sorted(groups)]
+
+    def timeline(self) -> dict[str, list[tuple[int, Decimal]]]:
+        """The cost of each model over time: pairs of Unix seconds and USD for the interval that begins there.
+
+        Intervals are one second long at first, and double as the time that they have to cover grows.
+        """
+        return self._totals.timeline()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame, with USD as floats.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        from ..._features.views.ledger_views import make_columns
+
+        pandas = import_optional("pandas", "pip install pandas")
+        frame: pd.DataFrame = pandas.DataFrame(make_columns(self.rows(), self.total))
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars DataFrame, with USD as floats.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        from ..._features.views.ledger_views import make_columns
+
+        polars = import_optional("polars", "pip install polars")
+        frame: pl.DataFrame = polars.DataFrame(make_columns(self.rows(), self.total))
+        return frame
+
+    def to_jsonl(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows to a file of JSON lines, with USD as exact decimals in strings.
+
+        Args:
+            path: The file; an existing file is replaced.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from ..._features.views.ledger_views import write_jsonl
+
+        write_jsonl(self.rows(), path)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """A figure with USD over time by model, and tokens by class.
+
+        Returns:
+            A figure, which a notebook shows by itself; `figure.savefig("cost.png")` writes it to a file.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
+        """
+        from ..._features.views.ledger_views import plot
+
+        return plot(self.rows("model"), self.timeline())
+
+    @property
+    def total(self) -> LedgerRow:
+        """The sum of all rows as one row, without names."""
+        return row_of(Key("", "", "", "", ""), [sums for _, sums in self._totals.rows()])
+
+    def __iter__(self) -> Iterator[LedgerRow]:
+        return iter(self.rows())
+
+    def __repr__(self) -> str:
+        from ..._features.views.ledger_views import format_text
+
+        return format_text(self.rows(), self.total)
+
+    def _repr_html_(self) -> str:
+        from ..._features.views.ledger_views import format_html
+
+        return format_html(self.rows(), self.total)

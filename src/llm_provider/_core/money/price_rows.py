@@ -1,0 +1,253 @@
+"""The rows of a prices file (docs/prices.md): their columns, and the checks that every line has to pass."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ..runtime import clock
+from ..runtime.files import read_text
+from ..runtime.warning import warn_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from decimal import Decimal
+
+VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
+"""The service levels of rows. Each has prices of its own, and none replaces another."""
+
+CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})
+"""The clouds, as litellm prefixes their models. Their rows have names with a region, see `cloud_names`."""
+
+Line: TypeAlias = "tuple[str, Sequence[str]]"
+"""The file and line of a row, for messages, and its cells in the order of `COLUMNS`."""
+
+
+class PriceRow(NamedTuple):
+    """One row of the table; a price is None where the cell is blank.
+
+    Prices are in USD per million tokens, those of `web_search` and `request` in USD per thousand.
+    `min_input_tokens` is the smallest prompt, cached tokens included, to which the row applies.
+    `effective_from` and `as_of` are ISO dates. With an empty `effective_from` the row applies from the
+    beginning, as its first day is not known. `source` names the source of the figures on the day `as_of`.
+    """
+
+    provider: str
+    model: str
+    variant: str
+    min_input_tokens: int
+    input: Decimal | None
+    cache_read: Decimal | None
+    cache_write: Decimal | None
+    cache_write_1h: Decimal | None
+    output: Decimal | None
+    output_reasoning: Decimal | None
+    input_audio: Decimal | None
+    cache_read_audio: Decimal | None
+    output_audio: Decimal | None
+    input_image: Decimal | None
+    output_image: Decimal | None
+    web_search: Decimal | None
+    request: Decimal | None
+    effective_from: str
+    source: str
+    as_of: str
+
+
+COLUMNS = PriceRow._fields
+"""The header of a prices file."""
+
+PRICE_COLUMNS = COLUMNS[COLUMNS.index("input") : COLUMNS.index("effective_from")]
+"""The columns that hold prices."""
+
+PART_OF = {
+    "output_reasoning": ("output", "reasoning_output_tokens"),
+    "output_audio": ("output", "audio_output_tokens"),
+    "output_image": ("output", "image_output_tokens"),
+    "input_audio": ("input", "audio_input_tokens"),
+    "input_image": ("input", "image_input_tokens"),
+    "cache_read_audio": ("cache_read", "cache_read_audio_input_tokens"),
+}
+"""Columns that are billed at the price of another column where they have no price of their own, and the count
+of a usage that each bills."""
+
+_REQUIRED = frozenset({"provider", "model", "input"})
+_DEFAULTS = {"variant": "standard", "min_input_tokens": "0", "source": "override"}
+
+_PROVIDER = re.compile(r"[a-z][a-z0-9_-]*")
+# The first character also keeps a spreadsheet from taking a cell for a formula.
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*|\*")
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}")
+# With so few digits every sum of products is exact.
+_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{1,18})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class PriceWarning(UserWarning):
+    """A row of a prices file was skipped, or something was used that has no known price."""
+
+
+class PriceFile:
+    """The lines of a prices file, which are parsed when they are needed.
+
+    A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
+    `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
+    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._name = os.path.basename(path)
+        # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
+        self._lines = read_text(path, errors="replace").split("\n")
+        header = self._lines[0].split(",")
+        if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
+            raise ValueError(
+                f"{self._name}: the first line must name provider, model and input, and may name the other "
+                f"columns of {','.join(COLUMNS)}"
+            )
+        self._order = header
+        self._defaults = _defaults()
+
+    def by_model(self) -> dict[tuple[str, str], list[int]]:
+        """The numbers of the lines of each model, for a file with its columns in the order of `COLUMNS`."""
+        numbers: dict[tuple[str, str], list[int]] = {}
+        for number, line in enumerate(self._lines):
+            provider, comma, rest = line.partition(",")
+            if number and comma:
+                numbers.setdefault((provider, rest.partition(",")[0]), []).append(number)
+        return numbers
+
+    def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
+        """The cells of some lines, by default of all. Lines with too few or too many cells are skipped."""
+        for number in range(1, len(self._lines)) if numbers is None else numbers:
+            line = self._lines[number]
+            if not line.strip():
+                continue
+            where = f"{self._name} line {number + 1}"
+            cells = _cells(line)
+            if len(cells) != len(self._order):
+                _skip(where, f"{len(cells)} cells instead of {len(self._order)}")
+            else:
+                by_column = dict(zip(self._order, cells, strict=True))
+                yield where, [by_column.get(column, self._defaults.get(column, "")) for column in COLUMNS]
+
+
+def mapping_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[Line]:
+    """The cells of rows given as mappings from column to value. Rows with an unknown column are skipped."""
+    defaults = _defaults()
+    for number, row in enumerate(rows, start=1):
+        where = f"override {number}"
+        unknown = [str(column) for column in row if column not in COLUMNS]
+        if unknown:
+            _skip(where, f"no column named {', '.join(unknown)}")
+        else:
+            yield where, [_text(row.get(column, defaults.get(column))) for column in COLUMNS]
+
+
+def check(lines: Iterable[Line]) -> list[PriceRow]:
+    """The valid rows. Each invalid row is skipped with a `PriceWarning` that names its line and the reason.
+
+    A cell may be missing or malformed, a number negative or infinite, or a row be there twice.
+    """
+    rows: list[PriceRow] = []
+    seen: dict[tuple[str, str, str, int, str], str] = {}
+    # Most cells repeat from row to row. Checking each text once halves the time of reading a file.
+    prices: dict[str, Decimal | None] = {"": None}
+    dates: dict[str, bool] = {"": False}
+    for where, cells in lines:
+        try:
+            row = check_row(cells, prices, dates)
+        except ValueError as error:
+            _skip(where, str(error))
+            continue
+        first = seen.setdefault((*row[:4], row.effective_from), where)
+        if first is not where:
+            _skip(where, f"the same row as {first}")
+            continue
+        rows.append(row)
+    return rows
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date like 2026-11-20."""
+    from datetime import date
+
+    # `fromisoformat` alone would also accept week dates and dates without hyphens.
+    if _DATE.fullmatch(text) is None:
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _defaults() -> dict[str, str]:
+    return {**_DEFAULTS, "as_of": time.strftime("%Y-%m-%d", time.gmtime(clock.time()))}
+
+
+def _cells(line: str) -> Sequence[str]:
+    if '"' not in line:
+        return line.split(",")
+    import csv
+
+    # Each line by itself, so that a stray quote does not swallow the rows below it.
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _text(value: object) -> str:
+    from decimal import Decimal
+
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def check_row(
+    cells: Sequence[str],
+    prices: dict[str, Decimal | None] | None = None,
+    dates: dict[str, bool] | None = None,
+) -> PriceRow:
+    """Check one row; raises ValueError with the reason. The dicts remember prices and dates of other rows."""
+    prices = {"": None} if prices is None else prices
+    dates = {"": False} if dates is None else dates
+    provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
+    if _PROVIDER.fullmatch(provider) is None:
+        raise ValueError(f"provider {provider!r} is not a provider's name")
+    if _MODEL.fullmatch(model) is None:
+        raise ValueError(f"model {model!r} is not a model's name")
+    if variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
+    if _WHOLE_NUMBER.fullmatch(minimum) is None:
+        raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")
+    for column, amount in zip(PRICE_COLUMNS, amounts, strict=True):
+        if amount not in prices:
+            prices[amount] = _amount(column, amount)
+    for column, day in (("effective_from", effective_from), ("as_of", as_of)):
+        if day not in dates:
+            dates[day] = is_date(day)
+        if not dates[day] and (day or column == "as_of"):
+            raise ValueError(f"{column} {day!r} is not a date like 2026-11-20")
+    if not source.strip():
+        raise ValueError("source is missing")
+    known = [prices[amount] for amount in amounts]
+    return PriceRow._make((provider, model, variant, int(minimum), *known, effective_from, source, as_of))
+
+
+def _amount(column: str, text: str) -> Decimal:
+    from decimal import Decimal
+
+    if _PRICE.fullmatch(text) is None:
+        raise ValueError(f"{column} {text!r} is not a plain decimal of 0 or more, in USD")
+    return Decimal(text)
+
+
+def _skip(where: str, reason: str) -> None:
+    warn_user(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)

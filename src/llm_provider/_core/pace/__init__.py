@@ -1,0 +1,1 @@
+"""The pace of requests: scopes, controllers, windows, outages and retries. No files, no processes."""

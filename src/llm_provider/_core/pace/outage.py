@@ -1,0 +1,221 @@
+"""Decides whether a scope is down, when a probe is sent, and how work resumes; it has no clock.
+
+| state | entered by | requests that may be sent |
+|---|---|---|
+| up | the start, or enough answers while ramping | as many as the controller allows |
+| suspected | a failure of the provider or of the way to it | the same |
+| down | nearly every request fails, for long enough | one probe, at intervals from 0.5 s to 30 s |
+| ramping | the probe shows that the provider works | 8 at once, and one more for each answer |
+
+A failure of the way to the provider is a refused connection, a name that is not resolved, or a timeout. A
+failure of the provider is an answer with a status of 500 or above. Any other answer shows that the provider
+works, also a refusal because of a rate limit. Times are seconds of one monotonic clock, given by the caller.
+
+A server that fails the requests of one model, and answers others, is not down: what it is asked for is the
+reason, such as images that it cannot read. So a scope that is down is doubted. If its server answers
+something else, the scope is up again, and its failures count as answers for `EVIDENCE` seconds.
+"""
+
+import math
+
+from .. import errors
+from .failure_table import consequence_of
+from .rate_estimator import Ticket
+from .retry import is_free
+from .timeouts import Patience
+
+LEAST_FAILURES, _LEAST_SECONDS = 5, 1.0
+"""A scope is down after so many failures in a row over so many seconds. Two seconds of single calls with
+back-off are enough. Without the seconds, five requests that broke with one connection would count as an
+outage."""
+EVIDENCE = 30.0
+"""Seconds for which an answer to another request shows that a server works. A model that has answered before
+may recover by itself, so its outage is not doubted for as long."""
+_ENOUGH_FAILURES = 12
+"""A scope is down after so many failures in a row, however short the time. If three requests of ten fail at
+random, so many fail in a row once in two million requests. A mistake costs one interval."""
+_SHARE = 0.8
+"""Share of the requests that have failed, among those sent between the first and the last failed one. The
+others have no outcome yet. A provider that answers slowly and fails fast has a lower share."""
+_FIRST_INTERVAL, _LONGEST_INTERVAL = 0.5, 30.0
+"""Seconds between two probes."""
+_GROWTH = 1.5
+"""Factor on the interval after each probe that fails. Work resumes after at most 1.5 times the length of an
+outage, and ten minutes take 28 probes."""
+_RAMP = 8
+"""Requests at once when work resumes. Each answer allows one more in flight."""
+
+
+SHORTAGES = ("EMFILE", "ENFILE")
+"""The codes of a failure to connect because this process, or the machine, may open no more files."""
+
+
+def is_outage(error: errors.LLMError) -> bool:
+    """Whether a failure may be part of an outage. That this process has no file left is not."""
+    if error.code in SHORTAGES:
+        return False
+    return consequence_of(error).outage and (error.retryable or "_ended" in vars(error))
+
+
+def is_answer(error: errors.LLMError) -> bool:
+    """Whether a failure is an answer that shows that the provider works: HTTP 400 or 429, for example."""
+    no_answers = (errors.APIConnectionError, errors.APIResponseValidationError, errors.APITimeoutError)
+    return error.status is not None and not is_outage(error) and not isinstance(error, no_answers)
+
+
+def is_unbilled(error: errors.LLMError) -> bool:
+    """Whether no provider bills a failed request of an outage: its status of 500 or above is no answer.
+
+    `maybe_billed` is more careful: a gateway may give up what the provider goes on with.
+    """
+    return not error.maybe_billed or (error.status is not None and error.status >= 500)
+
+
+def may_be_of_requests(error: errors.LLMError | None) -> bool:
+    """Whether the requests may be the reason for a failure. A 503 or 529 asks to come back later."""
+    return isinstance(error, errors.InternalServerError) and (error.status or 0) >= 500
+
+
+def still_waits(error: errors.LLMError, patience: Patience, now: float) -> bool:
+    """Whether a call would wait longer for the provider that an error says is down: one of `note_outage`."""
+    down_since, most = vars(error).get("_outage", (-math.inf, 0.0))
+    return bool(now < max(down_since, patience.since) + min(patience.seconds, most))
+
+
+def note_outage(error: errors.LLMError, down_since: float, most: float) -> None:
+    """Note in an error of a call that its provider is down, and the most seconds that calls wait for that."""
+    vars(error)["_outage"] = down_since, most
+
+
+class Outage:
+    """Whether one scope is down."""
+
+    def __init__(self) -> None:
+        self.watches: bool = False
+        """Whether the state is another one than up. Otherwise the other methods need not be called."""
+        self.down_since: float | None = None
+        """When the first failed request of the outage was sent; None unless the scope is down."""
+        self.cause: errors.LLMError | None = None
+        """The last failure."""
+        self.longest_interval = _LONGEST_INTERVAL
+        """Seconds between two probes, at most."""
+        self.ramp: float = _RAMP
+        """Requests at once when work resumes."""
+        self.answered_at = -math.inf
+        """When the scope answered last."""
+        self.excused_until = -math.inf
+        """Until then, failures that may be of requests are none of an outage."""
+        self._doubted_at = -math.inf
+        self._reset()
+
+    def _reset(self) -> None:
+        self._failed = 0
+        self._first: Ticket | None = None
+        self._last: Ticket | None = None
+        self._callers: set[object] = set()
+        self._not_about_callers = False
+        self._credit, self._goal = math.inf, 0
+        self._probe: Ticket | None = None
+        self._interval, self.next_try = _FIRST_INTERVAL, math.inf
+        """Seconds until the next probe, and when it may be sent, while the scope is down."""
+
+    @property
+    def one_caller(self) -> bool:
+        """Whether one call alone has met all failures, and may be their reason: a connection was opened."""
+        return len(self._callers) == 1 and not self._not_about_callers
+
+    def ready_at(self, now: float) -> float:
+        """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""
+        if self.down_since is not None:
+            return max(now, self.next_try)
+        return now if self._credit >= 1 else math.inf
+
+    def record_request(self, now: float, ticket: Ticket) -> None:
+        """Record that a request is sent. While the scope is down, it is a probe."""
+        if self.down_since is None:
+            self._credit -= 1
+        else:
+            self._probe = ticket
+            # The answer to a probe that hangs is not awaited for longer than this.
+            self.next_try = now + _LONGEST_INTERVAL
+
+    def record_failure(self, now: float, ticket: Ticket, error: errors.LLMError, caller: object) -> None:
+        """Record a failure that may be part of an outage; see `is_outage`. `caller` identifies the call."""
+        self.watches = True
+        self.cause = error
+        self._credit += 1
+        if self.down_since is not None:
+            if ticket is self._probe:
+                self._probe = None
+                self._interval = min(_GROWTH * self._interval, self.longest_interval)
+                self._wait(now, error)
+            self._note(error, caller)
+            return
+        if self._first is None or self._last is None:
+            self._first = self._last = ticket
+        elif ticket.order < self._first.order:
+            self._first = ticket
+        elif ticket.order > self._last.order:
+            self._last = ticket
+        self._failed += 1
+        self._note(error, caller)
+        if self._failed < LEAST_FAILURES or self._failed < _SHARE * (
+            self._last.order - self._first.order + 1
+        ):
+            return
+        if self._failed >= _ENOUGH_FAILURES or now - self._first.at >= _LEAST_SECONDS:
+            self.down_since = self._first.at
+            self._goal = max(self._first.in_flight, self._last.in_flight)
+            self._wait(now, error)
+
+    def _note(self, error: errors.LLMError, caller: object) -> None:
+        if len(self._callers) < LEAST_FAILURES:
+            self._callers.add(caller)
+        if is_free(error):
+            self._not_about_callers = True
+
+    def must_doubt(self, now: float) -> bool:
+        """Whether to find out now if the server answers other requests. It is asked again after some time."""
+        if (
+            self.down_since is None
+            or len(self._callers) < LEAST_FAILURES
+            or not may_be_of_requests(self.cause)
+            or now - self._doubted_at < EVIDENCE
+            or (self.answered_at > -math.inf and now - self.down_since < EVIDENCE)
+        ):
+            return False
+        self._doubted_at = now
+        return True
+
+    def excuse(self, until: float) -> None:
+        """Note that the server answers other requests: the scope is up, and its requests are the reason."""
+        self._reset()
+        self.down_since, self.excused_until = None, until
+
+    def _wait(self, now: float, error: errors.LLMError) -> None:
+        retry_after = min(error.retry_after or 0.0, _LONGEST_INTERVAL)
+        self.next_try = now + max(self._interval, retry_after)
+
+    def works(self, ticket: Ticket) -> None:
+        """Record an answer, which shows nothing if its request is older than the first failure."""
+        if self.down_since is not None:
+            if ticket is self._probe or (self._last is not None and ticket.order > self._last.order):
+                goal = self._goal
+                self._reset()
+                self.down_since = self.cause = None
+                self._credit, self._goal = self.ramp, goal
+            return
+        if self._first is not None and ticket.order > self._first.order:
+            credit, goal = self._credit, self._goal
+            self._reset()
+            self._credit, self._goal = credit, goal
+        self._credit += 2
+        if self._credit > self._goal:
+            self._credit = math.inf
+        self.watches = self._first is not None or self._credit < math.inf
+
+    def record_end(self, now: float, ticket: Ticket) -> None:
+        """Record a request without an outcome: it was cancelled, or not sent."""
+        self._credit += 1
+        if ticket is self._probe:
+            self._probe, self.next_try = None, now

@@ -1,0 +1,253 @@
+"""Finds API keys in the client's settings and the environment. No `repr`, message or pickle contains a key.
+
+A provider limits and bills an account; an account has one key or several. Lists of accounts come from
+`Client(keys=)` or from variables with a plural name, such as `OPENAI_API_KEYS`. With more than one key,
+`_core/journey/key_pool` decides which one a request uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import MissingAPIKeyError, RequestError
+from .credential import APIKey, Credential, make_key
+
+if TYPE_CHECKING:
+    from .env_file import EnvFile
+    from .routing import Target
+
+__all__ = [
+    "NO_KEY", "APIKey", "Accounts", "Credential", "KeyList", "KeyWarning", "environment_secrets",
+    "find_accounts", "find_key", "find_written_key", "make_key", "name_source", "seal_keys",
+]  # fmt: skip
+
+KeyEntry: TypeAlias = "str | Callable[[], str] | Callable[[], Awaitable[str]]"
+"""A key, or a function or coroutine function that returns the token of the moment."""
+
+KeyList: TypeAlias = "KeyEntry | Sequence[KeyEntry | Sequence[KeyEntry]]"
+"""One key, or a list of accounts: each a key, or a list of the keys that share one account."""
+
+_SECRET_VARIABLE = re.compile(r"(^|_)(API|ZENAPI)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|JWT)S?(_|$)")
+
+_SHORTEST_SECRET = 8
+
+
+def environment_secrets() -> list[APIKey]:
+    """Every key of the environment that another library may find there, for the errors of its calls."""
+    sealed = {
+        value
+        for name, value in os.environ.items()
+        if len(value) >= _SHORTEST_SECRET and not value.isdigit() and _SECRET_VARIABLE.search(name)
+    }
+    secrets = []
+    for value in sorted(sealed, key=len, reverse=True):
+        with contextlib.suppress(RequestError):  # it cannot be sent in a header
+            secrets.append(APIKey(value))
+    return secrets
+
+
+NO_KEY = APIKey("not-needed")
+"""The key that is sent where the server may need none, since the SDKs require some text."""
+
+Accounts: TypeAlias = tuple[tuple[Credential, ...], ...]
+"""Keys by account, in the order given. No key occurs twice, and no account is empty."""
+
+
+class KeyWarning(UserWarning):
+    """An API key is no longer used, because its provider refuses it.
+
+    The message names the key by its fingerprint, which is the `key` of `ScopeStatistics`.
+    """
+
+
+@functools.lru_cache(maxsize=64)
+def _of_environment(value: str) -> APIKey | None:
+    """The key in the value of a variable; None if it is blank. Cached, as every call finds the same few."""
+    return APIKey(value.strip()) if value.strip() else None
+
+
+def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
+    """The single key that the environment has for a target, else that of a `.env` file, else its identity.
+
+    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
+    """
+    provider, variables = target.provider, target.route.key_variables
+    key = find_written_key(provider, variables, env_file)
+    if key is not None:
+        return key
+    if target.route.cloud is not None:
+        # Imported here, because few programs call a cloud.
+        from ..._features.clouds.identities import identity_of
+
+        return identity_of(target, env_file)
+    if target.route.key_required and not target.custom_base_url:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
+        raise MissingAPIKeyError(
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
+        )
+    return NO_KEY
+
+
+def find_written_key(
+    provider: str, variables: Sequence[str], env_file: EnvFile | None = None
+) -> APIKey | None:
+    """The key in the first of some variables that is set, of the environment or else of a `.env` file."""
+    for variable in variables:
+        # Not in a variable of its own: if the key is invalid, the traceback shows this frame.
+        try:
+            if (key := _of_environment(os.environ.get(variable, ""))) is not None:
+                return key
+            continue
+        except RequestError as error:
+            problem = error.message
+        raise RequestError(f"{variable}: {problem}", provider=provider)
+    for variable in variables:
+        if env_file is not None and env_file.get(variable):
+            return make_key(f"{variable} in {env_file.path}", [env_file.get(variable)])
+    return None
+
+
+def find_accounts(
+    provider: str,
+    variables: Sequence[str],
+    configured: Mapping[str, Accounts],
+    env_file: EnvFile | None = None,
+) -> Accounts | None:
+    """The accounts of a provider: the client's, else those of the first variable that lists any, else None.
+
+    Lists for the variable `OPENAI_API_KEY` are read from `OPENAI_API_KEYS`, then from `OPENAI_KEYS`. The
+    environment comes before the `.env` file, also with a single key. Without a list there is at most one key,
+    which `find_key` finds. Raises `RequestError`, which names the variable, if a listed key cannot be sent.
+    """
+    if provider in configured:
+        return configured[provider]
+    names = _list_variables(variables)
+    for name in names:
+        accounts = _read_accounts(name, os.environ)
+        if accounts:
+            return accounts
+    if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
+        return None
+    return next(filter(None, (_read_accounts(name, env_file) for name in names)), None)
+
+
+def _list_variables(variables: Sequence[str]) -> list[str]:
+    return [
+        name
+        for variable in variables
+        for name in (f"{variable}S", f"{variable.removesuffix('_API_KEY')}_KEYS")
+    ]
+
+
+def name_source(key: Credential, variables: Sequence[str], env_file: EnvFile | None) -> str:
+    """Where a key comes from, in words: the variable that has it, if one does."""
+    sources: tuple[Mapping[str, str] | EnvFile, ...] = (os.environ, env_file or {})
+    for source in sources:
+        for name in (*variables, *_list_variables(variables)):
+            if key.is_static and key.reveal() in re.split(r"[,\s]+", source.get(name) or ""):
+                return f"the key of {name}"
+    return "the key that was given"
+
+
+def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
+    """Check `Client(keys=)` and return accounts by provider; `providers` are the known names.
+
+    A list inside a list holds the keys of one account. `RequestError` if there is none, or it is no text.
+    """
+    if not isinstance(keys, Mapping):
+        raise RequestError(
+            f"keys must be a dict of keys by provider, not {type(keys).__name__}: write "
+            "{'openai': 'sk-...'}"
+        )
+    # A name that looks like a key in the wrong place is not shown.
+    unknown = [
+        name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
+        for name in keys
+        if name not in providers
+    ]
+    if unknown:
+        import difflib
+
+        near = difflib.get_close_matches(unknown[0].lower(), providers, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise RequestError(
+            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
+        )
+    return {provider: _accounts(provider, accounts) for provider, accounts in keys.items()}
+
+
+def _accounts(provider: str, entries: KeyList) -> Accounts:
+    where = f"keys[{provider!r}]"
+    listed = [entries] if isinstance(entries, str) or callable(entries) else entries
+    if not isinstance(listed, (list, tuple)) or not listed or entries == "":
+        raise RequestError(
+            f"{where} must be a non-empty str, or a list of keys and of lists of keys, not "
+            f"{'an empty ' * (entries in ('', [], ()))}{type(entries).__name__}; leave {provider!r} out to "
+            "use the key of the environment"
+        )
+    accounts = []
+    for index, account in enumerate(listed):
+        keys = [account] if isinstance(account, str) or callable(account) else account
+        if not isinstance(keys, (list, tuple)) or not keys:
+            raise RequestError(
+                f"{where}[{index}] must be a non-empty str, or a list of keys of one account, not "
+                f"{type(account).__name__}"
+            )
+        sealed: list[Credential] = []
+        for position, key in enumerate(keys):
+            if callable(key):
+                name = f"{where}[{index}]" if len(listed) > 1 else where
+                sealed.append(
+                    _own_credential(provider, f"{name}[{position}]" if len(keys) > 1 else name, key)
+                )
+                continue
+            if not isinstance(key, str) or not key:
+                raise RequestError(
+                    f"{where}[{index}] holds {type(key).__name__}, not a non-empty str: leave "
+                    f"{provider!r} out to use the key of the environment"
+                )
+            if "," in key:
+                raise RequestError(f"{where}[{index}] holds a comma; several keys are given as a list of str")
+            sealed.append(make_key(f"{where}[{index}]", [key]))
+        accounts.append(sealed)
+    return _remove_duplicates(accounts)
+
+
+def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> Credential:
+    from ..._features.clouds.token_credential import own_credential
+    from .routing import ROUTES
+
+    route = ROUTES[provider]
+    if route.cloud is None and route.adapter != "openai":
+        raise RequestError(f"{where} must be a str: {provider} takes no tokens that a function returns")
+    return own_credential(where, function)
+
+
+def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:
+    """The accounts in a variable: commas or line breaks separate accounts, spaces the keys of one."""
+    texts = [account.split() for account in re.split(r"[,\r\n]", source.get(name) or "")]
+    try:
+        return _remove_duplicates([[APIKey(text) for text in account] for account in texts])
+    except RequestError as error:
+        problem = error.message
+    # A new error, because the traceback of the first one shows the texts among its local variables.
+    del texts, source
+    raise RequestError(f"{name}: {problem}")
+
+
+def _remove_duplicates(accounts: Sequence[Sequence[Credential]]) -> Accounts:
+    """Remove keys that occur a second time, and accounts that are empty then."""
+    seen: set[Credential] = set()
+    kept = []
+    for account in accounts:
+        fresh = tuple(key for key in dict.fromkeys(account) if key not in seen)
+        seen.update(fresh)
+        if fresh:
+            kept.append(fresh)
+    return tuple(kept)

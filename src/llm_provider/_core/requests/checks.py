@@ -1,0 +1,378 @@
+"""The words that parameters accept, and the checks of values. A check returns the value in its one form."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from ..errors import RequestError, cite
+from ..json_values import JSONObject, plain_number
+from ..pace.timeouts import Timeouts, seconds
+from ..runtime.canonical_json import canonical
+from .api_keys import APIKey, make_key
+
+if TYPE_CHECKING:
+    from ..money.budget import Budget
+    from .tools import SentTool
+
+Check: TypeAlias = Callable[[str, object], Any]
+"""Takes the name of a parameter and a value of the user's. It raises `RequestError` for a wrong value."""
+
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
+ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed"]
+ReasoningContext: TypeAlias = Literal["auto", "current_turn", "all_turns"]
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
+Modality: TypeAlias = Literal["text", "audio", "image"]
+ServiceTier: TypeAlias = Literal[
+    "auto", "default", "flex", "priority", "scale", "fast", "standard", "standard_only"
+]
+Unsupported: TypeAlias = Literal["raise", "drop"]
+Endpoint: TypeAlias = Literal["chat", "responses"]
+InBatch: TypeAlias = Literal["live", "wait", "refuse"]
+DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
+Resend: TypeAlias = Literal["batch", "live"]
+ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
+CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
+RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
+"""How the limit of a scope is found. "adaptive", "shared" and "independent" use `_core/pace/controller`, which
+the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
+is the baseline for comparisons: additive increase and multiplicative decrease alone."""
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+_UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+_OWN_HEADERS = frozenset(
+    {"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type",
+     "transfer-encoding", "connection"}
+)  # fmt: skip
+
+_MOST_FALLBACKS = 8
+"""A longer list is rather one of models to compare."""
+
+_CHOICES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+"""The words for a `tool_choice`, with the one that is sent: "any" is Anthropic's and Mistral's "required"."""
+
+
+def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, object], float]:
+    """A check for a parameter that is a number between two bounds, or one of them."""
+    expected = f"an int from {low} to {high}" if whole else f"a number from {low:g} to {high:g}"
+
+    def check(name: str, value: object) -> float:
+        plain = plain_number(value)
+        # NaN and infinities fail the comparison too.
+        if plain is None or (whole and isinstance(plain, float)) or not low <= plain <= high:
+            from ..._features.foreign.remedies import number_remedy
+
+            remedy = number_remedy(name, value, low, high, whole=whole)
+            raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
+        return plain
+
+    return check
+
+
+def text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        # An API key must not be shown.
+        description = type(value).__name__ if name == "api_key" else cite(value)
+        from ..._features.foreign.remedies import text_remedy
+
+        raise RequestError(f"{name} must be a non-empty str, not {description}{text_remedy(name, value)}")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise RequestError(f"{name} must be True or False, not {cite(value)}")
+    return value
+
+
+def one_of(words: object) -> Check:
+    """A check for a parameter that is one of the words of a `Literal`."""
+    known = get_args(words)
+    expected = f"{known[0]!r} or {known[1]!r}" if len(known) == 2 else f"one of {', '.join(known)}"
+
+    def check(name: str, value: object) -> Any:
+        if not isinstance(value, str) or value not in known:
+            from ..._features.foreign.remedies import word_remedy
+
+            remedy = word_remedy(name, value, known)
+            raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
+        return str(value)
+
+    return check
+
+
+_in_batch, _service_tier = one_of(InBatch), one_of(ServiceTier)
+_bias, _whole_top_k = number(-100, 100), number(1, 2**31 - 1, whole=True)
+_tokens = number(-1, 2**31 - 1, whole=True)
+
+
+_check_delivery, _check_resend = one_of(DeliveryMode), one_of(Resend)
+_check_size = number(1, 1_000_000, whole=True)
+
+
+class DeliveryOptions(NamedTuple):
+    """The way of requests to their answers, and the most rows in one batch of a provider."""
+
+    mode: DeliveryMode
+    resend: Resend
+    batch_size: int = sys.maxsize
+
+    @classmethod
+    def take_from(cls, parameters: Any, usual: DeliveryMode = "live", size: object = None) -> DeliveryOptions:
+        """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
+        mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
+        mode = usual if mode is None else _check_delivery("delivery", mode)
+        if size is not None and mode == "live":
+            raise RequestError(
+                "batch_size is for delivery='batch'; live requests are divided for you: write "
+                "max_concurrent=... for the number in flight"
+            )
+        return cls(
+            mode,
+            "batch" if resend is None else _check_resend("resend", resend),
+            sys.maxsize if size is None else int(_check_size("batch_size", size)),
+        )
+
+
+def check_key(name: str, value: object) -> APIKey:
+    if isinstance(value, APIKey):
+        return value
+    if value == "":
+        raise RequestError(
+            f"{name} is empty: leave it out to use the key of the environment, such as OPENAI_API_KEY, or "
+            "pass the key"
+        )
+    # In a list and not in a variable of its own: if the key is invalid, the traceback shows this frame.
+    texts = [text(name, value)]
+    del value
+    return make_key(name, texts)
+
+
+def check_timeout(name: str, value: object) -> Timeouts:
+    if isinstance(value, (tuple, list)):
+        # As in requests: seconds for the connection, and until the server sends something.
+        raise RequestError(
+            f"{name} must be a number of seconds or Timeouts, not a {type(value).__name__}: "
+            "write timeout=60, or Timeouts(connect=5, first_byte=60) for limits of their own"
+        )
+    return value if isinstance(value, Timeouts) else Timeouts(total=seconds(name, value))
+
+
+def check_cache(name: str, value: object) -> CacheMode:
+    if isinstance(value, bool):
+        return "use" if value else "off"
+    modes = get_args(CacheMode)
+    if not isinstance(value, str) or value not in modes:
+        if isinstance(value, str) and "://" in value:
+            # The URL may contain a password.
+            raise RequestError(
+                f"{name} of a call is a mode, {', '.join(modes)}: a URL belongs in Client(cache=...)"
+            )
+        raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {cite(value)}")
+    return cast("CacheMode", value)
+
+
+def check_fallback(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(model, str) for model in value):
+        raise RequestError(
+            f"{name} must be a list of models, not {cite(value)}: write {name}=['claude-haiku-5-5']"
+        )
+    if not 0 < len(value) <= _MOST_FALLBACKS:
+        raise RequestError(f"{name} must have from 1 to {_MOST_FALLBACKS} models, not {len(value)}")
+    return tuple(value)
+
+
+def check_budget(name: str, value: object) -> Budget:
+    # Imported here because most calls have no budget.
+    from ..money.budget import Budget, amount_of
+
+    return value if isinstance(value, Budget) else Budget(amount_of(value, name))
+
+
+def check_in_batch(name: str, value: object) -> str | None:
+    word: str = _in_batch(name, value)
+    return None if word == "live" else word
+
+
+def _dict(name: str, value: object, kind: str, remedy: str = "") -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise RequestError(f"{name} must be a dict{kind}, not {type(value).__name__}{remedy}")
+    return dict(value)
+
+
+def check_extra_body(name: str, value: object) -> JSONObject:
+    body = _dict(name, value, "", f": write {name}={{'name': ...}}")
+    if "stream" in body:
+        # The provider would answer with events, and the call expects one JSON object.
+        raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
+    try:
+        canonical(body)
+    except RequestError as error:
+        problem = error.message.partition(": ")[2]
+        raise RequestError(
+            f"{name} must be a dict that JSON can hold, and {problem}: write numbers, texts, lists and dicts"
+        ) from None
+    return body
+
+
+def check_headers(name: str, value: object) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for header, content in _dict(name, value, "", f": write {name}={{'name': ...}}").items():
+        if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+            raise RequestError(f"{name} has {cite(header)}, which is not a header name such as 'X-Team'")
+        if header.lower() in _OWN_HEADERS:
+            raise RequestError(f"{name} cannot set {header!r}; an API key goes into api_key=")
+        if not isinstance(content, str) or not content.isascii() or not content.isprintable():
+            kind = "a text with other characters" if isinstance(content, str) else type(content).__name__
+            raise RequestError(f"{name}[{header!r}] must be printable ASCII text, not {kind}")
+        headers[header.lower()] = content
+    return headers
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of texts, each with some characters; None for any other value."""
+    if isinstance(value, (list, tuple)) and all(isinstance(text, str) and text for text in value):
+        return tuple(value)
+    return None
+
+
+def check_stop(name: str, value: object) -> tuple[str, ...]:
+    texts = _texts([value] if isinstance(value, str) else value)
+    if texts is None:
+        raise RequestError(f"{name} must be a non-empty str or a list of them, not {cite(value)}")
+    return texts
+
+
+def check_names(name: str, value: object) -> tuple[str, ...]:
+    names = _texts(value)
+    if not names:
+        raise RequestError(f"{name} must be a list of names such as ['search'], not {cite(value)}")
+    return names
+
+
+def check_upstream(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _UPSTREAM.fullmatch(value):
+        raise RequestError(
+            f"{name} must be the name of a host, such as 'nebius' or 'nebius/fp8', not {cite(value)}"
+        )
+    return value
+
+
+def check_tools(name: str, value: object) -> tuple[SentTool, ...]:
+    # Imported here because most calls have no tools.
+    from .tools import read_tools
+
+    return read_tools(name, value)
+
+
+def check_tool_choice(name: str, value: Any) -> object:
+    if isinstance(value, Mapping) and value.get("type") in _CHOICES and len(value) == 1:
+        value = value["type"]
+    if isinstance(value, str) and value in _CHOICES:
+        return _CHOICES[value]
+    if callable(value):
+        # `related_parameters` looks for it among the tools.
+        return value
+    if (
+        isinstance(value, Mapping)
+        and value.keys() == {"type", "name"}
+        and value["type"] in ("function", "tool")
+    ):
+        # The forms of OpenAI's Responses API and of Anthropic.
+        value = {"type": "function", "function": {"name": value["name"]}}
+    function = value.get("function") if isinstance(value, Mapping) else None
+    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        return dict(value)
+    if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
+        return dict(value)
+    raise RequestError(
+        f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
+        f"{{'type': 'function', 'function': {{'name': ...}}}}, not {cite(value)}"
+    )
+
+
+def check_response_format(name: str, value: object) -> object:
+    # Imported here because most calls have no format.
+    from ..schemas.structure import check_format
+
+    return check_format(name, value)
+
+
+def check_modalities(name: str, value: object) -> tuple[str, ...]:
+    known = get_args(Modality)
+    if not isinstance(value, (list, tuple)) or not value:
+        raise RequestError(f"{name} must be a list such as ['text', 'audio'], not {cite(value)}")
+    words = tuple(word.lower() if isinstance(word, str) else word for word in value)
+    for word in words:
+        if word not in known:
+            from ..._features.foreign.remedies import word_remedy
+
+            remedy = word_remedy(name, word, known)
+            raise RequestError(f"{name} must be some of {', '.join(known)}, not {cite(word)}{remedy}")
+    return words
+
+
+def check_service_tier(name: str, value: object) -> str:
+    tier: str = _service_tier(name, value)
+    # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
+    return "default" if tier in ("standard", "standard_only") else tier
+
+
+def check_logit_bias(name: str, value: object) -> dict[str, float]:
+    biases: dict[str, float] = {}
+    for token, bias in _dict(name, value, " of token ids and numbers such as {1234: -100}").items():
+        is_text = isinstance(token, str)
+        if isinstance(token, bool) or not (
+            (is_text and token.isdecimal()) or (not is_text and hasattr(token, "__index__") and token >= 0)
+        ):
+            raise RequestError(
+                f"{name} has the key {cite(token)}, which is not the id of a token: write a number, such as "
+                "tiktoken's encoding.encode(text)[0]"
+            )
+        biases[str(int(token))] = _bias(f"{name}[{token}]", bias)
+    return biases
+
+
+def check_safety_settings(name: str, value: object) -> tuple[dict[str, str], ...]:
+    if isinstance(value, Mapping):
+        value = [{"category": category, "threshold": threshold} for category, threshold in value.items()]
+    if not isinstance(value, (list, tuple)):
+        raise RequestError(
+            f"{name} must be a dict or a list of dicts, such as "
+            f"{{'HARM_CATEGORY_HARASSMENT': 'BLOCK_NONE'}}, not {type(value).__name__}"
+        )
+    for index, setting in enumerate(value):
+        fields = dict(setting) if isinstance(setting, Mapping) else {}
+        if not {"category", "threshold"} <= fields.keys() or not all(
+            isinstance(word, str) and word for word in fields.values()
+        ):
+            raise RequestError(
+                f"{name}[{index}] must look like {{'category': 'HARM_CATEGORY_HARASSMENT', "
+                f"'threshold': 'BLOCK_NONE'}}, not {cite(setting)}"
+            )
+    return tuple({key: str(word) for key, word in setting.items()} for setting in value)
+
+
+def check_metadata(name: str, value: object) -> dict[str, str]:
+    pairs = _dict(name, value, " of texts such as {'run': '7'}")
+    # OpenAI's limits.
+    if len(pairs) > 16:
+        raise RequestError(f"{name} has {len(pairs)} pairs, and OpenAI takes 16")
+    for key, content in pairs.items():
+        if not isinstance(key, str) or not 0 < len(key) <= 64:
+            raise RequestError(f"{name} has the key {cite(key)}: it must be a str of 1 to 64 characters")
+        if not isinstance(content, str) or len(content) > 512:
+            description = f"one of {len(content):,}" if isinstance(content, str) else cite(content)
+            raise RequestError(f"{name}[{key!r}] must be a str of at most 512 characters, not {description}")
+    return pairs
+
+
+def check_top_k(name: str, value: object) -> float:
+    # Google's type of it is a float.
+    return _whole_top_k(name, int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def check_thinking_budget(name: str, value: object) -> float | str:
+    return "adaptive" if value == "adaptive" else _tokens(name, value)

@@ -1,0 +1,330 @@
+"""The arguments of a call → `Request`. Invalid arguments raise here, before anything is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RequestError, cite
+from ..json_values import JSONMapping, JSONObject
+from ..runtime.canonical_json import replace_halves
+from ..runtime.frozen import quickly_made
+from ..types.messages import Message, Prompt
+from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_key
+from .parameter_table import CHECKS, RARE, SENT
+
+if TYPE_CHECKING:
+    from ..money.budget import Budget
+    from ..pace.timeouts import Timeouts
+    from .api_keys import APIKey
+    from .parameters import Parameters
+    from .tools import SentTool
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+# The id of a call in the words of Anthropic and of the Responses API.
+_IDS_OF_OTHERS = ("tool_use_id", "call_id")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}", re.ASCII)
+
+_RELATED = frozenset({"system", "top_logprobs", "tool_choice", "max_tool_rounds", *RARE})
+"""Parameters that change the messages, need other parameters, or are rare."""
+
+_sent_values = attrgetter(*SENT)
+_UNSET = (None,) * len(SENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonArguments:
+    strict_model: bool | None = None
+    timeout: Timeouts | None = None
+    deadline: float | None = None
+    max_retries: int | None = None
+    outage_patience: float | None = None
+    cache: CacheMode | None = None
+    budget: Budget | None = field(default=None, repr=False)
+    in_batch: InBatch | None = None
+    extra_body: JSONMapping | None = None
+    extra_headers: Mapping[str, str] | None = None
+    api_key: APIKey | None = field(default=None, repr=False)
+    base_url: str | None = None
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(CommonArguments):
+    """One call as the user asked for it. `Request.build` makes it."""
+
+    model: str
+    messages: tuple[Message, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] | None = None
+    seed: int | None = None
+    n: int = 1
+    draw: int = 0
+    tools: tuple[JSONMapping, ...] | None = None
+    max_tool_rounds: int | None = None
+    tool_choice: str | JSONMapping | None = None
+    response_format: Any = None
+    max_repairs: int | None = None
+    reasoning_effort: ReasoningEffort | None = None
+    endpoint: Endpoint | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    options: JSONMapping | None = None
+    """The rare parameters that are set, by name; None if there are none."""
+
+    @classmethod
+    def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:
+        """Check and normalise the arguments of a call by the public function with this name."""
+        seal(parameters)
+        check_model_name(model)
+        checked = check_parameters(function, CHECKS, parameters)
+        conversation = _conversation(messages)
+        if not _RELATED.isdisjoint(checked):
+            system = checked.pop("system", None)
+            if not _RELATED.isdisjoint(checked):
+                relate(checked)
+            if system is not None:
+                conversation = ({"role": "system", "content": system}, *conversation)
+        return cls(model=model, messages=conversation, **checked)
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the tools that the user defines."""
+        return frozenset(name for tool in self.tools or () if (name := _own_name(tool)) is not None)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the request names tools, also in a provider's own form."""
+        return bool(self.tools or (self.extra_body or {}).get("tools"))
+
+    def mend_answers(self) -> Request:
+        """The request with U+FFFD for each half of a surrogate pair in what a model wrote before."""
+        mended = tuple(
+            json.loads(replace_halves(json.dumps(dict(message), ensure_ascii=False)))
+            if message.get("role") == "assistant" else message
+            for message in self.messages
+        )  # fmt: skip
+        return replace(self, messages=mended)
+
+    def parameters_to_send(self) -> JSONObject:
+        """The parameters that are set and that a wire format has to send, by name, in the table's order."""
+        parameters: JSONObject = {}
+        values = _sent_values(self)
+        if values != _UNSET:
+            # An empty tuple of stop texts or tools asks for nothing.
+            parameters = {
+                name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())
+            }
+        return {**parameters, **self.options} if self.options else parameters
+
+
+def seal(parameters: Any) -> None:
+    """Replace the API key among a call's arguments by an `APIKey`, in place.
+
+    Every function that takes a key does this first. Tracebacks that show local variables, as in pytest and in
+    error trackers, then show no key. For the same reason no local variable here holds the key.
+
+    >>> parameters = {"api_key": "sk-secret"}
+    >>> seal(parameters)
+    >>> parameters
+    {'api_key': APIKey(746b4ad1ca9129e1)}
+    """
+    if parameters.get("api_key") is not None:
+        parameters["api_key"] = check_key("api_key", parameters.pop("api_key"))
+
+
+def check_model_name(model: object) -> None:
+    """Raise a `RequestError` for what is no text, or holds characters that no model name has."""
+    if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
+        from ..._features.foreign.remedies import model_remedy
+
+        raise RequestError(
+            f"model: {cite(model)} is not a model name: expected something like 'gpt-6.1-sol'"
+            f"{model_remedy(model)}"
+        )
+
+
+def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSONMapping) -> JSONObject:
+    """The parameters that are set, each checked and normalised. None means "not set".
+
+    `checks` has the check of each parameter of the `function` that the user called, which messages name.
+    """
+    checked: JSONObject = {}
+    for name, value in parameters.items():
+        check = checks.get(name)
+        if check is None:
+            from ..._features.foreign.parameters import describe_unexpected
+
+            raise TypeError(describe_unexpected(function, name, checks))
+        if value is not None:
+            checked[name] = check(name, value)
+    return checked
+
+
+def _conversation(messages: Prompt) -> tuple[Message, ...]:
+    if isinstance(messages, str):
+        if not messages:
+            raise RequestError("messages[0] has empty content; give some text or leave the message out")
+        return ({"role": "user", "content": messages},)
+    if not isinstance(messages, (list, tuple)):
+        from .media import prompt_remedy
+
+        kind = type(messages).__name__
+        raise RequestError(
+            f"messages must be a str or a list of messages, not {kind}{prompt_remedy(messages)}"
+        )
+    if not messages:
+        raise RequestError("messages is empty; give at least one message")
+    if any(not isinstance(entry, Mapping) or "type" in entry or "parts" in entry for entry in messages):
+        # Imported here because most prompts are text.
+        from ..._features.foreign.sdk_messages import is_foreign, plain_messages
+        from .media import prompt_message
+
+        if any(map(is_foreign, messages)):
+            messages = plain_messages(messages)
+        if any(
+            not isinstance(entry, Mapping) or ("type" in entry and "role" not in entry) for entry in messages
+        ):
+            messages = (prompt_message(messages),)
+    return tuple([_check_message(message, f"messages[{index}]") for index, message in enumerate(messages)])
+
+
+def _check_message(message: Message, where: str) -> Message:
+    """A message, whose media are content parts; a `RequestError` if it is none, or cannot be sent."""
+    role, content = message.get("role"), message.get("content")
+    if role not in _ROLES and role != "function":
+        from ..._features.foreign.remedies import role_remedy
+
+        expected = f"expected one of {', '.join(_ROLES)}"
+        raise RequestError(f"{where} has role {cite(role)}; {expected}{role_remedy(role, _ROLES)}")
+    if content is None:
+        # An answer may be empty, or have its content in other fields.
+        if role != "assistant":
+            from ..._features.foreign.remedies import content_remedy
+
+            remedy = content_remedy(message)
+            raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts{remedy}")
+    elif not isinstance(content, (str, list, tuple)):
+        from .media import is_medium, with_parts
+
+        if not is_medium(content):
+            from ..._features.foreign.remedies import content_remedy
+
+            kind = f"{type(content).__name__}{content_remedy(message)}"
+            raise RequestError(f"{where}.content must be a str or a list of parts, not {kind}")
+        message = with_parts(message, where)
+    elif not content and role in ("system", "developer", "user") and not (role == "user" and content == ""):
+        raise RequestError(f"{where} has empty content; give some text or leave the message out")
+    elif not isinstance(content, str) and not all(map(_is_part, content)):
+        from .media import with_parts
+
+        message = with_parts(message, where)
+    if role in ("tool", "function") and (role == "function" or type(message.get("tool_call_id")) is not str):
+        message = _result(message, where)
+    calls = message.get("tool_calls") if role == "assistant" else None
+    if calls is None:
+        return message
+    if not isinstance(calls, (list, tuple)):
+        raise RequestError(
+            f"{where}.tool_calls must be a list, not {cite(calls)}: write those of response.messages"
+        )
+    if all(isinstance(call, Mapping) for call in calls):
+        return message
+    from ..._features.foreign.sdk_messages import plain
+
+    return {**message, "tool_calls": [plain(call) for call in calls]}
+
+
+def _result(message: Message, where: str) -> Message:
+    """The result of a tool. It may have no id: the encoders find the call that it answers."""
+    names = ("tool_call_id", *(name for name in _IDS_OF_OTHERS if name in message))
+    identifier = next((message[name] for name in names if message.get(name) is not None), None)
+    message = {name: value for name, value in message.items() if name not in _IDS_OF_OTHERS}
+    if identifier is not None and type(identifier) not in (str, int):
+        raise RequestError(f"{where}.tool_call_id must be the id of a call, not {cite(identifier)}")
+    return {**message, "role": "tool", "tool_call_id": "" if identifier is None else str(identifier)}
+
+
+def _is_part(part: object) -> bool:
+    if not isinstance(part, Mapping):
+        return False
+    kind = part.get("type")
+    if kind == "text":
+        return isinstance(part.get("text"), str)
+    return isinstance(kind, str) and kind != "image_url"
+
+
+def check(name: str, value: object) -> Any:
+    """Check and normalise one parameter as `Request.build` does. A client checks its defaults with it."""
+    return CHECKS[name](name, value)
+
+
+def relate(checked: JSONObject) -> None:
+    """Check parameters against each other, and move the rare ones into `options`."""
+    if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
+        raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
+    given = {"tool_choice": checked.get("extra_body") or {}, "allowed_tools": {}}
+    for name, extra in given.items():
+        # OpenAI answers 400 to a choice among no tools: writer/writer-framework#1013.
+        if name in checked and not checked.get("tools") and not extra.get("tools"):
+            raise RequestError(f"{name} was given without tools; give tools=, or leave {name} out")
+    if callable(checked.get("tool_choice")):
+        checked["tool_choice"] = _choose_tool(checked["tool_choice"], checked.get("tools") or ())
+    if "max_tool_rounds" in checked:
+        from .tools import check_rounds
+
+        check_rounds(checked)
+    if "allowed_tools" in checked:
+        _check_allowed(checked["allowed_tools"], checked)
+    if "thinking_budget" in checked and "reasoning_effort" in checked:
+        raise RequestError(
+            "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
+        )
+    options = {name: checked.pop(name) for name in RARE if name in checked}
+    if options:
+        checked["options"] = options
+
+
+def _choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
+    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
+    from .tools import name_of, read_tools
+
+    (wanted,) = read_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
+
+
+def _check_allowed(allowed: tuple[str, ...], checked: JSONMapping) -> None:
+    choice = checked.get("tool_choice")
+    if choice not in (None, "auto", "required"):
+        raise RequestError(
+            f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it to "
+            "'auto' or 'required'"
+        )
+    known = [name for tool in checked["tools"] if (name := _own_name(tool)) is not None]
+    for name in allowed:
+        if name not in known:
+            raise RequestError(
+                f"allowed_tools names {name!r}, which is not among tools: {', '.join(known) or 'no function'}"
+            )
+
+
+def _own_name(tool: SentTool) -> str | None:
+    """The name of a function, or of another tool that the user defines."""
+    if isinstance(tool, str):
+        return None
+    candidates = (tool.get("function"), tool.get("custom"), tool)
+    names = (candidate.get("name") for candidate in candidates if isinstance(candidate, Mapping))
+    return next((name for name in names if isinstance(name, str)), None)

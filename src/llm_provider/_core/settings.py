@@ -1,0 +1,249 @@
+"""The settings of a client: each with its check, its default, and its variable of the environment.
+
+`ClientSettings` in `_core/requests/parameters` has what users read of them: their types and documentation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from .._features.telemetry.logs import install_from_environment
+from .._features.telemetry.telemetry import (
+    CONTENT_VARIABLE,
+    WAITS_VARIABLE,
+    Telemetry,
+    check_telemetry,
+    switch,
+)
+from .errors import RequestError, cite
+from .json_values import JSONMapping, JSONObject, plain_number
+from .pace.concurrency import Concurrency, concurrency, concurrency_of_environment
+from .pace.retry import DEFAULT_MAX_RETRIES
+from .pace.timeouts import DEFAULT_TIMEOUTS, Timeouts
+from .requests.api_keys import Accounts, seal_keys
+from .requests.checks import RateControl, flag, number, one_of
+from .requests.request import check
+from .requests.routing import NO_HOSTS, ROUTES, Route, Target, Transport, resolve
+from .types.messages import FinishReason
+
+if TYPE_CHECKING:
+    from .._features.second_level.settings import SecondLevel
+    from .money.budget import Budget
+    from .requests.env_file import EnvFile
+
+Path = str | os.PathLike[str]
+
+MAX_RESPONSE_BYTES = 64_000_000
+"""The most decoded bytes of an answer, streamed or not. A stream of 128,000 tokens, each in an event of 350
+bytes, has 45 MB."""
+
+
+_SWITCHES = {"": True, "1": True, "true": True, "0": False, "false": False}
+"""What users write in `LLM_PROVIDER_CACHE` beside the modes."""
+
+
+def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
+    """The mode and the second level that `cache` names; the environment decides where it is None."""
+    if cache is None:
+        text = os.environ.get("LLM_PROVIDER_CACHE", "").strip()
+        try:
+            return _read_cache(text if "://" in text else _SWITCHES.get(text.lower(), text.lower()))
+        except RequestError as error:
+            message = str(error).replace(", True or False", "").removeprefix("cache")
+            message = message.removeprefix(": ").removeprefix(" ")
+            colon = "" if message.startswith("must ") else ":"
+            raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
+    if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
+        return check("cache", cache), None
+    # Imported here because most clients have one level.
+    from .._features.second_level.settings import SecondLevel
+
+    level = cache if isinstance(cache, SecondLevel) else SecondLevel(cast("Any", cache))
+    return level.mode, level
+
+
+def _check_reasons(name: str, finish_reasons: Collection[str]) -> frozenset[str]:
+    known = {*get_args(FinishReason), "empty"}
+    several = isinstance(finish_reasons, Collection) and not isinstance(finish_reasons, str)
+    if not several or any(not isinstance(reason, str) or reason not in known for reason in finish_reasons):
+        raise RequestError(
+            f"{name} must be some of {', '.join(sorted(known))}, in a list such as "
+            f"['stop', 'length'], not {cite(finish_reasons)}"
+        )
+    return frozenset(finish_reasons)
+
+
+def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(deployments, Mapping):
+        raise RequestError(
+            f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
+        )
+    from .._features.clouds.price_names import drop_region
+
+    for deployment, model in deployments.items():
+        provider, _, rest = str(deployment).partition("/")
+        if not rest or provider not in ROUTES or ROUTES[provider].cloud is None:
+            clouds = ", ".join(row.provider for row in ROUTES.values() if row.cloud is not None)
+            raise RequestError(
+                f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
+                f"(clouds: {clouds})"
+            )
+        if not isinstance(model, str) or not model or "/" in drop_region(provider, model):
+            raise RequestError(
+                f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
+            )
+    return dict(deployments)
+
+
+def read_deployments() -> Mapping[str, str]:
+    """Those of the environment, such as `azure/mine=gpt-6.1-sol`, with spaces or commas between them."""
+    entries = os.environ.get("LLM_PROVIDER_DEPLOYMENTS", "").replace(",", " ").split()
+    pairs = [entry.partition("=") for entry in entries]
+    return _check_deployments("LLM_PROVIDER_DEPLOYMENTS", {name: model for name, _, model in pairs})
+
+
+def _check_env_file(_: str, path: Path) -> EnvFile:
+    # Imported here because few clients have one.
+    from .requests.env_file import EnvFile
+
+    return EnvFile(path)
+
+
+def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
+    if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
+        return NO_HOSTS
+    # Imported here because few clients have one.
+    from .._features.hosts.host_routes import read_hosts
+
+    return read_hosts(hosts)
+
+
+def _check_dollars(name: str, amount: float | None) -> float | None:
+    plain = plain_number(amount)
+    if amount is not None and (plain is None or not 0 <= plain <= 1e12):
+        raise RequestError(f"{name} must be a number of USD, 0 or more, not {cite(amount)}")
+    return None if plain is None else float(plain)
+
+
+def _check_callback(name: str, function: object) -> object:
+    if not callable(function):
+        raise RequestError(f"{name} must be a function of a result, such as print, not {cite(function)}")
+    return function
+
+
+def _budget_of_environment() -> Budget | None:
+    text = os.environ.get("LLM_PROVIDER_BUDGET", "").strip()
+    path = os.environ.get("LLM_PROVIDER_BUDGET_FILE", "").strip()
+    if not text and not path:
+        return None
+    if not text:
+        raise RequestError("LLM_PROVIDER_BUDGET_FILE needs an amount: set LLM_PROVIDER_BUDGET, in USD")
+    from decimal import Decimal, InvalidOperation
+
+    from .money.budget import Budget, amount_of
+
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise RequestError(f"LLM_PROVIDER_BUDGET must be a number of USD, not {text!r}") from None
+    return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
+
+
+def read_prices() -> str | None:
+    """The file of prices that the environment names."""
+    return os.environ.get("LLM_PROVIDER_PRICES") or None
+
+
+def _keep(_: str, value: object) -> object:
+    return value
+
+
+def _rule(
+    check: Callable[[str, Any], object], default: object = None, *, of: str = "", none_counts: bool = False
+) -> Any:
+    """How a setting is checked.
+
+    `check` makes the value of the field from the name and the value that the user gave. `default` is that of
+    a setting that is not given, or a function that finds it in the environment. `of` is the name of the
+    setting, where it is not that of the field. None means "not given", unless it counts as a value.
+    """
+    return field(metadata={"check": check, "default": default, "of": of, "none_counts": none_counts})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The checked settings of a client, the same for all its calls. Files are checked by what opens them."""
+
+    cache_dir: Path | None = _rule(_keep)
+    cache_shared: bool | None = _rule(_keep)
+    cache: str = _rule(lambda _, setting: _read_cache(setting)[0], lambda: _read_cache(None)[0])
+    """The mode of calls without `cache`."""
+    second_level: SecondLevel | None = _rule(
+        lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
+    )
+    """The store of answers that machines share."""
+    kept: frozenset[str] = _rule(_check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons")
+    """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
+    max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
+    # Sealed by `parse_settings`, which knows the hosts too.
+    keys: Mapping[str, Accounts] = _rule(_keep, {})
+    hosts: Mapping[str, Route] = _rule(_read_hosts, lambda: _read_hosts("hosts", ()))
+    """The rows of the user's own hosts, by name."""
+    deployments: Mapping[str, str] = _rule(_check_deployments, read_deployments)
+    env_file: EnvFile | None = _rule(_check_env_file)
+    prices: Path | None = _rule(_keep, read_prices)
+    budget: Budget | None = _rule(check, _budget_of_environment)
+    timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
+    max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)
+    holds_max_retries: bool = _rule(lambda _, __: True, default=False, of="max_retries")
+    """Whether the user has set `max_retries`, which then bounds the requests of a call in an outage too."""
+    outage_patience: float | None = _rule(check)
+    """Seconds; None means 60 for a call and 3,600 for a batch."""
+    max_response_bytes: int = _rule(number(1, 2**40, whole=True), MAX_RESPONSE_BYTES)
+    on_result: Callable[..., object] | None = _rule(_check_callback)
+    rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
+    transport: Transport | None = _rule(one_of(Transport))
+    """None means the transport of the route."""
+    ledger: Path | None = _rule(_keep)
+    strict_model: bool = _rule(flag, default=False)
+    show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
+    telemetry: bool | Telemetry | None = _rule(
+        lambda _, value: check_telemetry(value), lambda: check_telemetry(None)
+    )
+    """None means that OpenTelemetry is used as soon as the program has configured it."""
+    log_content: bool = _rule(flag, lambda: switch(CONTENT_VARIABLE) or False)
+    """Whether log lines and spans hold prompts and answers."""
+    show_waits: bool = _rule(flag, lambda: switch(WAITS_VARIABLE) is not False)
+
+    def find_target(self, model: str, base_url: str | None) -> Target:
+        """The destination of a call, with the errors of `resolve`."""
+        return resolve(model, base_url, self.env_file, self.hosts, self.deployments)
+
+    def transport_of(self, route: Route) -> Transport:
+        """The HTTP client of a route."""
+        return self.transport or route.transport
+
+
+_FIELDS = tuple(
+    (setting.name, setting.metadata["of"] or setting.name, setting.metadata) for setting in fields(Settings)
+)
+
+NAMES = frozenset(name for _, name, _ in _FIELDS)
+"""The names of the settings, as users write them."""
+
+
+def parse_settings(parameters: JSONMapping) -> Settings:
+    """The settings of a client from its arguments and the environment."""
+    install_from_environment()
+    values: JSONObject = {}
+    for attribute, name, rule in _FIELDS:
+        if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):
+            values[attribute] = rule["check"](name, parameters[name])
+        else:
+            default = rule["default"]
+            values[attribute] = default() if callable(default) else default
+    values["keys"] = seal_keys(values["keys"], {**ROUTES, **values["hosts"]})
+    return Settings(**values)

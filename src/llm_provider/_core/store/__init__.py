@@ -1,0 +1,1 @@
+"""The cache on disk: keys, entries, databases, and the thread that writes."""

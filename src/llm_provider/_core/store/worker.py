@@ -1,0 +1,178 @@
+"""A worker thread for blocking disk work, and a queue that hands it work in batches.
+
+With 64 to 500 writes in flight, batches save 60 to 90 µs of processor time per stored answer, about 3 % of a
+call, compared with one task, one transaction and one wake-up of the event loop per answer. With 32 in
+flight, batches are small unless they wait a moment for more. There `linger` saves 8 to 11 % of the CPU time
+of a write (about 36 of 404 µs) where answers come at once, and 0 to 13 %, 3 % in the median, where they are
+spread over 50 ms. These are medians of 5 alternating pairs of 2,000 writes, in 3 repeats.
+
+Unlike the threads of a `ThreadPoolExecutor`, the worker still accepts work while the interpreter ends, when
+clients close.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from ..runtime import clock, threads
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..runtime.event_loop import Inbox, Post
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+_Waiter: TypeAlias = "tuple[Future[ResultT] | asyncio.Future[ResultT], Inbox | None]"
+"""A future, and the inbox of its event loop, if it belongs to one."""
+
+
+class Worker:
+    """Runs functions one after the other in a daemon thread, which the first of them starts."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._tasks: queue.SimpleQueue[Callable[[], object] | None] | None = None
+        self._thread: threads.Thread | None = None
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Queue a function. The future gets its result or its exception."""
+        future: Future[T] = Future()
+        self.post(partial(_settle, future, work))
+        return future
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Queue a function that must not raise."""
+        with self._lock:
+            if self._tasks is None:
+                # A queue for each thread: the None that ends one thread must not end the next.
+                self._tasks = queue.SimpleQueue()
+                self._thread = threads.start_thread(partial(_run, self._tasks), self._name)
+            self._tasks.put(work)
+
+    def close(self, *, last: Callable[[], None] | None = None, wait: bool = True) -> bool:
+        """Finish the queued work, run `last` and end the thread; False, and no `last`, if there is none."""
+        with self._lock:
+            tasks, self._tasks = self._tasks, None
+            thread, self._thread = self._thread, None
+        if tasks is None or thread is None:
+            return False
+        if last is not None:
+            tasks.put(partial(_settle, Future(), last))
+        tasks.put(None)
+        if wait:
+            thread.join()
+        return True
+
+
+def start_timer(seconds: float, worker: Worker, work: Callable[[], object]) -> threads.Timer:
+    """Submit a function to a worker after some seconds, unless the timer is cancelled before."""
+    return threads.start_timer(seconds, partial(worker.submit, work))
+
+
+def _run(tasks: queue.SimpleQueue[Callable[[], object] | None]) -> None:
+    while (work := tasks.get()) is not None:
+        work()
+        # Its result can be large, and must not be kept while this waits for the next one.
+        del work
+
+
+def _settle(future: Future[T], work: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+
+class BatchQueue(Generic[ItemT, ResultT]):
+    """Collects the items that callers submit while a worker is busy, and has them done as one batch.
+
+    Waking a thread takes longer than a write, and waking an event loop longer than a read. So a batch is one
+    task of the worker, and each event loop is woken once for all of its results. `work` turns items into as
+    many results, in order, and must not raise. A batch waits `linger` seconds for more items if the last one
+    had several. An item that comes alone never waits.
+    """
+
+    def __init__(
+        self, worker: Worker, work: Callable[[list[ItemT]], Sequence[ResultT]], linger: float = 0.0
+    ) -> None:
+        self._worker = worker
+        self._work = work
+        self._linger = linger
+        self._lock = threading.Lock()
+        self._items: list[tuple[ItemT, _Waiter[ResultT]]] = []
+        self._handed_over = False
+        self._under_way = 0
+        self._several = False
+        """Whether the last batch had several items."""
+
+    def __len__(self) -> int:
+        return len(self._items) + self._under_way
+
+    def submit(self, item: ItemT) -> Future[ResultT]:
+        """Submit an item from any thread. The future cannot be cancelled."""
+        future: Future[ResultT] = Future()
+        future.set_running_or_notify_cancel()
+        self._add(item, (future, None))
+        return future
+
+    def submit_from(self, inbox: Inbox, item: ItemT) -> asyncio.Future[ResultT]:
+        """Submit an item from the thread of an inbox's event loop. The future cannot be cancelled."""
+        from ..runtime.event_loop import UncancellableFuture
+
+        future: asyncio.Future[ResultT] = UncancellableFuture(loop=inbox.loop)
+        self._add(item, (future, inbox))
+        return future
+
+    def drain(self) -> None:
+        """Do all items now. Only the worker's own thread may call it."""
+        if self._items:
+            self._run()
+
+    def flush(self) -> None:
+        """Wait until all items submitted before are done."""
+        if len(self):
+            self._worker.submit(self._run).result()
+
+    def _add(self, item: ItemT, waiter: _Waiter[ResultT]) -> None:
+        with self._lock:
+            self._items.append((item, waiter))
+            first, self._handed_over = not self._handed_over, True
+        if first:
+            self._worker.post(self._run)
+
+    def _run(self) -> None:
+        if self._linger and (self._several or len(self._items) > 1):
+            clock.sleep(self._linger)
+        with self._lock:
+            batch, self._items = self._items, []
+            self._under_way = len(batch)
+            self._handed_over = bool(batch)
+        if not batch:
+            return  # a task of `flush` has done them
+        self._several = len(batch) > 1
+        results = self._work([item for item, _ in batch])
+        with self._lock:
+            self._under_way = 0
+            more = self._handed_over = bool(self._items)
+        if more:
+            # Items that came meanwhile are another task, so that other work of the thread is not delayed.
+            self._worker.post(self._run)
+        posts: dict[Inbox, list[Post]] = {}
+        for (_, (future, inbox)), result in zip(batch, results, strict=True):
+            if inbox is None:
+                future.set_result(result)
+            else:
+                posts.setdefault(inbox, []).append((future.set_result, (result,)))
+        for inbox, each in posts.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+                inbox.post_results(each)

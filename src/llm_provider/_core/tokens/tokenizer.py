@@ -1,0 +1,105 @@
+"""OpenAI's own tokenizer, if it is already on this machine. This module never downloads anything.
+
+tiktoken downloads the vocabulary of an encoding when the encoding is first used. So an encoding is used here
+only if its file is on disk: in tiktoken's own cache, or inside litellm, which ships some vocabularies.
+"""
+
+import functools
+import hashlib
+import importlib.util
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..requests.routing import Target, maker_names
+from .vocabularies import ENCODINGS, vocabulary_of
+
+_SHA256 = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+"""Hashes of the vocabulary files of the encodings that current models use. tiktoken knows the same hashes. It
+deletes a file with another hash and downloads it again, so such a file is not passed to tiktoken."""
+
+_PIECE = 20_000
+"""Characters that are counted at once. A million spaces overflow the stack of tiktoken's regular expressions.
+A cut between two pieces adds one token at most."""
+
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+
+_loading = threading.Lock()
+
+
+@functools.lru_cache(maxsize=256)
+def counter_for(provider: str, model: str) -> Callable[[str], int] | None:
+    """A function that counts the tokens of a text as a model of OpenAI does; None if there is none here."""
+    vocabulary = vocabulary_of(provider, model)
+    if vocabulary not in ENCODINGS or importlib.util.find_spec("tiktoken") is None:
+        return None
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model)
+    except KeyError:
+        # tiktoken does not know new models, nor the names that other hosts give.
+        name = vocabulary
+    # The encoding of gpt-oss has the same tokens for texts.
+    return encoding_counter(name.replace("o200k_harmony", "o200k_base"))
+
+
+def counter_of_target(target: Target) -> Callable[[str], int] | None:
+    """The function of `counter_for` for the tokenizer that a target's host names, else for its model."""
+    host = target.route.host
+    if host is None or host.tokenizer is None:
+        return counter_for(*maker_names(target))
+    known = host.tokenizer in ENCODINGS and importlib.util.find_spec("tiktoken") is not None
+    return encoding_counter(host.tokenizer) if known else None
+
+
+@functools.cache
+def encoding_counter(name: str) -> Callable[[str], int] | None:
+    """A function that counts tokens in an encoding, in half a second and 30 MB; None if it is not here."""
+    folder = next((folder for folder in _folders() if _is_whole(folder, name)), None)
+    if folder is None:
+        return None
+    import tiktoken
+
+    with _loading:
+        # tiktoken takes its cache folder only from this variable. litellm sets it permanently when imported.
+        before = os.environ.get(_CACHE_VARIABLES[0])
+        os.environ[_CACHE_VARIABLES[0]] = str(folder)
+        try:
+            encoding = tiktoken.get_encoding(name)
+        finally:
+            if before is None:
+                del os.environ[_CACHE_VARIABLES[0]]
+            else:
+                os.environ[_CACHE_VARIABLES[0]] = before
+
+    def count(text: str) -> int:
+        pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
+
+    return count
+
+
+def _folders() -> Iterator[Path]:
+    """Folders that may hold a vocabulary: tiktoken's, in its own order, and litellm's."""
+    for variable in _CACHE_VARIABLES:
+        if os.environ.get(variable):
+            yield Path(os.environ[variable])
+    yield Path(tempfile.gettempdir(), "data-gym-cache")
+    litellm = importlib.util.find_spec("litellm")
+    for location in (litellm.submodule_search_locations if litellm is not None else None) or ():
+        yield Path(location, "litellm_core_utils", "tokenizers")
+
+
+def _is_whole(folder: Path, name: str) -> bool:
+    file = folder / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() == _SHA256.get(name)
+    except OSError:
+        return False

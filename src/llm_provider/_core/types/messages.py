@@ -1,0 +1,179 @@
+"""Messages, the calls of tools in them, and the parts of a stream."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from ..._features.foreign.attributes import NoMapping, missing_attribute
+from ..errors import ToolArgumentsError
+from ..runtime.frozen import quickly_made
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]
+"""Why a model stopped, in one vocabulary for every provider."""
+
+Message: TypeAlias = Mapping[str, Any]
+"""One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
+
+
+class AssistantMessage(dict[str, Any]):
+    """The message of an answer: a dict, which says so where a program reads its attributes."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self:
+                raise AttributeError(f"a message is a dict: use message[{name!r}]")
+            raise missing_attribute(self, name)
+
+
+class SavedImage(Protocol):
+    """An image of Pillow. It is sent as PNG."""
+
+    def save(self, fp: Any, form: str | None = None, /) -> None:
+        """Write the image to a file."""
+
+
+Content: TypeAlias = str | os.PathLike[str] | bytes | SavedImage | Mapping[str, Any]
+"""One part of a message: text, a file by its path, the bytes of a file, an image of Pillow, or a dict in
+OpenAI's form."""
+
+Prompt: TypeAlias = str | Sequence[Message] | Sequence[Content]
+"""The input of a call: one user message as a `str` or a list of contents, or a whole conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall(NoMapping):
+    """A call that the model requests. `arguments` is the JSON text that the model wrote.
+
+    `tool` is the tool that is called if it was given as a Python function or a class, else None.
+    `parsed_arguments` is then checked against its types: a dict of arguments for a function, an instance of
+    the class for a pydantic model, a dataclass or a TypedDict.
+
+    `type` is "function" for nearly every call. A call of OpenAI's custom tools has the type "custom", and its
+    `arguments` are free text. OpenAI's other tools that the program runs have the type of their item, such as
+    "shell_call", "apply_patch_call" or "mcp_approval_request". `arguments` is then the action as JSON.
+
+    >>> ToolCall(id="call_1", name="weather", arguments='{"city": "Bern"}').parsed_arguments
+    {'city': 'Bern'}
+    """
+
+    id: str
+    name: str
+    arguments: str
+    type: str = "function"
+    tool: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def parsed_arguments(self) -> Any:
+        """`arguments` as Python values, checked against the types of `tool`.
+
+        Raises:
+            ToolArgumentsError: the text is not JSON, or does not match the types.
+        """
+        parse = getattr(self.tool, "parse", None)
+        if parse is not None:
+            return parse(self)
+        try:
+            return json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            raise ToolArgumentsError(
+                f"the arguments of tool call {self.name!r} are not valid JSON",
+                tool_call_id=self.id,
+                tool_name=self.name,
+                arguments=self.arguments,
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """The result of a tool call that `max_tool_rounds` ran.
+
+    `content` is what the model is told: a text, or a list of content parts. `error` is the exception of the
+    tool; the model is told its type and its message.
+    """
+
+    call: ToolCall
+    content: str | Sequence[Mapping[str, Any]]
+    error: BaseException | None = None
+
+    @property
+    def message(self) -> Message:
+        """The tool message that answers the call."""
+        message = {"role": "tool", "tool_call_id": self.call.id, "content": self.content}
+        return message if self.error is None else {**message, "is_error": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """A fragment of a streamed tool call: `index` is the number of the call, `arguments` the next piece.
+
+    `id` comes with the first fragment, but at the end of a stream of OpenAI's Responses API: some servers
+    give a call another id at its end, which counts. A server may give none, or one twice: the calls of the
+    response have ids of their own then.
+    """
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta(NoMapping):
+    """The part of an answer that one step of a stream added. `str(delta)` is its text.
+
+    `index` is the number of the sample, from 0, in a stream of several (`n`). `tool_results` are the results
+    of tools that `max_tool_rounds` ran. The deltas after them belong to the next answer of the model, in
+    which tool calls are numbered anew.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    index: int = 0
+    tool_results: tuple[ToolResult, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
+
+
+def describe_input(request: Any) -> Any:
+    """The input of a request, as its result keeps it: a prompt, or the context of scores; else None."""
+    messages = getattr(request, "messages", None)
+    return describe_prompt(messages) if messages else getattr(request, "context", None)
+
+
+def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
+    """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
+    if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
+        return messages[0]["content"]
+    return [
+        {**message, "content": list(map(_drop_data, message["content"]))}
+        if isinstance(message.get("content"), (list, tuple))
+        else message
+        for message in messages
+    ] or None
+
+
+def _drop_data(part: Any) -> Any:
+    return part if part.get("type") == "text" else {"type": part.get("type")}
+
+
+Step: TypeAlias = Delta | str
+"""One step of a stream before its reader takes it; empty where the step added nothing.
+
+A step that adds only text, as most do, stays a `str` until then. As objects, the waiting steps of a long
+stream cost a fifth of its CPU time, because the garbage collector went through them again and again."""
+
+
+def delta_of(step: Step) -> Delta:
+    """The `Delta` of a step."""
+    return Delta(text=step) if isinstance(step, str) else step

@@ -1,0 +1,225 @@
+"""`Results` as tables: a row for each sample, and for each input that failed.
+
+What the samples of one call share, such as its cost, is in the row of the first sample alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from ..._features.score.scores import Scores
+from ..errors import LLMError, OutputError
+from ..json_values import json_value
+from ..runtime.imports import import_optional
+from .response import Response, Result
+from .served_by import FIELDS, ServedBy
+from .usage import Usage
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
+"""Columns that each row has for itself."""
+_OF_CALL = ("model", "provider", "cached", "response_id", "prompt")
+"""Columns that the rows of one call have in common."""
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
+_SUMS: dict[str, object] = {
+    **dict.fromkeys(("cost", "cost_at_most", "price"), 0.0), **dict.fromkeys(_TOKENS, 0),
+    "attempts": 0, "seconds": None,
+}  # fmt: skip
+"""Columns that only the first row of a call has, and the value that its other rows have instead."""
+COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
+"""All columns but those of the metadata, of `parsed`, and those that only some answers have."""
+_WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
+_IDS = ("token_ids", "prompt_token_ids")
+_LAST = ("passed_over", *_IDS)
+_TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "attempts"), int)
+_TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
+"""A column has the same type if all its cells are empty, or if there are none."""
+_PARSED = "parsed"
+_OF_SCORE = ("logprob", "is_greedy", "bytes", "same_boundary")
+_ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
+"""Types besides those of JSON that a cell of a data frame can hold."""
+
+
+def table_rows(results: Sequence[Result | Scores]) -> Iterator[dict[str, Any]]:
+    """The rows of a table without metadata, each with its own columns of `parsed`."""
+    for index, result in enumerate(results):
+        shared = _columns_of_call(result)
+        for sample in _samples(result):
+            yield {"input_index": index, **shared, **sample}
+            shared |= _SUMS
+
+
+def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
+    """What each sample of a result has for itself, or each continuation."""
+    number = -1
+    if isinstance(result, Scores):
+        for number, score in enumerate(result.scores):
+            columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
+            columns |= {"token_ids": score.token_ids} if score.token_ids else {}
+            yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
+        return
+    # A call that failed has the samples that were answered before its error.
+    for number, sample in enumerate(result.samples):
+        columns = {"sample": number, "text": sample.text, "finish_reason": sample.finish_reason}
+        columns |= _columns_of_host(sample.served_by)
+        # To read a body takes longer than all the rest.
+        for name in _IDS if b"token_ids" in sample.body else ():
+            columns[name] = getattr(sample, name)
+        yield columns | _columns_of_parsed(sample)
+    if isinstance(result, LLMError):
+        yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
+
+
+def row_count(result: Result | Scores) -> int:
+    """The number of rows that a result has."""
+    if isinstance(result, Scores):
+        return len(result)
+    return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
+
+
+def _columns_of_call(result: Result | Scores) -> dict[str, object]:
+    """What the samples of a result share."""
+    own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
+        "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price
+    }  # fmt: skip
+    prompt = result.context if isinstance(result, Scores) else result.prompt
+    is_text = prompt is None or isinstance(prompt, str)
+    own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
+    own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
+    own["cost_at_most"] = (result.cost_bounds or (None, result.cost))[1]
+    if passed := getattr(result, "passed_over", ()):
+        own["passed_over"] = ", ".join(f"{each.model}: {each.error}" for each in passed)
+    usage = result.usage or Usage()
+    return own | {name: getattr(usage, name) for name in _TOKENS}
+
+
+def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
+    values = {} if served_by is None else served_by.to_dict()
+    # `model` is a column of its own.
+    return {f"served_by.{name}": value for name, value in values.items() if name != "model"}
+
+
+def _columns_of_parsed(sample: Response) -> dict[str, Any]:
+    """The columns of a sample's `parsed`; none if it cannot be read."""
+    try:
+        value = sample.parsed
+    except OutputError:
+        return {}
+    return {} if value is None else dict(_cells(_PARSED, value))
+
+
+def _cells(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """A value as cells: the fields of an object have one each, under a dotted name."""
+    inner = _fields(value)
+    if not inner:
+        yield name, _cell(value)
+    for field, part in inner.items():
+        yield from _cells(f"{name}.{field}", part)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if hasattr(type(value), "model_fields"):
+        root = getattr(type(value), "__pydantic_root_model__", False)
+        # A pydantic model iterates over its fields.
+        return _fields(value.root) if root else dict(value)
+    named: Mapping[str, Any] = value._asdict() if hasattr(value, "_asdict") else {}
+    return named
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, Enum):
+        return _cell(value.value)
+    return value if type(value).__name__ in _ATOMS else json_value(value)
+
+
+def metadata_columns(result: Result | Scores) -> dict[str, Any]:
+    """The metadata of a result as columns."""
+    metadata = result.metadata
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        return {"metadata": metadata}
+    # A name of another column gets a prefix, so that neither value is lost.
+    return {
+        f"metadata_{name}"
+        if name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        else str(name): value
+        for name, value in metadata.items()
+    }
+
+
+def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
+    """The table by column, metadata first and `parsed` behind the text."""
+    rows = list(table_rows(results))
+    metadata = [metadata_columns(result) for result in results]
+    own = {
+        name: [metadata[row["input_index"]].get(name) for row in rows]
+        for name in dict.fromkeys(name for values in metadata for name in values)
+    }
+    present = dict.fromkeys(name for row in rows for name in row)
+    who, ids = ([name for name in names if name in present] for names in (_WHO, _LAST))
+    parsed = [name for name in present if name not in (*COLUMNS, *_WHO, *_LAST)]
+    behind, beside = COLUMNS.index("text") + 1, COLUMNS.index("prompt") + 1
+    names = (*COLUMNS[:behind], *parsed, *COLUMNS[behind:beside], *who, *COLUMNS[beside:], *ids)
+    table = {name: [row.get(name) for row in rows] for name in names}
+    for name in parsed:
+        # Where an object may be absent, its fields are columns, which are empty then.
+        if all(cell is None for cell in table[name]) and any(
+            other.startswith(f"{name}.") for other in parsed
+        ):
+            del table[name]
+    return own | table
+
+
+def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
+    """A DataFrame of pandas, with the index of the inputs where they have one in common."""
+    pandas = import_optional("pandas", "pip install pandas")
+    table = columns(results)
+    frame: pd.DataFrame = pandas.DataFrame(table).astype(_TYPES)
+    labels, names = _index(results, table["input_index"])
+    if len(names) > 1:
+        frame.index = pandas.MultiIndex.from_tuples(labels, names=names)
+    elif names:
+        frame.index = pandas.Index(labels, name=names[0], tupleize_cols=False)
+    return frame
+
+
+def columns_with_index(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
+    """The table by column, with the index of the inputs as its first columns."""
+    table = columns(results)
+    labels, names = _index(results, table["input_index"])
+    values = zip(*labels, strict=True) if len(names) > 1 else [labels]
+    for number, (name, column) in enumerate(zip(names, values, strict=bool(names))):
+        # As pandas names the columns that it makes of an index.
+        own = str(name) if name is not None else "index" if len(names) == 1 else f"level_{number}"
+        table = {f"index_{own}" if own in table else own: list(column)} | table
+    return table
+
+
+def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
+    """A DataFrame of polars, with the index of the inputs as its first columns."""
+    polars = import_optional("polars", "pip install polars")
+    table = columns_with_index(results)
+    # Metadata may mix numbers and text in a column.
+    frame: pl.DataFrame = polars.DataFrame(table, strict=False, schema_overrides=_TYPES)
+    return frame
+
+
+def _index(results: Sequence[Result | Scores], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+    """The label of each row and the names of the levels; none if the inputs had no index in common."""
+    labels = [result.row_label for result in results]
+    known = [label for label in labels if label is not None]
+    if len(known) < len(labels) or len({label.names for label in known}) != 1:
+        return [], ()
+    return [known[position].value for position in positions], known[0].names

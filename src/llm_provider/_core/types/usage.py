@@ -1,0 +1,211 @@
+"""The tokens, the times and the cost of a call: `Usage` and `Timing`, and the results that have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any, Literal, Self, TypeAlias
+
+from ..._features.foreign.attributes import NoMapping
+from ..errors import READERS, FailedAttempt
+from ..json_values import check_fields
+from ..runtime.frozen import quickly_made
+from ..words import format_cost, format_usd
+
+CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
+"""Where a cost comes from: the reply itself, the price table, or litellm's price map."""
+
+CostBounds: TypeAlias = tuple[float, float | None]
+"""The least and the most USD of a cost that is not known. The second is None where nothing bounds it."""
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage(NoMapping):
+    """Token counts of one call, defined for every provider as in OpenTelemetry's GenAI conventions.
+
+    Totals are inclusive: `input_tokens` contains the tokens read from and written to the provider's prompt
+    cache, `output_tokens` contains reasoning. All values are tokens, except `web_searches` and
+    `unpriced_tools`. A count that the provider does not report is 0.
+
+    >>> Usage(input_tokens=10, output_tokens=5) + Usage(input_tokens=1, reasoning_output_tokens=0)
+    Usage(input_tokens=11, output_tokens=5)
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    cache_write_1h_input_tokens: int = 0
+    """The part of `cache_write_input_tokens` that the provider keeps for one hour."""
+    reasoning_output_tokens: int = 0
+    audio_input_tokens: int = 0
+    """Audio and images are parts of `input_tokens`, including tokens read from the cache."""
+    cache_read_audio_input_tokens: int = 0
+    """The part of `audio_input_tokens` that was read from the cache."""
+    image_input_tokens: int = 0
+    audio_output_tokens: int = 0
+    image_output_tokens: int = 0
+    """Audio and images are parts of `output_tokens`."""
+    web_searches: int = 0
+    """Searches that the provider made for the model. They are billed by number."""
+    unpriced_tools: int = 0
+    """Uses of the provider's tools that it bills by prices that are not known, such as a container, a file
+    search or another model. The cost is then not known either, unless the reply tells it."""
+
+    @property
+    def total_tokens(self) -> int:
+        """The sum of input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in _USAGE_FIELDS})
+
+    def __repr__(self) -> str:
+        counts = (f"{name}={getattr(self, name)}" for name in _USAGE_FIELDS if getattr(self, name))
+        return f"Usage({', '.join(counts)})"
+
+
+_USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The durations of one call, in seconds of a monotonic clock.
+
+    `queue` is the wait before and between attempts: for a slot, for a provider's Retry-After, for a back-off.
+    `first_token` is the time from the start of the last attempt to its first delta; None unless the answer
+    was streamed. `total` is the time that the caller waited. `overhead` is `total` without `queue` and
+    without the time inside the provider's SDK. `attempts` is the number of requests sent; 0 for a cache hit.
+    """
+
+    queue: float = 0.0
+    first_token: float | None = None
+    total: float = 0.0
+    attempts: int = 0
+    overhead: float = 0.0
+
+
+NO_TIMING = Timing()
+"""The timing of an answer that nobody measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidResult:
+    """What the results of all operations tell of their cost, as `Response` describes it."""
+
+    usage: Usage
+    model: str
+    provider: str
+    cost: float | None = None
+    cost_source: CostSource | None = None
+    cost_unknown: str | None = None
+    cost_bounds: CostBounds | None = None
+    price: float | None = None
+    stored_price: float | None = 0.0
+    """The part of the `price` of an answer that is not `cached` as a whole which was stored or shared."""
+    cached: bool = False
+    timing: Timing = NO_TIMING
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
+
+    @property
+    def attempts(self) -> int:
+        """The number of requests that were sent for this call; 0 if all of it came from the cache."""
+        return self.timing.attempts
+
+    @property
+    def maybe_billed(self) -> bool:
+        """Whether the provider may have charged for this call."""
+        return self.attempts > 0 or not self.cached
+
+
+def read_bounds(value: object) -> CostBounds | None:
+    """The bounds of a cost as JSON has them; None for any other value."""
+    match value:
+        case [int() | float() as least, None | int() | float() as most]:
+            return float(least), most
+    return None
+
+
+class Cost(float):
+    """A sum of costs in USD: the float is what is known, and `unknown` counts the costs that are not.
+
+    Costs can be added, with `sum()` too. A cost of None counts as unknown. `at_most` is the most USD that the
+    unknown costs are; None where one of them has no bound.
+
+    >>> Cost(0.0123), Cost(0.0123) + Cost(0.5, unknown=2, at_most=0.25)
+    (Cost(0.0123), Cost(0.5123, unknown=2, at_most=0.25))
+    >>> print(Cost(0.0123), Cost(0.0123, unknown=2), Cost(0.5, unknown=2, at_most=0.25), sep=" | ")
+    $0.0123 | ≥ $0.0123, 2 unknown | $0.50 + at most $0.25 (2 unknown)
+    """
+
+    __slots__ = ("at_most", "unknown")
+    unknown: int
+    at_most: float | None
+
+    def __new__(cls, known: float = 0.0, *, unknown: int = 0, at_most: float | None = None) -> Self:
+        self = super().__new__(cls, known)
+        self.unknown, self.at_most = unknown, at_most if unknown else 0.0
+        return self
+
+    @classmethod
+    def of(cls, costs: Iterable[float | None]) -> Cost:
+        """The sum of some costs, each in USD or None if it is unknown.
+
+        >>> Cost.of([0.5, None, 0.25])
+        Cost(0.75, unknown=1)
+        """
+        each = [cost if isinstance(cost, Cost) else Cost(cost or 0.0, unknown=cost is None) for cost in costs]
+        bounds = [cost.at_most for cost in each]
+        at_most = None if None in bounds else math.fsum(bound or 0.0 for bound in bounds)
+        return cls(math.fsum(each), unknown=sum(cost.unknown for cost in each), at_most=at_most)
+
+    @classmethod
+    def of_result(cls, result: Any) -> Cost:
+        """The cost of a result or an error, with its bounds where it is not known.
+
+        >>> Cost.of_result(PaidResult(usage=Usage(), model="m", provider="p", cost_bounds=(0.5, 0.75)))
+        Cost(0.5, unknown=1, at_most=0.25)
+        """
+        return cls.between(result.cost, result.cost_bounds)
+
+    @classmethod
+    def between(cls, cost: float | None, bounds: object) -> Cost:
+        """A cost in USD; where it is None, what is known of it and at most how much is not."""
+        if cost is not None:
+            return cls(cost)
+        least, most = read_bounds(bounds) or (0.0, None)
+        at_most = None if most is None else float(Decimal(repr(most)) - Decimal(repr(least)))
+        return cls(least, unknown=1, at_most=at_most)
+
+    def __add__(self, other: float | None) -> Cost:
+        return Cost.of((self, other)) if other is None or isinstance(other, (int, float)) else NotImplemented
+
+    __radd__ = __add__
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, float | None]]:
+        return (float(self),), {"unknown": self.unknown, "at_most": self.at_most}
+
+    def __repr__(self) -> str:
+        unknown = f", unknown={self.unknown}" if self.unknown else ""
+        bound = f", at_most={self.at_most!r}" if self.unknown and self.at_most is not None else ""
+        return f"Cost({float(self)!r}{unknown}{bound})"
+
+    def __str__(self) -> str:
+        return format_usd(float(self), self.unknown, self.at_most)
+
+
+def cost_text(result: PaidResult) -> str:
+    """The cost of an answer in USD, for people."""
+    if result.cached and not result.attempts:
+        return "cached"
+    return format_cost(result.cost, result.cost_bounds)
+
+
+READERS["usage"] = lambda counts: Usage(**check_fields(counts, counts=True))
+READERS["cost_bounds"] = read_bounds

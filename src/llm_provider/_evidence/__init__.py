@@ -1,1 +1,0 @@
-"""The evidence of results: a file that a stranger checks without keys and without a network."""

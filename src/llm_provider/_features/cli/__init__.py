@@ -1,0 +1,1 @@
+"""The command `llm-provider`. No extra; tests/_features/cli."""

@@ -1,0 +1,67 @@
+"""The command `llm-provider`, and the exit code of every error.
+
+This module imports no other package: a Ctrl-C while one is imported ends the program like any other.
+"""
+
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+
+from ..._core.errors import LLMError, OutputError, RequestError
+from . import output
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand with these arguments, by default those of the process.
+
+    It returns one of the exit codes that `llm-provider --help` lists. `SystemExit` follows `--help` and
+    `--version` (0), and invalid arguments (2).
+
+    >>> main(["prices", "claude-haiku-5-5", "--json"])  # doctest: +ELLIPSIS
+    [{"provider": "anthropic", "model": "claude-haiku-5-5", ...}]
+    0
+    """
+    if argv is None:
+        # Clients are closed, and warn, after this function has returned.
+        warnings.showwarning = output.show_warning
+    try:
+        # Output is flushed here, where an error can still be reported in one line.
+        with warnings.catch_warnings(), output.flush_output():
+            warnings.showwarning = output.show_warning
+            return _run(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as interrupt:
+        if argv is None:
+            # The process cancels its requests before it ends. A second Ctrl-C ends it at once.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        output.say_interrupted(interrupt)
+        return output.INTERRUPTED
+    except BrokenPipeError:
+        output.abandon_output()
+        return output.CLOSED_PIPE
+    except (LLMError, OSError) as error:
+        if isinstance(error, OSError):
+            output.abandon_output()
+        output.say("error", str(error))
+        codes = {
+            OutputError: output.INCOMPLETE_ANSWER,
+            RequestError: output.WRONG_USAGE,
+            FileNotFoundError: output.WRONG_USAGE,
+            IsADirectoryError: output.WRONG_USAGE,
+        }
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), output.FAILED)
+
+
+def _run(argv: list[str]) -> int:
+    import click
+
+    from .commands import run
+    from .parsing import explain
+
+    try:
+        return run(argv)
+    except click.UsageError as error:
+        output.say("error", explain(error))
+        raise SystemExit(output.WRONG_USAGE) from None
+    except click.exceptions.Exit as ending:
+        raise SystemExit(ending.exit_code) from None

@@ -1,0 +1,422 @@
+"""The command `llm-provider map`: asks a model about every row of a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..._core.errors import RequestError
+from ..._core.json_values import JSONObject
+from ..._core.runtime.files import full_disk
+from . import output as console
+from .call_options import call_options, parameters_of
+from .output import EXIT_CODES, PROGRAM
+from .parsing import KEYS, Command, complete_model
+
+if TYPE_CHECKING:
+    from ..._core.types.usage import Cost
+    from .map_output import OutputFile, StandardOutput, Tally
+    from .map_rows import Format, PromptMaker, Row, RowFile
+
+_EPILOG = f"""\
+IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a text with a prompt in each line
+(.txt), one of these compressed (.gz, .zst), or - for standard input with --format. A JSON line is an object,
+a text or a list of messages. The prompt of a row is the --template filled with its fields, its --column, or
+else its field "prompt", "text" or "messages", the first that it has. Every row is checked before anything is
+sent.
+
+  {PROGRAM} map gpt-6.1-sol prompts.txt answers.jsonl
+  {PROGRAM} map claude-haiku-5-5 reviews.csv moods.jsonl --template "Good or bad? {{review}}" --id number
+  {PROGRAM} map gpt-6.1-sol questions.jsonl answers.jsonl --delivery batch --budget 5
+  {PROGRAM} map gpt-6.1-sol prompts.txt --dry-run
+  cat prompts.txt | {PROGRAM} map gpt-6.1-sol - - --format txt | jq -r .text
+
+OUT gets a line of JSON for each row as its answer arrives: index, id, input, text, parsed, finish_reason,
+model, usage, cost in USD, cached, and error, which is null or has type and message. An OUT that ends in .csv
+or .tsv is a table with these columns. At the end the lines have the order of IN. - is standard output, where
+the lines keep the order of the answers.
+
+Run the same command again after Ctrl-C, a failure or a kill: rows that OUT answers are skipped, and the
+others, the failed ones too, are asked. An OUT with answers to other prompts, or from another model or other
+options, is refused. --overwrite replaces it; answers that are in the cache cost nothing again.
+
+{KEYS}
+{EXIT_CODES}"""
+
+_DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "batch_size", "deadline", "cache", "progress")
+_NO_CHANGE = {
+    *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
+}  # fmt: skip
+"""Parameters that do not change an answer, so a later run may have others."""
+
+_MOST_REPORTED = 10
+"""Rows that are not valid and are reported."""
+
+_SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("model", metavar="MODEL", shell_complete=complete_model)
+@click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
+@click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")
+@click.option("--column", metavar="NAME", help="the field that holds the prompt")
+@click.option("--id", "id_column", metavar="NAME", help="the field that names a row; it must be unique")
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "tsv", "txt"]), help="the format of IN")
+@call_options
+@click.option("--cache", metavar="MODE", help="use, refresh, only or off")
+@click.option("--delivery", metavar="WAY", help="live, batch (half the price, within a day) or auto")
+@click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
+@click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
+@click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
+@click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
+@click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)
+@click.option("--overwrite", is_flag=True, help="replace OUT and ask every row")
+@click.option("--dry-run", is_flag=True, help="send nothing and print an estimate of tokens, cost and time")
+@click.option("--progress/--no-progress", default=None, help="a progress bar (default: on a terminal)")
+@click.pass_context
+def run_map(
+    context: click.Context,
+    /,
+    model: str,
+    source: str,
+    target: str | None,
+    *,
+    template: str | None,
+    column: str | None,
+    id_column: str | None,
+    form: Format | None,
+    limit: int | None,
+    skip_invalid: bool,
+    overwrite: bool,
+    dry_run: bool,
+    **options: Any,
+) -> int:
+    """Ask a model about every row of a file."""
+    from ..._core.requests.request import Request
+    from ..._core.requests.routing import resolve
+    from ..hosts.host_routes import read_hosts
+    from .map_output import OutputFile, StandardOutput
+    from .map_rows import PromptMaker, RowFile
+
+    if target is None and not dry_run:
+        context.fail("the argument OUT is missing")
+    delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
+    parameters = parameters_of(options)
+    if twice := [name for name in delivery if name in parameters]:
+        raise RequestError(f"{twice[0]} is given twice: leave out one of its options")
+    # What all rows have in common is checked before standard input is read.
+    resolve(model, parameters.get("base_url"), hosts=read_hosts())
+    Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
+    with ExitStack() as stack:
+        output = None if target in (None, "-", "/dev/stdout") else OutputFile(Path(target).expanduser())
+        if source != "-" and output is not None and output.is_kept and output.path.samefile(source):
+            raise RequestError("IN and OUT are the same file")
+        maker = PromptMaker(template, column)
+        parameters_of_answers = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
+        with console.when_interrupted("nothing was sent; the same command begins again"):
+            file = stack.enter_context(closing(RowFile(source, form)))
+            work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
+            work.check(limit, skip_invalid=skip_invalid)
+        _report_invalid(work)
+        if dry_run:
+            return _estimate(work, parameters | delivery)
+        if output is not None:
+            work.name_columns(output)
+            stack.enter_context(closing(output))
+        return _run(work, output or StandardOutput(), parameters | delivery)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A row, its prompt, and the names that tell it to a later run."""
+
+    row: Row
+    prompt: Any
+    request: str
+    token: bytes
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """The rows that are not answered yet, as the inputs of a batch."""
+
+    file: RowFile
+    maker: PromptMaker
+    model: str
+    parameters: JSONObject
+    """Those that change the answers."""
+    id_column: str | None
+    """The column of the rows' ids; None names them by their positions."""
+    output: OutputFile | None
+    """The file that may answer rows; None for standard output."""
+    overwrite: bool = field(kw_only=True)
+    rows: int = 0
+    answered_before: int = 0
+    """Rows that are not asked again. If few others fail, the provider is not the suspect."""
+    answered_calls: int = 0
+    """Of the others, how many have an answer in the cache or in the output; an interrupt sets it."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with the first rows that are not valid."""
+    invalid: set[int] = field(default_factory=set)
+    _columns: dict[str, None] = field(default_factory=dict)
+    _answered: set[bytes] = field(default_factory=set)
+    _pending: dict[int, _Question] = field(default_factory=dict)
+
+    @property
+    def positions(self) -> int:
+        """The number of rows with those that are left out."""
+        return self.rows + len(self.invalid)
+
+    def _valid(self) -> Iterator[_Question]:
+        for row in self.file.rows():
+            if row.index not in self.invalid:
+                with contextlib.suppress(RequestError):
+                    yield self._ask(row)
+
+    def _list_known(self) -> Iterator[_Question]:
+        """The rows up to the limit, and those behind it until all are read that the output answers."""
+        left = set(self._answered)
+        for number, question in enumerate(self._valid(), start=1):
+            left.discard(question.token)
+            yield question
+            if number >= self.rows and not left:
+                return
+
+    def _ask(self, row: Row) -> _Question:
+        from .map_output import line_token, request_name
+
+        prompt = self.maker(row)
+        request = request_name(self.model, prompt, self.parameters)
+        name = row.index if self.id_column is None else _id(row, self.id_column)
+        # As a line of the output has it.
+        name = name if self.output is None else self.output.form.name(name)
+        return _Question(row, prompt, request, line_token(name, request))
+
+    def check(self, limit: int | None, *, skip_invalid: bool) -> None:
+        """Check rows up to the limit, leave bad ones out or raise, and find those that the output answers."""
+        continues = self.output is not None and not self.overwrite
+        if self.output is not None and continues:
+            self._answered = self.output.read_answered(by_id=self.id_column is not None)
+        ids: set[int] = set()
+        for row in self.file.rows():
+            try:
+                question = self._check(row, ids)
+            except RequestError as error:
+                if not skip_invalid:
+                    raise
+                self.invalid.add(row.index)
+                if len(self.problems) < _MOST_REPORTED:
+                    self.problems.append(str(error))
+                continue
+            if isinstance(row.value, dict):
+                self._columns |= dict.fromkeys(row.fields)
+            self.rows += 1
+            self.answered_before += question.token in self._answered
+            if self.rows == limit:
+                break
+        if self.output is not None and self.answered_before < len(self._answered):
+            self._refuse_other(self.output)
+        if not self.rows:
+            raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")
+
+    def _check(self, row: Row, ids: set[int]) -> _Question:
+        from ..._core.requests.request import Request
+        from ..._core.runtime.canonical_json import canonical
+
+        question = self._ask(row)
+        try:
+            Request.build(self.model, question.prompt, {})
+            canonical(question.prompt)
+        except RequestError as error:
+            raise RequestError(f"{row.where}: {error.message}") from None
+        if self.id_column is not None:
+            # Hashes take less memory than ids, and the tokens of equal ids differ.
+            name = hash(json.dumps(_id(row, self.id_column)))
+            if name in ids:
+                same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
+                raise RequestError(f"{row.where} has {same}: {value!r}")
+            ids.add(name)
+        return question
+
+    def _refuse_other(self, output: OutputFile) -> None:
+        """Refuse an output with answers to other requests. It may answer rows behind the limit."""
+        known = {question.token for question in self._list_known()}
+        number = output.first_other(known, by_id=self.id_column is not None)
+        if number is not None:
+            raise RequestError(
+                f"{output.name} line {number} answers another request: the input, the model, the prompt or "
+                "an option has changed. Choose another OUT, or give --overwrite, which asks every row again "
+                "and pays only for answers that are not in the cache"
+            )
+
+    def order(self) -> dict[bytes, int] | None:
+        """The index of each row by its token; None where rows are named by their positions."""
+        if self.id_column is None:
+            return None
+        return {question.token: question.row.index for question in self._list_known()}
+
+    def name_columns(self, output: OutputFile) -> None:
+        """Tell the columns to an output that is a table."""
+        from .map_output import Table
+
+        if isinstance(output.form, Table):
+            output.form.name_columns(
+                self._columns,
+                _properties(self.parameters.get("response_format")),
+                by_id=self.id_column is not None,
+                samples=self.parameters.get("n", 1) != 1,
+                tools="tools" in self.parameters,
+            )
+
+    def __len__(self) -> int:
+        return self.rows - self.answered_before
+
+    def __iter__(self) -> Iterator[Any]:
+        number = 0
+        for question in islice(self._valid(), self.rows):
+            if question.token not in self._answered:
+                self._pending[number] = question
+                number += 1
+                yield question.prompt
+
+    def take(self, number: int) -> _Question:
+        return self._pending.pop(number)
+
+
+def _properties(form: Any) -> list[str]:
+    """The names of the fields of the answers; none if they are not known."""
+    while isinstance(form, dict) and "properties" not in form:
+        form = form.get("json_schema", form.get("schema"))
+    return list(form["properties"]) if isinstance(form, dict) else []
+
+
+def _id(row: Row, column: str) -> object:
+    value = row.fields.get(column)
+    if value is None or isinstance(value, (dict, list)):
+        content = "no value" if value is None else f"a {type(value).__name__}"
+        what = f"{content} for {column!r}, the column of --id"
+        raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
+    return value
+
+
+def _report_invalid(work: _Work) -> None:
+    for problem in work.problems:
+        console.say("skipped", problem)
+    count = len(work.invalid)
+    if count:
+        more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
+        console.say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
+
+
+def _estimate(work: _Work, parameters: JSONObject) -> int:
+    from ..._core.client.model_functions import estimate
+
+    print(estimate(work.model, work, **parameters))
+    if work.answered_before:
+        print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
+    return console.OK
+
+
+def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
+    """Send the rows, print what they cost, and return the exit code."""
+    from .map_output import OutputFile, Tally
+
+    sent = Tally()
+    try:
+        cost = _send(work, output, parameters, sent)
+        tally = sent
+        if isinstance(output, OutputFile):
+            order = work.order()
+            rows = max(work.positions, output.positions) if order is None else max(order.values()) + 1
+            tally = output.arrange(rows, order) if output.is_kept else sent
+    except KeyboardInterrupt as interrupt:
+        # What the library says of calls is said of rows here.
+        goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
+        interrupt.__notes__ = [*goes_on, _describe_rest(work, output, sent, parameters)]
+        raise
+    except OSError as error:
+        if error.strerror is None:
+            # It is of another file, which it names.
+            raise
+        left = _describe_rest(work, output, sent, parameters)
+        raise full_disk(error, output.name, left) or error from None
+    if isinstance(output, OutputFile):
+        answered = tally.rows - tally.errors.total()
+        parts = [f"{work.answered_before:,} before this run"] if work.answered_before else []
+        parts += [f"{sent.cached:,} from the cache"] if sent.cached else []
+        parts.append(str(cost))
+        if str(tally.price) != str(cost):
+            parts[-1] += f" in this run, {tally.price} for all answers of the file"
+        total = max(work.rows, tally.rows)
+        print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
+    return _report_failures(work, tally)
+
+
+def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
+    """Ask the rows, write and count their lines, and return the cost."""
+    from ..._core.client.functions import iter_many
+    from ..._core.types.usage import Cost
+    from .map_output import OutputFile, line_of
+
+    # It checks the parameters, before the file is touched.
+    results: Any = iter_many(work.model, work, **parameters)
+    if isinstance(output, OutputFile):
+        output.open(overwrite=work.overwrite)
+    cost = Cost()
+    with closing(results), console.logs_in_one_line():
+        for number, result in results:
+            question = work.take(number)
+            line = line_of(question.row, question.request, result, work.model, work.id_column)
+            output.write(line)
+            sent.add(line)
+            cost += Cost.of_result(result)
+    return cost
+
+
+def _describe_rest(
+    work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: JSONObject
+) -> str:
+    """What an interrupted run leaves, and what the next one does."""
+    from ..._core.batches.interrupt import describe_interrupt
+
+    rest = "the same command asks the rest"
+    if output.name == "standard output" and parameters.get("cache") != "off":
+        rest = "the same command prints them again from the cache and asks the rest"
+    written = sent.rows - sent.errors.total()
+    where = f"rows are answered in {output.name}"
+    if work.answered_calls > written:
+        where += f", and {work.answered_calls - written:,} more in the cache"
+    return describe_interrupt(work.answered_before + written, work.rows, where, rest)
+
+
+def _report_failures(work: _Work, tally: Tally) -> int:
+    """Report the rows that failed or are not whole, and return the exit code."""
+    if tally.errors:
+        failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
+        console.say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
+        return console.FAILED
+    if tally.rows < work.rows:
+        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
+        return console.FAILED
+    if tally.incomplete:
+        count = tally.incomplete.total()
+        console.say(
+            "warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})"
+        )
+        return console.INCOMPLETE_ANSWER
+    return console.OK
+
+
+def _join_counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())

@@ -1,0 +1,225 @@
+"""The classes of click as this program uses them, and the values of options that several commands read.
+
+Errors take one line, epilogs are printed as they are, and a command is imported when it runs. No option takes
+an API key, because other users of the machine can read command lines, and shells write them to a file.
+"""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ..._core.json_values import JSONObject
+from .output import PROGRAM
+
+KEYS = """\
+API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ..., or several
+from OPENAI_API_KEYS) and never from the command line, which other users can see.
+"""
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+_MOST_DIGITS, _LATEST = 9, 2.2e11
+"""Of an age, and in Unix seconds: about the year 8900, so that days can be added."""
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _refuse_key(context: click.Context, _: click.Parameter, value: object) -> None:
+    if value is not None and not context.resilient_parsing:
+        raise click.UsageError(
+            "an API key does not belong on a command line; put it into the environment", context
+        )
+
+
+class _KeylessCommand(click.Command):
+    """A command whose epilog is printed as it is, and whose hidden option explains where a key belongs."""
+
+    def __init__(self, name: str | None, **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self.params.append(
+            click.Option(
+                ["--api-key"], hidden=True, is_eager=True, is_flag=False, flag_value="", expose_value=False,
+                callback=_refuse_key,
+            )
+        )  # fmt: skip
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog without filling its lines."""
+        if self.epilog:
+            formatter.write_paragraph()
+            formatter.write(self.epilog.rstrip() + "\n")
+
+
+class Command(_KeylessCommand):
+    """A command whose errors repeat no argument. The docstring of its function is its help."""
+
+    def __init__(self, name: str | None, *, help: str = "", **settings: Any) -> None:  # noqa: A002  # click's
+        # A sentence without its end, in the list of a group.
+        super().__init__(name, help=help, short_help=f"{help[:1].lower()}{help[1:-1]}", **settings)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse a surplus argument without naming it, because it may be a key."""
+        takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
+        rest = super().parse_args(ctx, args)
+        if rest and not takes_more and not ctx.resilient_parsing:
+            ctx.fail("too many arguments; does the prompt need quotes around it?")
+        return rest
+
+
+class Group(_KeylessCommand, click.Group):
+    """A command with subcommands, which messages call `kind`.
+
+    `lazy` has subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
+    when it runs, so that help starts at once. `settings` are those of `click.Group`.
+    """
+
+    command_class = Command
+
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        kind: str = "ACTION",
+        lazy: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(name, subcommand_metavar=f"{kind} [ARGS]...", no_args_is_help=False, **settings)
+        self.kind = kind
+        self.lazy = lazy or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order of the help, without importing a command."""
+        return [*self.lazy, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a lazy command."""
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), f"run_{cmd_name}")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown name, and suggest a near one."""
+        if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
+            hint = _suggest(args[0], self.list_commands(ctx)) or self._list_names(ctx)
+            ctx.fail(f"there is no {self.kind} of this name; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Refuse a command line without a subcommand."""
+        if not ctx._protected_args and not self.invoke_without_command:  # noqa: SLF001  # as click's own groups
+            ctx.fail(f"the {self.kind} is missing; {self._list_names(ctx)}")
+        return super().invoke(ctx)
+
+    def _list_names(self, ctx: click.Context) -> str:
+        return f"{self.kind} is one of {', '.join(self.list_commands(ctx))}"
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List lazy commands without importing them."""
+        if self.lazy:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(self.lazy.items()))
+        else:
+            super().format_commands(ctx, formatter)
+
+
+def explain(error: click.UsageError) -> str:
+    """The text of a mistake on the command line, with the name of the help that explains the command."""
+    text = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name.partition("=")[0]
+        hint = _suggest(name, error.possibilities or ())
+        hint = hint or "an argument that begins with a dash goes after --"
+        text = f"there is no option {name}; {hint}"
+    elif isinstance(error, click.MissingParameter) and error.param is not None:
+        context = error.ctx or click.Context(click.Command(PROGRAM))
+        option = isinstance(error.param, click.Option)
+        name = error.param.opts[0] if option else error.param.make_metavar(context)
+        text = f"the {error.param.param_type_name} {name} is missing"
+    path = PROGRAM if error.ctx is None else error.ctx.command_path
+    text = text[:1].lower() + text[1:] if text[1:2].islower() else text
+    return f"{text.rstrip('.')}; see {path} --help"
+
+
+def _suggest(name: str, known: Iterable[str]) -> str | None:
+    import difflib
+
+    near = difflib.get_close_matches(name, [each for each in known if each != "--api-key"], n=1)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _use_prices(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Let the clients of a command read a file of prices, as its environment does."""
+    if path is not None and not context.resilient_parsing:
+        before = os.environ.get("LLM_PROVIDER_PRICES", "")
+        os.environ["LLM_PROVIDER_PRICES"] = path
+        context.call_on_close(lambda: os.environ.update(LLM_PROVIDER_PRICES=before))
+
+
+prices_option = click.option(
+    "--prices", metavar="FILE", expose_value=False, callback=_use_prices,
+    help="prices that the table lacks, in a file with its columns (docs/prices.md)",
+)  # fmt: skip
+
+
+def parse_json_object(text: str) -> JSONObject:
+    """The JSON object of an option.
+
+    >>> parse_json_object('{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise click.BadParameter("expected a JSON object")
+    return value
+
+
+def parse_age(text: str) -> float:
+    """The seconds of a time span.
+
+    >>> parse_age("2w") / 86_400
+    14.0
+    """
+    number, unit = text[:-1], text[-1:]
+    if not (number.isascii() and number.isdigit() and unit in _UNITS and len(number) <= _MOST_DIGITS):
+        raise click.BadParameter("expected a number and one of s, m, h, d, w, such as 30d")
+    return int(number) * _UNITS[unit]
+
+
+def parse_since(text: str) -> float:
+    """The Unix seconds of a day, a time or an age. A time without a zone is UTC.
+
+    >>> parse_since("1970-01-02")
+    86400.0
+    """
+    from ..._core.runtime import clock
+
+    with contextlib.suppress(click.BadParameter, ValueError):
+        if _DAY.match(text):
+            # Python reads further forms, such as 2026W01.
+            moment = datetime.fromisoformat(text)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = clock.time() - parse_age(text)
+        if 0 <= seconds < _LATEST:
+            return seconds
+    raise click.BadParameter("expected a day or time like 2026-11-20 or 2026-11-20T09:30, or an age like 7d")
+
+
+def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The names of models that begin with a text, from the table of prices."""
+    from ..._core.money.pricing import PriceTable
+    from ..models.known_models import list_models
+
+    names = (model.name for model in list_models(PriceTable.load()))
+    return [name for name in names if name.startswith(incomplete)]

@@ -1,0 +1,199 @@
+"""The command `llm-provider usage`: prints what calls cost, from ledgers and from files of answers."""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import cast
+
+import click
+import orjson
+
+from ..._core.errors import RequestError
+from ..._core.json_values import JSONObject
+from ..._core.money.totals import LedgerRow, Posting, Totals
+from ..._core.runtime.exact_decimal import total
+from ..._core.types.served_by import FIELDS
+from ..._core.types.usage import read_bounds
+from ..._core.words import format_usd
+from .answer_files import read_lines
+from .output import PROGRAM, print_table, printable, say
+from .parsing import Command, parse_since
+
+_KEYS = ("provider", "model", "served", "tag", "delivery")
+_WHO = tuple(name for name in FIELDS if name not in ("model", "request_id"))
+_NAMES = ("day", *_KEYS, *_WHO)
+_EPILOG = f"""\
+FILES are ledgers: what `Client(ledger=FILE)` or LLM_PROVIDER_LEDGER=FILE has written. Or they are answers,
+as `map` (JSON lines or .csv) and `Results.to_jsonl` write them. Several files are summed, as those of a
+cluster's workers. Without a file it reads the ledger that LLM_PROVIDER_LEDGER names.
+
+  {PROGRAM} usage costs.jsonl
+  {PROGRAM} usage answers.csv
+  {PROGRAM} usage worker-*.jsonl --by day --by model --since 7d
+  {PROGRAM} usage costs.jsonl --by tag --json | jq .total.cost
+
+--by takes {", ".join(_NAMES[:6])}, and who answered:
+{", ".join(_WHO)}. Default provider and model. Days are those of UTC. Dollars are exact
+sums of known costs, and what requests of unknown cost can have cost at most. Of answers, each is one request,
+or a hit if it was stored, and "failed" counts the rows without one, and those before whose answer a request
+of unknown cost failed. Answers have no time.
+"""
+_BY = "sum by day, model, tag, provider, served, delivery, host, …; repeatable"
+_SINCE = "only from a day (2026-11-20) or an age (7d) on"
+_JSON = "print one JSON object with rows and total; costs are USD"
+_NO_TIME = 0.0
+"""The time of answers, which their files do not have."""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.argument("files", metavar="[FILES]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--by", metavar="NAME", multiple=True, help=_BY)
+@click.option("--since", "begin", metavar="WHEN", type=parse_since, help=_SINCE)
+@click.option("--json", "as_json", is_flag=True, help=_JSON)
+def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None, *, as_json: bool) -> None:
+    """Print what calls cost, from ledgers and files of answers."""
+    from ..._core.money.ledger import Ledger
+
+    names = _parse_names(by)
+    groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
+    keys = [name for name in names if name in _KEYS]
+    rows = [
+        (group, row)
+        for group in sorted(groups)
+        for row in (Ledger(groups[group]).rows(*keys) if keys else [Ledger(groups[group]).total])
+    ]
+    total_row = Ledger(everything).total
+    if as_json:
+        objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
+        print(json.dumps({"rows": objects, "total": _figures(total_row)}))
+        return
+    header = [*names, "requests", "hits", "failed", "input", "output", "cost", "saved"]
+    lines = [
+        [*(printable(name) or "-" for name in _names_of(names, group, row).values()), *_cells(row)]
+        for group, row in rows
+    ]
+    lines.append(["total", *[""] * (len(names) - 1), *_cells(total_row)])
+    print_table(header, lines, left_aligned=_NAMES)
+
+
+def _parse_names(by: tuple[str, ...]) -> list[str]:
+    """The names to sum by. One option may name several, with commas."""
+    names = list(dict.fromkeys(name.strip() for option in by for name in option.split(",") if name.strip()))
+    for name in names:
+        if name not in _NAMES:
+            raise RequestError(f"--by takes {', '.join(_NAMES)}, not {name!r}")
+    return names or ["provider", "model"]
+
+
+def list_files(files: tuple[Path, ...]) -> list[Path]:
+    """The files, each once; the environment's ledger if there are none."""
+    if not files:
+        ledger = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+        if not ledger:
+            raise RequestError(
+                "there is no ledger: name its file, or set LLM_PROVIDER_LEDGER, which calls then write"
+            )
+        files = (Path(ledger),)
+    for path in files:
+        if not path.expanduser().exists():
+            raise FileNotFoundError(
+                f"there is no {path}: name the file of Client(ledger=FILE) or LLM_PROVIDER_LEDGER=FILE"
+            )
+    return list({path.expanduser().resolve(): path for path in files}.values())
+
+
+def _add_up(
+    files: list[Path], begin: float | None, names: list[str]
+) -> tuple[dict[tuple[str, ...], Totals], Totals]:
+    """The sums by the day and who answered, as far as the names have them; and the sum of everything."""
+    groups: defaultdict[tuple[str, ...], Totals] = defaultdict(Totals)
+    everything = Totals()
+    for path in files:
+        for posting in _postings(path):
+            if posting.time == _NO_TIME and (begin is not None or "day" in names):
+                raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
+            if begin is not None and posting.time < begin:
+                continue
+            group = tuple(
+                f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}"
+                if name == "day"
+                else (posting.who or {}).get(name, "")
+                for name in names
+            )
+            groups[group].post(posting)
+            everything.post(posting)
+    return groups, everything
+
+
+def _postings(path: Path) -> Iterator[Posting]:
+    """What the lines of a file cost. Invalid lines are left out, with a warning; one valid line is needed."""
+    from ..._core.money.ledger_file import parse_line, parse_posting
+
+    bad: list[int] = []
+    any_valid, piece = False, b""
+    for number, (text, cells) in enumerate(read_lines(path.expanduser()), start=1):
+        # The header of a table is no line.
+        piece = b"" if cells == {} else text.strip()
+        try:
+            line = orjson.loads(text) if cells is None else cells
+        except ValueError:
+            line = parse_line(text)
+        postings = [parse_posting(line)]
+        if postings == [None]:
+            postings = list(map(parse_posting, _entries_of(line)))
+        if postings and None not in postings:
+            any_valid = True
+            yield from cast("list[Posting]", postings)
+        elif piece and text.endswith(b"\n"):
+            # A last line without a newline is still being written, or was when the machine failed.
+            bad.append(number)
+    if not any_valid and (bad or piece):
+        raise RequestError(
+            f"{path} is neither a ledger nor a file of answers of `{PROGRAM} map` or `Results.to_jsonl`"
+        )
+    if bad:
+        say("warning", f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})")
+
+
+def _entries_of(line: object) -> list[JSONObject]:
+    """What is known of the cost of an answer and what is not, as lines of a ledger; none for other lines."""
+    if not isinstance(line, dict) or not {"model", "usage", "cost", "cached"} <= line.keys():
+        return []
+    outcome = "failed" if line.get("error") else "hit" if line["cached"] else "answered"
+    usd = line.get("price") if outcome == "hit" else line["cost"]
+    model = line["model"] or ""
+    entry: JSONObject = {
+        "provider": line.get("provider") or "", "model": model, "served": model, "tag": "", "delivery": "",
+        "time": _NO_TIME, "outcome": outcome, "usd": None if usd is None else str(usd),
+        "usage": line["usage"] if outcome != "hit" and line["usage"] else {},
+        "served_by": line.get("served_by"),
+    }  # fmt: skip
+    bounds = read_bounds(line.get("cost_bounds")) if usd is None and outcome != "hit" else None
+    if bounds is None:
+        return [entry]
+    least, most = bounds
+    at_most = None if most is None else repr(most - least)
+    failed = entry | {"outcome": "failed", "usd": None, "at_most": at_most, "usage": {}}
+    return [entry | {"usd": str(least)}, failed] if least else [failed]
+
+
+def _cells(row: LedgerRow) -> list[str]:
+    counts = (row.requests, row.hits, row.failed, row.usage.input_tokens, row.usage.output_tokens)
+    cost = format_usd(total((row.spent, row.wasted)), row.unknown, row.unknown_at_most)
+    return [*(f"{count:,}" for count in counts), cost, format_usd(row.saved)]
+
+
+def _names_of(names: list[str], group: tuple[str, ...], row: LedgerRow) -> dict[str, str]:
+    others = iter(group)
+    return {name: getattr(row, name) if name in _KEYS else next(others) for name in names}
+
+
+def _figures(row: LedgerRow) -> dict[str, object]:
+    """The sums of a row as JSON: counts, tokens, and USD as numbers."""
+    figures = {name: value for name, value in row.as_dict().items() if name not in _NAMES}
+    figures["cost"] = total((row.spent, row.wasted))
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in figures.items()}

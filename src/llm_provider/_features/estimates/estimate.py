@@ -1,0 +1,494 @@
+"""What a batch will cost, before it is sent: `Estimate`, and the `Estimator` that makes it.
+
+    input → prepare → stored or a duplicate? → input tokens → + output tokens → price, time
+
+Each input takes the path of a call as far as the cache, so nothing is sent, and no SDK or key is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..._core.batches.lookup import fetch_ahead
+from ..._core.errors import CacheMissError, LLMError, RequestError
+from ..._core.journey.call import Call
+from ..._core.journey.engine import READING, Engine
+from ..._core.money.price_rows import VARIANTS
+from ..._core.requests.routing import maker_names
+from ..._core.tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
+from ..._core.tokens.range import Range
+from ..._core.tokens.tokenizer import counter_of_target
+from ..._core.words import format_duration, format_usd
+from ..foreign.attributes import Hinting
+from .prompt_cache import collect_cached_input
+
+if TYPE_CHECKING:
+    from ..._core.journey.call import Call
+    from ..._core.money.price_rows import PriceRow
+    from ..._core.money.pricing import PriceTable
+    from ..._core.pace.scopes import ScopeStatistics
+    from ..._core.types.messages import Prompt
+
+
+_FEWEST, _MOST = 5, 200
+"""The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""
+
+_LEAST_DOUBT = 0.1
+"""The least share of a mean that is doubted: new questions may differ from the stored ones."""
+
+
+class History(NamedTuple):
+    """Statistics of some stored answers.
+
+    `output_tokens` and `seconds` are those of one answer. `input_factor` is the number of input tokens that
+    the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
+    """
+
+    answers: int
+    output_tokens: Range
+    seconds: Range
+    input_factor: Range | None
+
+
+def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
+    """Statistics of the newest answers of a call's model and server; None if there are too few."""
+    tokens, seconds, factors = [], [], []
+    for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
+        answer = engine.decode_entry(call, entry)
+        if answer is None or answer.usage is None or not answer.usage.output_tokens:
+            continue
+        tokens.append(float(answer.usage.output_tokens))
+        seconds.append(entry.seconds)
+        if payload is not None and answer.usage.input_tokens:
+            facts = call.adapter.facts(replace(call.encoded, payload=payload))
+            expected = input_tokens(facts, call.target, count).likely
+            factors.append(answer.usage.input_tokens / expected)
+    if len(tokens) < _FEWEST:
+        return None
+    factor = mean(factors) if len(factors) >= _FEWEST else None
+    return History(len(tokens), mean(tokens), mean(seconds), factor)
+
+
+def mean(values: Sequence[float]) -> Range:
+    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`."""
+    # Imported here because only estimates need it, and its import takes longer than an estimate.
+    import statistics
+
+    middle = statistics.fmean(values)
+    error = 2 * statistics.stdev(values) / math.sqrt(len(values)) + _LEAST_DOUBT * middle
+    return Range(max(middle / 5, middle - error), middle, middle + error)
+
+
+_NOTHING = Range.exactly(0)
+
+_DEFAULT_OUTPUT = Range(1, 500, 4000)
+"""Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
+
+_DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
+"""Seconds of an answer if nothing is known of it: until its first token, and for each token."""
+
+_READ_CLOSELY = 2000
+"""Requests whose texts are read. The tokens of further requests are estimated from their length."""
+
+_SAMPLE = 200
+"""Inputs from which a batch is estimated when it begins, so that it begins without delay."""
+
+_WIDEST = 70
+"""Characters of the table's last column, so that no row is longer than 110."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate(Hinting):
+    """The requests, tokens, USD and seconds that a batch would take. `print` shows it as a table.
+
+    `inputs` counts the cached, duplicate and invalid inputs and those to send. Tokens, USD and seconds are
+    `Range`s with `low`, `likely` and `high`, each for all requests together.
+
+    >>> from llm_provider import Client
+    >>> with Client() as client:
+    ...     estimate = client.estimate("gpt-6.1-sol", ["Name a bird.", "Name a bird.", "Name a fish."])
+    >>> estimate.inputs, estimate.cached, estimate.duplicates, estimate.requests
+    (3, 0, 1, 2)
+    """
+
+    model: str
+    provider: str
+    inputs: int
+    cached: int
+    """Inputs whose answers are in the cache."""
+    duplicates: int
+    """Inputs that equal an earlier one and share its request."""
+    invalid: tuple[tuple[int, LLMError], ...]
+    """Inputs that cannot be sent: the index and the error of each."""
+    requests: int
+    """Requests to send if no request fails."""
+    input_tokens: Range
+    output_tokens: Range
+    cached_input_tokens: Range = _NOTHING
+    """The part of `input_tokens` that the provider reads from its prompt cache, with `prompt_caching`."""
+    variant: str
+    """The service level that the batch asks for, which determines its price."""
+    costs: Mapping[str, Range]
+    """USD by service level, for each level at which `prices.csv` has prices of the model, such as "batch"."""
+    seconds: Range
+    """Seconds from the first request to the last answer, within the present rate limits."""
+    assumptions: tuple[str, ...]
+    """The sources of the figures, and what is not known."""
+
+    @property
+    def cost(self) -> Range | None:
+        """USD; None if the price is not known."""
+        return self.costs.get(self.variant)
+
+    def __str__(self) -> str:
+        lines = (f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip() for row in self._rows())
+        notes = (f"  - {assumption}" for assumption in self.assumptions)
+        return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
+
+    def _repr_html_(self) -> str:
+        from ..._core import html as _html
+
+        rows = (
+            [_html.words(row.name), _html.figure(row.likely), _html.words(row.between)]
+            for row in self._rows()
+        )
+        title = f"{self.model}: {self.inputs:,} inputs"
+        notes = (_html.small(f"- {assumption}") for assumption in self.assumptions)
+        return _html.block(_html.table((), rows, caption=title), *notes)
+
+    def _rows(self) -> Iterator[_Row]:
+        yield _Row("answered by the cache", f"{self.cached:,}")
+        if self.duplicates:
+            yield _Row("duplicates", f"{self.duplicates:,}")
+        if self.invalid:
+            index, error = self.invalid[0]
+            reason = f"inputs[{index}]: {error.message}"
+            reason = reason if len(reason) <= _WIDEST else f"{reason[: _WIDEST - 1]}…"
+            yield _Row("cannot be sent", f"{len(self.invalid):,}", reason)
+        yield _Row("requests", f"{self.requests:,}")
+        if not self.requests:
+            return
+        yield _range_row("input tokens", self.input_tokens, whole)
+        if self.cached_input_tokens.high:
+            yield _range_row("  from the prompt cache", self.cached_input_tokens, whole)
+        yield _range_row("output tokens", self.output_tokens, whole)
+        if self.cost is None:
+            yield _Row("cost", "unknown")
+        else:
+            yield _range_row("cost", self.cost, format_usd)
+        for variant, cost in self.costs.items():
+            if variant != self.variant:
+                yield _range_row(f"  as {variant}", cost, format_usd)
+        yield _range_row("time", self.seconds, format_duration)
+
+
+class _Row(NamedTuple):
+    name: str
+    likely: str
+    between: str = ""
+
+
+def _range_row(name: str, number: Range, format_number: Callable[[float], str]) -> _Row:
+    return _Row(
+        name, format_number(number.likely), f"{format_number(number.low)} to {format_number(number.high)}"
+    )
+
+
+def whole(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+class Estimator:
+    """Adds up the inputs of a batch, one after the other, and makes an estimate of them.
+
+    `prepare` makes a call of an input, and may raise a `RequestError`. With `counted`, tokens are counted if
+    a tokenizer is available; to load one takes about a second. Of a call with `fallback`, the model with this
+    `number` in the list answers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        prepare: Callable[[Prompt], Call[Any]],
+        prices: Callable[[], PriceTable],
+        scopes: Sequence[ScopeStatistics],
+        *,
+        counted: bool = True,
+        number: int = 0,
+    ) -> None:
+        self._engine = engine
+        self._prepare = prepare
+        self._number = number
+        self.fetch = functools.partial(fetch_ahead, engine, prepare)
+        self._prices = prices
+        # An error in the model's name or in the parameters concerns every input, so it is raised here.
+        self._first = self._choose(prepare("a prompt that is never sent"))
+        self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
+        self._variant = self._first.operation.variant(self._first)
+        facts = self._first.facts()
+        self._writes = facts.max_output_tokens != 0
+        self._adds_input = adds_input(facts, self._made[1])
+        self._loops = self._first.request.max_tool_rounds is not None
+        self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
+        self._counted = counted
+        self._count: Callable[[str], int] | None = None
+        self._seen: set[str] = set()
+        self._inputs = self._cached = self._duplicates = 0
+        self._invalid: list[tuple[int, LLMError]] = []
+        self._requests = self._samples = 0
+        self._read, self._written = Range.exactly(0), Range.exactly(0)
+        # Input tokens of the requests that were read closely, and what `likely_input_tokens` says of them.
+        self._read_closely, self._guessed = Range.exactly(0), 0
+        self._history: History | None = None
+        self._expected: dict[int | None, Range] = {}
+        self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
+        self._costs = dict.fromkeys(self._lists, Range.exactly(0))
+        self._cached_input = collect_cached_input(self._first)
+
+    def add(self, prompt: Prompt) -> None:
+        index, self._inputs = self._inputs, self._inputs + 1
+        try:
+            call = self._prepare(prompt)
+            missing = self._missing(call)
+        except LLMError as error:
+            self._invalid.append((index, error))
+            return
+        if not missing:
+            self._cached += 1
+            return
+        if call.fallback:
+            call = self._choose(call)
+            missing = self._parts_to_ask(call)
+        if call.cache == "use":
+            keys = {part: call.key(part) for part in missing}
+            missing = [part for part, key in keys.items() if key not in self._seen]
+            self._seen.update(keys.values())
+        if not missing:
+            self._duplicates += 1
+            return
+        self._send(call, missing)
+
+    def add_texts(self, call: Call[Any]) -> None:
+        """Count each text of a call for embeddings or scores as an input, or raise `CacheMissError`."""
+        inputs = len(call.request.inputs)
+        missing = self._missing(call)
+        self._inputs += inputs
+        self._duplicates += inputs - len(call.parts)
+        self._cached += len(call.parts) - len(missing)
+        self._count = counter_of_target(self._first.target) if self._counted and missing else None
+        for group in call.operation.groups(call, missing):
+            facts = call.facts(group)
+            read = input_tokens(facts, self._first.target, self._count)
+            self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
+
+    def _choose(self, call: Call[Any]) -> Call[Any]:
+        return call.fallback[self._number] if call.fallback else call
+
+    def _parts_to_ask(self, call: Call[Any]) -> list[int]:
+        """The parts of a call that are not stored."""
+        if call.cache not in READING:
+            return list(call.parts)
+        cache = self._engine.cache
+        return [part for part in call.parts if self._engine.sample(call, cache.peek(call.key(part))) is None]
+
+    def _missing(self, call: Call[Any]) -> list[int]:
+        """The parts that have to be asked for. None has if a model of `fallback` has a stored answer."""
+        missing = self._parts_to_ask(call)
+        if not all(map(self._parts_to_ask, call.fallback[1:])):
+            return []
+        if missing and call.cache == "only":
+            key = call.key(missing[0])
+            raise CacheMissError("no answer is stored, and cache='only' sends nothing", key=key)
+        return missing
+
+    def _send(self, call: Call[Any], parts: Sequence[int]) -> None:
+        if not self._requests:
+            self._count = counter_of_target(self._first.target) if self._counted else None
+            self._history = history_of(self._engine, call, self._count)
+        facts = call.facts()
+        likely = likely_input_tokens(call.body, lambda: facts)
+        if self._requests < _READ_CLOSELY:
+            read = input_tokens(facts, self._first.target, self._count)
+            if self._history is not None and self._history.input_factor is not None:
+                read = self._history.input_factor.times(read.likely)
+            self._read_closely = self._read_closely.plus(read)
+            self._guessed += likely
+        else:
+            read = self._read_closely.times(likely / self._guessed)
+        most = most_output_tokens(facts, self._first.target)
+        each = self._expected.get(most)
+        if each is None:
+            each = self._expected[most] = self._output(call, most)
+        requests = len(call.operation.groups(call, parts))
+        if self._cached_input is not None:
+            self._cached_input.add(call, requests, likely, read.likely)
+        self._add_requests(requests, len(parts), read, each)
+
+    def _add_requests(self, requests: int, samples: int, read: Range, each: Range) -> None:
+        """Add some requests, the tokens that each of them reads, and the tokens of each answer."""
+        self._requests += requests
+        self._samples += samples
+        self._read = self._read.plus(read.times(requests))
+        self._written = self._written.plus(each.times(samples))
+        for variant, tiers in self._lists.items():
+            cost = _cost(tiers, read, each.times(samples / requests))
+            self._costs[variant] = self._costs[variant].plus(cost.times(requests))
+
+    def _output(self, call: Call[Any], most: int | None) -> Range:
+        if self._history is not None:
+            expected = self._history.output_tokens
+        elif call.request.max_tokens is not None and most is not None:
+            expected = Range(_DEFAULT_OUTPUT.low, min(most / 2, _DEFAULT_OUTPUT.likely), most)
+        else:
+            expected = _DEFAULT_OUTPUT
+        return Range(*(min(tokens, most) for tokens in expected)) if most is not None else expected
+
+    def _price_list(self, variant: str) -> list[PriceRow]:
+        """The rows of a service level, the longest prompts first; empty if a row lacks a price."""
+        rows: list[PriceRow] = []
+        size: int = 10**12
+        while True:
+            row = self._prices().find(*self._priced, variant=variant, input_tokens=size)
+            if row is None or row.input is None or (row.output is None and self._writes):
+                return []
+            rows.append(row)
+            if row.min_input_tokens == 0:
+                return rows
+            size = row.min_input_tokens - 1
+
+    def result(self, inputs: int | None = None) -> Estimate:
+        """The estimate. `inputs` is the number of all inputs, if only a sample of them was added."""
+        scale = 1.0 if inputs is None or not self._inputs else inputs / self._inputs
+        requests = round(self._requests * scale)
+        variant = self._variant
+        costs, cached = self._costs, Range.exactly(0)
+        if self._cached_input is not None and requests:
+            costs = self._cached_input.cheaper(costs, self._lists, self._read)
+            cached = self._cached_input.tokens(self._read).times(scale)
+        costs = {name: cost.times(scale) for name, cost in costs.items()}
+        if not requests:
+            costs = {variant: Range.exactly(0)}
+        return Estimate(
+            model=self._first.request.model,
+            provider=self._first.target.provider,
+            inputs=inputs if inputs is not None else self._inputs,
+            cached=round(self._cached * scale),
+            duplicates=round(self._duplicates * scale),
+            invalid=tuple(self._invalid),
+            requests=requests,
+            input_tokens=self._read.times(scale),
+            output_tokens=self._written.times(scale),
+            cached_input_tokens=cached,
+            variant=variant,
+            costs={name: costs[name] for name in sorted(costs, key=lambda name: (name != variant, name))},
+            seconds=self._seconds(scale),
+            assumptions=tuple(self._assumptions(inputs)),
+        )
+
+    def _seconds(self, scale: float) -> Range:
+        if not self._requests:
+            return Range.exactly(0)
+        if self._history is not None:
+            each = self._history.seconds
+        else:
+            tokens = self._written.times(1 / self._requests)
+            each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
+        # A batch takes at least the time of one request, even if the limit allows more requests at once.
+        requests = self._requests * scale
+        in_turn = each.times(max(1.0, requests / self._concurrent))
+        if self._rate is None:
+            return in_turn
+        return Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+
+    def _assumptions(self, inputs: int | None) -> Iterator[str]:
+        if inputs is not None and inputs > self._inputs:
+            yield f"this is estimated from a sample: {self._inputs:,} of {inputs:,} inputs"
+        if not self._requests:
+            return
+        if self._history is not None and self._history.input_factor is not None:
+            yield "input tokens are estimated, and corrected by the counts of stored questions"
+        elif self._count is not None:
+            yield "input tokens are counted by the model's tokenizer; the template around them is a guess"
+        else:
+            yield "input tokens are estimated by the kind of text, not counted"
+        if self._history is not None:
+            number = self._history.answers
+            yield f"output tokens and time are those of {number} stored answers of this model"
+        else:
+            yield "no answers of this model are stored here: output tokens and time are a guess"
+        if self._adds_input:
+            yield "input and fees of the provider's own tools, such as web searches, are not included"
+        if self._loops:
+            yield "each input takes one request: the further rounds of max_tool_rounds are not included"
+        rate = "" if self._rate is None else f", {self._rate:.3g} a second"
+        cached = "no input is cached by the provider"
+        if self._cached_input is not None and self._cached_input.tokens(self._read).likely:
+            cached = "the provider caches each common prefix once"
+        yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
+        if self._variant not in self._lists:
+            where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
+            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
+        listed = self._first.upstream and self._prices().find_key(*self._priced)
+        if listed and listed[0] != self._priced[0]:
+            yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
+
+
+def estimate_texts(
+    engine: Engine,
+    calls: Sequence[Call[Any]],
+    prices: Callable[[], PriceTable],
+    scopes: Sequence[ScopeStatistics],
+) -> Estimate:
+    """The estimate of calls for embeddings or scores. The arguments are those of `Estimator`."""
+    if not calls:
+        raise RequestError("inputs is empty: give a context and its continuations at least")
+    following = iter(calls)
+    estimator = Estimator(engine, lambda _: next(following, calls[0]), prices, scopes)
+    estimator.fetch([""] * len(calls))
+    for call in calls:
+        estimator.add_texts(call)
+    return estimator.result()
+
+
+def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
+    """The estimate of a batch. An iterator of inputs is used up."""
+    for prompt in estimator.fetch(inputs):
+        estimator.add(prompt)
+    return estimator.result()
+
+
+def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
+    """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
+    from ..._core.runtime.notebooks import show as show_value
+
+    step = max(1, len(inputs) // _SAMPLE)
+    for index in range(0, len(inputs), step):
+        estimator.add(inputs[index])
+    estimate = estimator.result(len(inputs))
+    if estimate.cost is not None and estimate.cost.likely > above:
+        show_value(estimate)
+
+
+def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
+    """The most requests in flight, and the most a second, which is None while no limit is known."""
+    target, most, rate = call.target, call.concurrency.most, None
+    for scope in scopes:
+        here = (scope.provider, scope.base_url) == (target.provider, target.base_url)
+        if here and target.model.startswith(scope.model):
+            most = most if scope.window is None else max(1, min(most, scope.window))
+            rate = scope.rate if rate is None else rate
+    return most, rate
+
+
+def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
+    """USD of one request."""
+    costs = []
+    for tokens, answer in zip(read, written, strict=True):
+        row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])
+        million = tokens * float(row.input or 0) + answer * float(row.output or 0)
+        costs.append(million / 1e6 + float(row.request or 0) / 1e3)
+    return Range(*costs)

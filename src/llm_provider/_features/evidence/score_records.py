@@ -1,0 +1,229 @@
+"""The user's scores in the forms of Every Eval Ever 0.3.0 and of inspect's log, for each model."""
+
+import contextlib
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from ..._core.json_values import JSONObject
+from .container import write_json
+
+_SCHEMA = "0.3.0"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]|^\.+")
+"""What the name of a folder does not have."""
+_STOPS = {"length": "max_tokens", "refusal": "content_filter"}
+"""Inspect's words for finish reasons, where they differ."""
+_READ, _WRITTEN = "cache_read_input_tokens", "cache_write_input_tokens"
+
+
+class ScoreRecords:
+    """Makes the parts of a file about the scores of its rows; `about` is its manifest.
+
+    A model has three parts: the record of its mean and a line for each row, both of Every Eval Ever, and a
+    log of inspect. This log is one JSON text, whose samples are a line each.
+    """
+
+    def __init__(self, about: JSONObject) -> None:
+        self._about, self._models = about, dict[str, _Model]()
+
+    def add(self, row: JSONObject) -> None:
+        """Add a row. One without a score, or of a failed call, has no line."""
+        result, score = row["result"], row.get("score")
+        if score is None or result.get("error"):
+            return
+        times = [request["created"] for request in row["requests"] if "created" in request]
+        key = f"{result['provider']}/{result['model']}"
+        if key not in self._models:
+            self._models[key] = _Model(key, self._about, result, min(times, default=0.0))
+        self._models[key].add(row, float(score), times)
+
+    def finish(self) -> Iterator[tuple[str, list[bytes]]]:
+        """The name of each part, and its lines without their ends."""
+        for model in self._models.values():
+            yield f"{model.part}_samples.jsonl", model.samples
+            yield f"{model.part}.json", [write_json(model.describe())]
+            yield model.log, [model.write_log_head(), *model.log_lines, b"]}"]
+
+
+class _Model:
+    """The scored rows of a model."""
+
+    def __init__(self, key: str, about: JSONObject, first: JSONObject, begin: float) -> None:
+        self._key, self._name, self._about, self._first = key, str(about["evaluation"]), about, first
+        self._ids, self._total, self._begin, self._end = list[int](), 0.0, begin, begin
+        self._digest, self._usage = hashlib.sha256(), Counter[str]()
+        self.samples, self.log_lines = list[bytes](), list[bytes]()
+        folders = (self._name, first["provider"], first["model"])
+        digest = hashlib.sha256(write_json(folders)).hexdigest()
+        # A record must have a name with the form of a random UUID.
+        end = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+        words = [_UNSAFE.sub("_", str(folder))[:80] or "_" for folder in folders]
+        self.part = "/".join(["data", *words, end])
+        # Inspect lists the logs whose names begin with a time.
+        self.log = f"inspect/{_write_time(begin).replace(':', '-')}_{words[0]}_{end}.json"
+
+    def add(self, row: JSONObject, score: float, times: list[float]) -> None:
+        prompt, texts, choices = _read_answer(row["result"])
+        raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
+        usage = row["result"]["usage"]
+        used = {name: usage[name] for name in ("input_tokens", "output_tokens")}
+        used["total_tokens"] = sum(used.values())
+        line = write_json({
+            "schema_version": _SCHEMA,
+            "evaluation_id": f"{self._name}/{self._key}",
+            "model_id": self._key,
+            "evaluation_name": self._name,
+            "sample_id": str(row["index"]),
+            "sample_hash": hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest(),
+            "interaction_type": "single_turn",
+            "input": {"raw": raw, "reference": [], "choices": choices},
+            "output": {"raw": texts},
+            "answer_attribution": [],
+            "evaluation": {"score": score, "is_correct": score >= 1},
+            "token_usage": used,
+        })  # fmt: skip
+        # Inspect counts the tokens that the prompt cache gave or took beside the others.
+        used["input_tokens"] -= usage[_READ] + usage[_WRITTEN]
+        used |= {
+            "input_tokens_cache_read": usage[_READ], "input_tokens_cache_write": usage[_WRITTEN],
+            "reasoning_tokens": usage["reasoning_output_tokens"],
+        }  # fmt: skip
+        sample = self._describe_sample(row, score, prompt if _is_plain(prompt) else raw, used)
+        self.samples.append(line)
+        self.log_lines.append((b"," if self._ids else b"") + write_json(sample | {"choices": choices}))
+        self._ids.append(row["index"])
+        self._total += score
+        self._usage.update(used)
+        self._digest.update(line + b"\n")
+        self._end = max([self._end, *times])
+
+    def _describe_sample(
+        self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int]
+    ) -> JSONObject:
+        """A row as a sample of inspect."""
+        result = row["result"]
+        answers = list(map(_describe_choice, result.get("choices") or [_choose(result)]))
+        known = ("served_by", "cost", "price", "cached", "provider")
+        return {
+            "id": row["index"], "epoch": 1, "input": prompt, "target": "",
+            "messages": [*([] if isinstance(prompt, str) else prompt), answers[0]["message"]],
+            "output": {
+                "model": str(result["model"]), "choices": answers, "usage": usage,
+                "metadata": {"llm_provider": {name: result[name] for name in known}},
+                "response_id": result.get("id"),
+            },
+            "scores": {self._name: {"value": score}},
+            "metadata": {"metadata": result["metadata"]},
+            "model_usage": {self._key: usage},
+        }  # fmt: skip
+
+    def describe(self) -> JSONObject:
+        """The record of Every Eval Ever."""
+        who = {name: str(value) for name, value in (self._first["served_by"] or {}).items()}
+        engine = {
+            name: who[key] for name, key in (("name", "engine"), ("version", "engine_version")) if key in who
+        }
+        count = len(self._ids)
+        details = {"score": self._total / count, "uncertainty": {"num_samples": count}}
+        return {
+            "schema_version": _SCHEMA,
+            "evaluation_id": f"{self._name}/{self._key}",
+            "retrieved_timestamp": str(int(self._end)),
+            "source_metadata": {
+                "source_type": "evaluation_run", "source_organization_name": "unknown",
+                "evaluator_relationship": "other",
+            },
+            "model_info": {
+                "name": self._first["model"], "id": self._key,
+                "inference_platform": who.get("host", self._first["provider"]),
+                **({"inference_engine": engine} if engine else {}),
+                "additional_details": {"deployment_type": "unknown", "model_availability": "unknown", **who},
+            },
+            "eval_library": {"name": "llm_provider", "version": self._about["versions"]["llm-provider-call"]},
+            "evaluation_results": [{
+                "evaluation_name": self._name,
+                "source_data": {"dataset_name": self._name, "source_type": "other"},
+                "metric_config": {"lower_is_better": False},
+                "score_details": details,
+            }],
+            "detailed_evaluation_results": {
+                "format": "jsonl", "file_path": f"{self.part}_samples.jsonl", "hash_algorithm": "sha256",
+                "checksum": self._digest.hexdigest(), "total_rows": count,
+            },
+        }  # fmt: skip
+
+    def write_log_head(self) -> bytes:
+        """Inspect's log up to its samples, in inspect's own order: who reads no samples stops there."""
+        git, count = self._about["git"], len(self._ids)
+        mean = {"mean": {"name": "mean", "value": self._total / count}}
+        score = {"name": self._name, "scorer": self._name, "scored_samples": count, "metrics": mean}
+        fields = {
+            "version": 2,
+            "status": "success",
+            "eval": {
+                "created": _write_time(self._begin), "task": self._name, "model": self._key, "config": {},
+                "eval_id": self.part[-36:], "task_id": self.part[-36:], "run_id": self.part[-36:],
+                "dataset": {"name": self._name, "samples": count, "sample_ids": self._ids},
+                "revision": git and {"type": "git", "origin": "", **git},
+                "packages": {"llm_provider": self._about["versions"]["llm-provider-call"]},
+            },
+            "plan": {},
+            "results": {"total_samples": count, "completed_samples": count, "scores": [score]},
+            "stats": {
+                "started_at": _write_time(self._begin), "completed_at": _write_time(self._end),
+                "model_usage": {self._key: dict(self._usage)},
+            },
+        }  # fmt: skip
+        written = (write_json(name) + b":" + write_json(value) for name, value in fields.items())
+        return b"{" + b",".join(written) + b',"samples":['
+
+
+def _read_answer(result: JSONObject) -> tuple[Any, list[str], list[str] | None]:
+    """The prompt of a result, its answers, and what it chose from: scores choose the most likely text."""
+    if "scores" in result:
+        return result["context"], [_choose(result)["text"]], [score["text"] for score in result["scores"]]
+    return result["prompt"], [choice["text"] for choice in result["choices"]], None
+
+
+def _choose(result: JSONObject) -> JSONObject:
+    best = max(result["scores"], key=lambda score: score["logprob"])
+    return {"text": best["text"], "finish_reason": "stop", "tool_calls": [], "reasoning": ""}
+
+
+def _is_plain(prompt: Any) -> bool:
+    """Whether inspect reads a prompt as messages: those with text alone."""
+    return isinstance(prompt, list) and all(
+        isinstance(message.get("content"), str) and message.keys() == {"role", "content"}
+        for message in prompt
+    )
+
+
+def _describe_choice(choice: JSONObject) -> JSONObject:
+    """An answer as inspect has it."""
+    reasoning, reason = choice["reasoning"], choice["finish_reason"]
+    thought = [{"type": "reasoning", "reasoning": reasoning}] if reasoning else []
+    text = {"type": "text", "text": choice["text"]}
+    calls = [
+        {"id": call["id"], "function": call["name"], "arguments": _read_arguments(call["arguments"])}
+        for call in choice["tool_calls"]
+    ]
+    message = {
+        "role": "assistant", "source": "generate", "content": [*thought, text], "tool_calls": calls or None
+    }  # fmt: skip
+    return {"message": message, "stop_reason": _STOPS.get(reason, reason)}
+
+
+def _read_arguments(text: str) -> JSONObject:
+    with contextlib.suppress(ValueError, RecursionError):
+        arguments = json.loads(text)
+        if isinstance(arguments, dict):
+            return arguments
+    return {"arguments": text}
+
+
+def _write_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,295 @@
+"""`fallback=[models]`: the models of a list are asked in their order, until one of them answers.
+
+Each is asked by a call of its own, which is looked up, shared, limited, budgeted and stored like any other.
+So an answer is stored under the key of the model that gave it. A model that is down is not waited for. If no
+other one answers, the call waits for the first that works again.
+"""
+
+import math
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, cast
+
+from ..._core import errors
+from ..._core.journey.call import Call, Emit
+from ..._core.journey.sent_requests import SentRequests
+from ..._core.pace.failure_table import consequence_of
+from ..._core.pace.outage import still_waits
+from ..._core.pace.timeouts import Patience
+from ..._core.requests.environment_headers import read_headers
+from ..._core.requests.request import Request, check_model_name
+from ..._core.requests.routing import Target
+from ..._core.runtime import clock
+from ..._core.types.messages import Step
+from ..._core.types.response import Response
+from .passed_over import PassedOver
+
+T = TypeVar("T")
+
+Engine: TypeAlias = Any
+"""The class `Engine`, whose module imports this one."""
+
+_REFUSED = ("refusal", "content_filter")
+"""Finish reasons of an answer that refuses."""
+
+_OF_ONE_PROVIDER = ("api_key", "base_url", "extra_headers")
+"""Parameters that may hold a secret of one provider."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+"""Seconds before the models that are down are tried again. Where no probe is due, a try sends nothing."""
+
+
+def leads_on(error: errors.LLMError) -> bool:
+    """Whether the next model is asked after an error: not if it hid one of the request, the key or a limit.
+
+    >>> leads_on(errors.RateLimitError("slow down"))
+    True
+    >>> leads_on(errors.APITimeoutError("too late", phase="deadline"))
+    False
+    """
+    # The deadline is that of the whole call.
+    return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
+
+
+def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
+    """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
+    added = read_headers(call.target)
+    headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
+    request = replace(call.request, extra_headers=headers or None)
+    options = dict(request.options)
+    names = options.pop("fallback")
+    if request.in_batch is not None:
+        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
+    calls = [call]
+    for name in names:
+        try:
+            check_model_name(name)
+            own = replace(request, model=name, options=options or None)
+            each = engine.prepare(call.operation, own, call.concurrency)
+            if each.target in [other.target for other in calls]:
+                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
+            _check_provider(request, call.target, each.target)
+        except errors.LLMError as error:
+            error.model = name
+            raise
+        calls.append(each)
+    rests = [{**options, "fallback": names[number:]} for number in range(len(names))]
+    return tuple(
+        replace(each, request=replace(each.request, options=rest or None))
+        for each, rest in zip(calls, [*rests, options], strict=True)
+    )
+
+
+def _check_provider(request: Request, first: Target, other: Target) -> None:
+    providers = [
+        target.model.partition("/")[0] if target.provider == "litellm" else target.provider
+        for target in (first, other)
+    ]
+    for name in _OF_ONE_PROVIDER:
+        if providers[0] != providers[1] and getattr(request, name) is not None:
+            raise errors.RequestError(
+                f"{name} is that of one provider, and the models of fallback are at "
+                f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and Client(hosts=) "
+                "have keys and servers for each"
+            )
+
+
+def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Call[Response]:
+    """The call of a later round of tools. Models that cannot take the conversation so far are left out."""
+    while True:
+        try:
+            call: Call[Response] = engine.prepare(last.operation, request, last.concurrency)
+        except errors.RequestError as error:
+            names: tuple[str, ...] = (request.options or {}).get("fallback", ())
+            left = tuple(name for name in names if name != error.model)
+            if left == names:
+                raise
+            options = dict(request.options or {})
+            del options["fallback"]
+            request = replace(request, options={**options, "fallback": left} if left else options or None)
+        else:
+            return call
+
+
+def look_up(engine: Engine, call: Call[T]) -> T | None:
+    """The first stored answer in the order of the list; None, or `CacheMissError` if it may not be sent."""
+    passed: tuple[PassedOver, ...] = ()
+    refused: T | None = None
+    missing: list[errors.CacheMissError] = []
+    stored: T | None
+    for each in call.fallback:
+        each.metadata, each.tracks, stored = call.metadata, call.tracks, None
+        try:
+            stored = engine.lookup(each)
+        except errors.CacheMissError as error:
+            missing.append(error)
+        if stored is not None:
+            # A response is frozen for its user, who has not seen this one yet.
+            object.__setattr__(stored, "passed_over", passed)
+            if not _is_refused(cast("Any", stored)):
+                return stored
+            refused = stored
+        passed += (_describe(each, cast("Any", stored)),)
+    if refused is not None and (missing or all(entry.error == "RefusalError" for entry in passed)):
+        return refused
+    if missing:
+        raise missing[0]
+    return None
+
+
+def ask_in_turn(engine: Engine, call: Call[Any], emit: Emit | None = None) -> Coroutine[Any, Any, Any]:
+    """Get the answer of the first model that gives one. It raises the error of the last one."""
+    call.sent = SentRequests()
+    return _Turns(engine, call, emit).run()
+
+
+class _Turns:
+    """The models of one call, and how each has ended so far."""
+
+    def __init__(self, engine: Engine, call: Call[Any], emit: Emit | None) -> None:
+        self._engine, self._call, self._emit = engine, call, emit
+        self._outcomes: dict[int, Response | errors.LLMError] = {}
+        """By the number of the model in the list."""
+        self._last_tries: dict[int, tuple[SentRequests, float]] = {}
+        """The requests of the last time that a model was asked, and when that was."""
+        self._is_visible = False
+        """Whether the reader of a stream has seen a part of an answer."""
+
+    async def run(self) -> Response:
+        engine, call, pause = self._engine, self._call, _FIRST_PAUSE
+        last = len(call.fallback) - 1
+        if call.cache == "use" and engine.cache.has_second_level:
+            for number in range(last + 1):
+                if await self._find_stored(number):
+                    return self._finish(number)
+        if call.cache != "only":
+            for each in call.fallback:
+                engine.here().sender.check_key(each)
+        waiting = list(range(last + 1))
+        while waiting:
+            pending, waiting = waiting, []
+            for number in pending:
+                if await self._ask(number):
+                    return self._finish(number)
+                outcome = self._outcomes[number]
+                if isinstance(outcome, errors.LLMError) and still_waits(
+                    outcome, call.patience, clock.monotonic()
+                ):
+                    waiting.append(number)
+            if waiting:
+                await self._wait(pause)
+                pause = min(1.5 * pause, _LONGEST_PAUSE)
+        return self._finish(last)
+
+    async def _find_stored(self, number: int) -> bool:
+        """Whether a model's answer is in the second level of the cache."""
+        engine, each = self._engine, self._call.fallback[number]
+        samples = await engine.all_stored(each, each.parts)
+        if samples is not None:
+            each.metadata, each.tracks = self._call.metadata, self._call.tracks
+            self._outcomes[number] = response = engine.result(each, samples)
+            return not _is_refused(response)
+        return False
+
+    async def _ask(self, number: int) -> bool:
+        """Ask a model. Returns whether its outcome is that of the call."""
+        call, each = self._call, self._call.fallback[number]
+        is_last = number == len(call.fallback) - 1
+        each = replace(
+            each,
+            started=call.started,
+            deadline=call.deadline,
+            tracks=call.tracks,
+            metadata=call.metadata,
+            streamed=call.streamed,
+            patience=Patience(0.0, call.patience.since),
+            early_stop=call.early_stop if is_last else each.early_stop,
+            passed_over=self._list_before(number),
+        )
+        began, engine = clock.perf_counter(), self._engine
+        work = engine.run(each, None if self._emit is None else self._show)
+        call.sent.parts += (each.sent,)
+        self._last_tries[number] = each.sent, began
+        try:
+            outcome = self._outcomes[number] = await work
+        except errors.LLMError as error:
+            # The traceback would keep the call in memory for as long as the error lives.
+            self._outcomes[number] = error.with_traceback(None)
+            return self._is_visible or not leads_on(error)
+        return self._is_visible or not _is_refused(outcome)
+
+    def _show(self, steps: list[Step]) -> None:
+        assert self._emit is not None
+        self._is_visible = self._is_visible or bool(steps)
+        self._emit(steps)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait before the models that are down are tried again."""
+        import asyncio
+
+        call, text = self._call, "every model that is left in its fallback is down"
+        left = math.inf if call.deadline is None else call.deadline.left
+        with self._engine.waits.during(call.request.model, "down", text):
+            await asyncio.sleep(max(0.0, min(seconds, left)))
+
+    def _list_before(self, number: int) -> tuple[PassedOver, ...]:
+        before = self._call.fallback[:number]
+        return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
+
+    def _finish(self, number: int) -> Response:
+        """The response of a model with the sums of all requests, or its error."""
+        call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
+        outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
+        passed = self._list_before(number)
+        if isinstance(outcome, errors.LLMError):
+            call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
+            call.sent.write_to(outcome)
+            outcome.passed_over = passed
+            raise observer.join_calls(outcomes, outcome)
+        own, began = self._last_tries.get(number, (None, call.started))
+        sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
+        usages = [part.whole().usage for part in call.sent.parts if part is not own]
+        # The time with other models is one of waiting.
+        others = total - timing.total + began - call.started
+        whole: Response = observer.join_calls(
+            outcomes,
+            replace(
+                outcome,
+                usage=sum((usage for usage in usages if usage is not None), outcome.usage),
+                cost=sent.cost,
+                cost_source=sent.cost_source,
+                cost_unknown=sent.cost_unknown,
+                cost_bounds=sent.cost_bounds,
+                stored_price=outcome.price if outcome.cached else outcome.stored_price,
+                cached=outcome.cached and not sent.attempts,
+                timing=replace(
+                    timing,
+                    queue=timing.queue + others,
+                    total=total,
+                    attempts=sent.attempts,
+                    overhead=max(0.0, total - others - timing.total + timing.overhead),
+                ),
+                failures=sent.failures,
+                passed_over=passed,
+            ),
+        )
+        return whole
+
+
+def _is_refused(response: Response) -> bool:
+    """Whether a model refused every sample, or a filter stopped it."""
+    return all(choice.finish_reason in _REFUSED for choice in response.choices)
+
+
+def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> PassedOver:
+    """Why a model is passed over. Without an outcome, its answer is not stored."""
+    model: str = call.request.model
+    if outcome is None:
+        return PassedOver(
+            model=model, error=errors.CacheMissError.__name__, message="its answer is not stored"
+        )
+    if isinstance(outcome, errors.LLMError):
+        error = type(outcome).__name__
+        return PassedOver(model=model, error=error, status=outcome.status, message=outcome.message)
+    message = f"finish_reason is {outcome.finish_reason!r}"
+    return PassedOver(model=model, error=errors.RefusalError.__name__, status=200, message=message)

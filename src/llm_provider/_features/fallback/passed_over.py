@@ -1,0 +1,29 @@
+"""`PassedOver`: a model that did not answer, so that the next one of `fallback` did."""
+
+from dataclasses import dataclass
+
+from ..._core.errors import READERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """A model that did not answer a call, whose `fallback` has others.
+
+    Attributes:
+        model: Its name as the user gave it.
+        error: The class of its error, such as "RateLimitError". "RefusalError" also stands for an answer that
+            refuses. "CacheMissError" says that its answer is not stored, and that of a later model is.
+        status: The HTTP status of the last request, where that failed with one.
+        message: What the provider or this library says of it.
+
+    >>> PassedOver(model="gpt-6.1-sol", error="OverloadedError", status=503)
+    PassedOver(model='gpt-6.1-sol', error='OverloadedError', status=503, message='')
+    """
+
+    model: str
+    error: str
+    status: int | None = None
+    message: str = ""
+
+
+READERS["passed_over"] = lambda entries: tuple(PassedOver(**entry) for entry in entries)

@@ -1,0 +1,1 @@
+"""Names and messages of other libraries, and what to write instead. No extra; tests/_features/foreign."""

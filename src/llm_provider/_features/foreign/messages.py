@@ -1,0 +1,313 @@
+"""Messages in the words of Anthropic or of OpenAI's Responses API → those of Chat Completions. Pure.
+
+Every format but the owner's reads them in this form. Anthropic's results of tools are parts of a user's
+message, and its calls parts of an assistant's: both become messages and fields of their own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..._core.errors import APIResponseValidationError, RequestError
+from ..._core.formats.shared import earlier_answers
+from ..._core.formats.shared.call_ids import calls_of, name_calls, read_id
+from ..._core.formats.shared.replies import call_entry
+from ..._core.json_values import JSONMapping
+from ..._core.runtime.canonical_json import write_exactly
+from ..._core.runtime.json_pieces import read_exactly
+from ..._core.types.messages import Message
+
+Part = JSONMapping
+
+ANTHROPIC, OPENAI = "anthropic", "openai"
+
+# Blocks of Anthropic's answers and of its beta features, from the types of the anthropic SDK 2.11.
+_BLOCKS = frozenset(
+    {"search_result", "redacted_thinking", "tool_use", "tool_result", "tool_reference",
+     "tool_addition", "tool_removal", "container_upload", "compaction", "fallback", "browser_state",
+     "mcp_tool_listing"}
+)  # fmt: skip
+_ENDINGS = ("_tool_use", "_tool_result")
+
+_OF_RESPONSES = frozenset({"input_text", "output_text", "input_image", "input_file"})
+
+_ONLY_IN_ANSWERS = ("annotations", "logprobs")
+
+
+def is_anthropics(part: Part) -> bool:
+    """Whether a content part is a block of Anthropic's, for which OpenAI has other words."""
+    kind = str(part.get("type"))
+    if kind == "thinking":
+        # Mistral's thinking is a list.
+        return isinstance(part.get("thinking"), str)
+    return kind in _BLOCKS or kind.endswith(_ENDINGS) or (kind in ("image", "document") and "source" in part)
+
+
+def in_chat_form(
+    messages: Sequence[Message], provider: str, *, own: str = "", start: int = 0
+) -> Iterator[tuple[int, Message]]:
+    """The messages from `start` on, in the words of Chat Completions, each with its place in `messages`.
+
+    The words of the provider `own`, "anthropic" or "openai" (Responses), stay. `RequestError` for the rest.
+    """
+    entries = list(_in_chat_form(messages, provider, own, start))
+    results = [message for _, message in entries if message["role"] == "tool"]
+    if own == OPENAI and all(message["tool_call_id"] for message in results):
+        # Responses takes them anywhere, if each call has one.
+        calls = sum(len(calls_of(message)) for _, message in entries if message["role"] == "assistant")
+        results = results if len(results) < calls else []
+    return _behind_calls(entries) if results else iter(entries)
+
+
+def _in_chat_form(
+    messages: Sequence[Message], provider: str, own: str, start: int
+) -> Iterator[tuple[int, Message]]:
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if type(message.get("content")) is str and "provider_specific_fields" not in message:
+            yield index, message
+        else:
+            for translated in _translate(message, f"messages[{index}]", provider, own):
+                yield index, translated
+
+
+def _behind_calls(entries: Sequence[tuple[int, Message]]) -> Iterator[tuple[int, Message]]:
+    """The messages with the results of an answer's calls directly behind it.
+
+    A call that an answer holds twice is one call if it has one result.
+    """
+    moved: set[int] = set()
+    for position, (index, message) in enumerate(entries):
+        if position in moved:
+            continue
+        calls = calls_of(message) if message["role"] == "assistant" else ()
+        results = _find_results(calls, entries, position + 1) if calls else []
+        once = [call for number, call in enumerate(calls) if call not in calls[:number]]
+        is_twice = len(results) == len(once) < len(calls)
+        yield index, {**message, "tool_calls": once} if is_twice else message
+        yield from (entries[result] for result in results)
+        moved.update(results)
+
+
+def _find_results(calls: Sequence[Any], entries: Sequence[tuple[int, Message]], start: int) -> list[int]:
+    """The positions of the results of an answer's calls. A later answer takes the ids that it has as well.
+
+    Results without ids come last where they are for calls that have some, so that they find what is left.
+    """
+    written = _ids(calls)
+    known, positions, is_last = {*written, *name_calls(written)} - {""}, list[int](), True
+    for position in range(start, len(entries)):
+        message = entries[position][1]
+        if len(positions) == len(calls):
+            break
+        if message["role"] == "assistant" and (later := calls_of(message)):
+            known, is_last = known.difference(_ids(later)), False
+        elif message["role"] == "tool":
+            identifier = message["tool_call_id"]
+            if identifier in known or (is_last and not identifier):
+                positions.append(position)
+    nameless = [position for position in positions if not entries[position][1]["tool_call_id"]]
+    return sorted(positions, key=nameless.__contains__) if len(nameless) > written.count("") else positions
+
+
+def _ids(calls: Sequence[Any]) -> list[str]:
+    return [read_id(call.get("id")) if isinstance(call, Mapping) else "" for call in calls]
+
+
+def _translate(message: Message, where: str, provider: str, own: str) -> Sequence[Message]:
+    """A message as one or several of Chat Completions."""
+    if "content" not in message:
+        message = _with_content(message)
+    if own != OPENAI:
+        message = with_every_call(message)
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)):
+        return (message,)
+    role = message["role"]
+    if own != ANTHROPIC and role == "assistant" and any(map(is_anthropics, content)):
+        return (_assistant(message, where, provider),)
+    has_results = any(part.get("type") == "tool_result" for part in content)
+    if has_results and (own != ANTHROPIC or role == "tool"):
+        return list(_divide(message, where, provider, own))
+    parts = _parts(content, where, provider, own)
+    return (message,) if parts is content else ({**message, "content": parts},)
+
+
+def _items_of(message: Message) -> list[Any]:
+    """The output items of an answer of the Responses API."""
+    items = earlier_answers.own_content(message, OPENAI)
+    return items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else []
+
+
+def _with_content(message: Message) -> Message:
+    """An answer from its output items alone, with its text and its calls."""
+    items = _items_of(message)
+    if not items:
+        return message
+    # Imported here because most conversations have no such answer.
+    from ..._core.formats.openai_responses.items import message_of
+
+    try:
+        return {**message, **message_of(items)}
+    except APIResponseValidationError as error:
+        raise RequestError(f"messages has an item of OpenAI's that is not valid: {error.message}") from None
+
+
+def with_every_call(message: Message) -> Message:
+    """An answer of the Responses API whose calls are all functions, as others have no shell or patch."""
+    items = _items_of(message)
+    if not items:
+        return message
+    from ..._core.formats.openai_responses.calls import entry_of, open_calls, read_calls
+
+    known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
+    try:
+        every = list(zip(open_calls(items), read_calls(items), strict=True))
+    except APIResponseValidationError:
+        return message
+    # A call without an entry has no form in `tool_calls`. One whose entry is gone was edited out.
+    calls = [(item, call) for item, call in every if entry_of(call) is None and call.id not in known]
+    if not calls:
+        return message
+    entries = [call_entry(replace(call, arguments=_object(call.arguments))) for _, call in calls]
+    # A call of the computer holds more than its actions, such as checks of its safety.
+    sent = [item for item, call in calls if call.type != "computer_call"]
+    rest = [item for item in items if not any(item is other for other in sent)]
+    return {
+        **message,
+        "tool_calls": [*(message.get("tool_calls") or ()), *entries],
+        "provider_specific_fields": {"provider": OPENAI, "content": rest},
+    }
+
+
+def _object(arguments: str) -> str:
+    """The arguments of a call as the JSON of an object. Only those of a function must be one."""
+    try:
+        value = read_exactly(arguments)
+    except (ValueError, RecursionError):
+        value = arguments
+    return arguments if isinstance(value, dict) else write_exactly({"input": value}).decode()
+
+
+def _assistant(message: Message, where: str, provider: str) -> Message:
+    """An assistant's message as an answer of Anthropic's has it."""
+    from ..._core.formats.anthropic.decode import kind_of, read_blocks
+
+    blocks = [earlier_answers.with_object(dict(part), provider) for part in message["content"]]
+    try:
+        text, _, calls = read_blocks(blocks)
+    except APIResponseValidationError as error:
+        raise RequestError(f"{where}.content: {error.message}") from None
+    others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
+    entries = list(message.get("tool_calls") or ())
+    known = [entry.get("id") for entry in entries if isinstance(entry, Mapping)]
+    written = [block.get("id") for block in blocks if (block.get("type") or kind_of(block)) == "tool_use"]
+    entries += [
+        {**call_entry(call), "id": identifier}
+        for call, identifier in zip(calls, written, strict=True)
+        if identifier not in known
+    ]
+    return {
+        "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
+        **others,
+        "content": text or None,
+        **({"tool_calls": entries} if entries else {}),
+    }
+
+
+def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[Message]:
+    """The results of tools in a user's message as messages of their own, and then the rest."""
+    rest = []
+    for position, part in enumerate(message["content"]):
+        if part.get("type") != "tool_result":
+            rest.append(part)
+            continue
+        path, content = f"{where}.content[{position}]", part.get("content") or ""
+        result = {"role": "tool", "tool_call_id": read_id(part.get("tool_use_id")), "content": content}
+        if not isinstance(content, str):
+            result["content"] = _parts(content, path, provider, own)
+        yield {**result, "is_error": True} if part.get("is_error") else result
+    if rest:
+        yield {**message, "content": _parts(rest, where, provider, own)}
+
+
+def _parts(parts: Sequence[Part], where: str, provider: str, own: str) -> Sequence[Part]:
+    """The parts in OpenAI's form; the same object if none had to be changed."""
+    if not any(_is_foreign(part, own) for part in parts):
+        return parts
+    return [
+        _part(part, f"{where}.content[{position}]", provider) if _is_foreign(part, own) else part
+        for position, part in enumerate(parts)
+    ]
+
+
+def _is_foreign(part: Part, own: str) -> bool:
+    if part.get("type") == "text":
+        return "citations" in part and own != ANTHROPIC
+    return (part.get("type") in _OF_RESPONSES and own != OPENAI) or (own != ANTHROPIC and is_anthropics(part))
+
+
+def _part(part: Part, where: str, provider: str) -> Part:
+    kind = part["type"]
+    if kind == "text":
+        if part["citations"]:
+            earlier_answers.warn_of("citations", provider)
+        return {name: value for name, value in part.items() if name != "citations"}
+    if kind in ("input_text", "output_text"):
+        others = {name: value for name, value in part.items() if name not in _ONLY_IN_ANSWERS}
+        return {**others, "type": "text"}
+    if kind in _OF_RESPONSES:
+        return _of_responses(part, where, provider)
+    if kind in ("image", "document") and isinstance(part["source"], Mapping):
+        return _of_source(part, part["source"], where, provider)
+    # content_block_param.py of anthropic 2.11: blocks whose meaning is Anthropic's alone.
+    raise _refuse(f"{where} has type {kind!r}", "send its text", provider)
+
+
+def _of_responses(part: Part, where: str, provider: str) -> Part:
+    """A file or an image of the Responses API."""
+    if part["type"] == "input_image":
+        if not isinstance(part.get("image_url"), str):
+            # response_input_image_param.py of openai 2.54: the file is in an account of OpenAI's.
+            raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the image itself", provider)
+        detail = {"detail": part["detail"]} if part.get("detail") else {}
+        return {"type": "image_url", "image_url": {"url": part["image_url"], **detail}}
+    if isinstance(part.get("file_data"), str):
+        names = ("file_data", "filename")
+        return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
+    if isinstance(part.get("file_url"), str):
+        return {"type": "document_url", "document_url": part["file_url"]}
+    # response_input_file_param.py of openai 2.54, as above.
+    raise _refuse(f"{where} has a 'file_id' of OpenAI's", "send the file itself", provider)
+
+
+def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Part:
+    """An image or a document of Anthropic's, whose content is in its source."""
+    citations = part.get("citations")
+    if isinstance(citations, Mapping) and citations.get("enabled"):
+        earlier_answers.warn_of("citations", provider)
+    control = {"cache_control": part["cache_control"]} if part.get("cache_control") else {}
+    kind, is_image, url = source.get("type"), part["type"] == "image", source.get("url")
+    title = part.get("title") or "document.pdf"
+    if kind == "base64":
+        url = f"data:{source.get('media_type')};base64,{source.get('data')}"
+        if not is_image:
+            return {"type": "file", "file": {"filename": title, "file_data": url}, **control}
+    if is_image and isinstance(url, str):
+        return {"type": "image_url", "image_url": {"url": url}, **control}
+    if kind == "url" and isinstance(url, str):
+        return {"type": "document_url", "document_url": url, **control}
+    text = source.get("data") if kind == "text" else source.get("content")
+    if isinstance(text, (list, tuple)) and all(
+        isinstance(entry, Mapping) and "text" in entry for entry in text
+    ):
+        text = "\n".join(str(entry["text"]) for entry in text)
+    if not isinstance(text, str):
+        # file_document_source_param.py of anthropic 2.11: the file is in an account of Anthropic's.
+        raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
+    named = [str(part[name]) for name in ("title", "context") if part.get(name)]
+    return {"type": "text", "text": "\n\n".join([*named, text]), **control}
+
+
+def _refuse(problem: str, remedy: str, provider: str) -> RequestError:
+    return RequestError(f"{problem}, which {provider} has no form for: {remedy}", provider=provider)

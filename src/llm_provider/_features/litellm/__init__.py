@@ -1,0 +1,1 @@
+"""Every other provider, through litellm. Extra `litellm`; tests/_features/litellm."""

@@ -1,0 +1,295 @@
+"""The connection to litellm: its import, its keyword arguments, and its clients."""
+
+import importlib
+import logging
+import os
+import re
+import sys
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from ..._core import errors
+from ..._core.formats.openai import embeddings
+from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
+from ..._core.formats.shared.replies import reply_body
+from ..._core.formats.shared.tool_charges import is_own_cost
+from ..._core.requests.api_keys import NO_KEY
+from ..._core.requests.base_url import check_base_url
+from ..._core.runtime.imports import install_command, is_unfinished
+from ..._core.runtime.json_pieces import loads
+from ..._core.settings import MAX_RESPONSE_BYTES
+from .bounded_session import CURRENT, BoundedClients, Reading, restoring
+from .errors import unsent_error
+from .stream import DroppedFields, read_whole_reply
+
+_REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
+"""Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
+
+UPSTREAM = "upstream_provider"
+_GEMINI_TIER = re.compile(r'"serviceTier": ?"(\w+)"')
+"""The tier that served, which litellm drops."""
+
+_RETRIES = {"max_retries", "num_retries"}
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+
+def load() -> ModuleType:
+    """Import litellm without its network access, banners and log lines.
+
+    If a program has imported it before, only the banner that it prints with each error is turned off.
+    """
+    first = "litellm" not in sys.modules
+    # Without the first, the import fetches prices from the network; without the second, the first structured
+    # output fetches a list of headers.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            litellm = importlib.import_module("litellm")
+    except ImportError as error:
+        raise errors.MissingDependencyError(
+            f"this model needs litellm: {install_command('litellm')}; a server on this machine, such as "
+            "Ollama's, needs none: write 'local/my-model' and base_url='http://localhost:11434/v1'",
+            provider="litellm",
+        ) from error
+    settings: Any = litellm
+    settings.suppress_debug_info = True
+    if first:
+        settings.telemetry = False
+        # pydantic warns about litellm's types when they are first used, and about deprecated attributes for
+        # every chunk of some streams.
+        warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier", category=UserWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"litellm\.")
+        if "LITELLM_LOG" not in os.environ:
+            for name in _LOGGERS:
+                # The records still reach the handlers of the program itself.
+                logger = logging.getLogger(name)
+                logger.handlers[:] = [logging.NullHandler()]
+    return litellm
+
+
+class _TrueZero(int):
+    """A zero that counts as true: litellm 1.106 embeds by OpenAI's SDK with 2 for a false `max_retries`."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+_NO_RETRIES = _TrueZero()
+
+
+class LiteLLMConnection:
+    """litellm's functions as a `Connection`; its clients are global to the process."""
+
+    def __init__(self, litellm: Any, most_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        self._litellm = litellm
+        self._most_bytes = most_bytes
+        self._clients: BoundedClients | None = None
+
+    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
+        if outgoing.encoded.operation == embeddings.OPERATION:
+            return await self._embed(outgoing, on_headers)
+        response = await self._receive(self._litellm.acompletion, self._arguments(outgoing))
+        on_headers(_success_headers(response))
+        return reply_body(response.model_dump(warnings=False))
+
+    async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+        arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
+        response = await self._receive(self._litellm.aembedding, arguments)
+        on_headers(_success_headers(response))
+        reply = response.model_dump(warnings=False)
+        if not any((reply.get("usage") or {}).values()):
+            # litellm writes zeros where the provider counts nothing.
+            reply["usage"] = None
+        return reply_body(reply)
+
+    send_in_chunks = None
+    """litellm returns an answer only when all of it has arrived."""
+
+    async def stream(
+        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+    ) -> AsyncGenerator[Iterable[Any], None]:
+        """Call `acompletion` for a stream and yield each chunk by itself, until litellm ends it."""
+        arguments = self._arguments(outgoing)
+        options = {"include_usage": True, **arguments.pop("stream_options", {})}
+        arguments |= {"stream": True, "stream_options": options}
+        reading = Reading(self._most_bytes, is_whole=False)
+        stream = await self._begin(self._litellm.acompletion, arguments, reading)
+        try:
+            headers = _success_headers(stream)
+            on_headers(headers)
+            with restoring(reading):
+                reply = await read_whole_reply(stream, headers)
+            if reply is not None:
+                yield (reply,)
+                return
+            dropped = DroppedFields(stream)
+            with restoring(reading):
+                async for chunk in stream:
+                    event = chunk.model_dump(warnings=False, exclude_none=True)
+                    usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
+                    if dropped.counts is not None and not routed:
+                        event.pop("usage", None)
+                    elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                        # litellm has computed it, and adds it to the usage of most streams.
+                        usage.pop("cost")
+                    yield [event]
+            if dropped.fields:
+                yield [{**dropped.fields, "choices": []}]
+            if isinstance(native := getattr(stream, "received_finish_reason", None), str):
+                # litellm writes "stop" for a word that it does not know.
+                own = {"native_finish_reason": native}
+                yield [{"choices": [{"index": 0, "delta": {}, "provider_specific_fields": own}]}]
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
+        # litellm invents a finish reason for a stream that was cut. These attributes hold the provider's.
+        reasons = [
+            getattr(stream, name, "unknown")
+            for name in ("received_finish_reason", "intermittent_finish_reason")
+        ]
+        if reasons == [None, None]:
+            raise errors.APIResponseValidationError("the stream ended before its finish reason: it was cut")
+
+    async def _receive(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
+        """The whole answer of one of litellm's functions, or an `LLMError`."""
+        return await self._begin(function, arguments, Reading(self._most_bytes, is_whole=True))
+
+    async def _begin(
+        self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any], reading: Reading
+    ) -> Any:
+        """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
+        sent, tier = False, None
+        self._clients = clients = self._clients or BoundedClients()
+        own = clients.arguments(arguments["model"], embeds=function == self._litellm.aembedding)
+
+        def note(event: dict[str, Any]) -> None:
+            # litellm tells of a request directly before it sends it, of its answer, and of failures.
+            nonlocal sent, tier
+            sent = sent or event.get("log_event_type") == "pre_api_call"
+            tier = _GEMINI_TIER.search(str(event.get("original_response"))) or tier
+
+        token = CURRENT.set(reading)
+        try:
+            with restoring(reading):
+                answer = await function(**arguments, logger_fn=note, **own)
+        except Exception as error:
+            if clients.refuses_handler(arguments["model"], error):
+                return await self._begin(function, arguments, reading)
+            if sent or error is reading.error or is_unfinished(error):
+                raise
+            unsent = unsent_error(error)
+            if (
+                isinstance(unsent, errors.UnsupportedParameterError)
+                and unsent.parameter in _RETRIES & arguments.keys()
+            ):
+                # The user has not given it, and the provider has no retries that could be switched off.
+                kept = {name: value for name, value in arguments.items() if name not in _RETRIES}
+                return await self._begin(function, kept, reading)
+            raise unsent from error
+        finally:
+            CURRENT.reset(token)
+        if tier is not None:
+            answer.service_tier = tier[1].lower()
+        return answer
+
+    def _arguments(self, outgoing: Outgoing) -> dict[str, Any]:
+        # Parsed anew for each request, as litellm changes messages and tools in place.
+        arguments: dict[str, Any] = loads(outgoing.body)
+        target = outgoing.target
+        if target.base_url is not None:
+            arguments["api_base"] = target.base_url
+        else:
+            _check_addresses(self._litellm, target.model)
+        # Where neither the call nor the client has a key, litellm reads its own environment variables.
+        if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
+            arguments["api_key"] = outgoing.key.reveal()
+        if outgoing.encoded.headers:
+            arguments["extra_headers"] = dict(outgoing.encoded.headers)
+        if arguments.get("tools"):
+            # Without it, litellm 1.106 imports MCP code that needs a package outside its dependencies.
+            arguments["_skip_mcp_handler"] = True
+        import httpx
+
+        # Where litellm's code for a provider has no separate connect timeout, it uses the total for both.
+        timeout = httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
+        return {**arguments, "timeout": timeout, "num_retries": 0, "max_retries": 0}
+
+    def _lacks_key(self, model: str) -> bool:
+        """Whether litellm would refuse to send without a key, which the user's own server may not need."""
+        missing = self._litellm.validate_environment(model=model)["missing_keys"]
+        return any(name.endswith("_API_KEY") for name in missing)
+
+    async def close(self) -> None:
+        """Close litellm's clients, which open again with the next request."""
+        await self._litellm.close_litellm_async_clients()
+        # That leaves the client for streams open, and the closed clients in litellm's cache, from where they
+        # would be used again.
+        await self._litellm.module_level_aclient.close()
+        self._litellm.in_memory_llm_clients_cache.flush_cache()
+        clients, self._clients = self._clients, None
+        if clients is not None:
+            await clients.close()
+
+
+def _success_headers(answer: Any) -> Mapping[str, str]:
+    """The provider's headers of an answer, which litellm keeps in a hidden attribute with prefixed names."""
+    hidden = getattr(answer, "_hidden_params", None)
+    headers = hidden.get("additional_headers") if isinstance(hidden, dict) else None
+    # The host behind a router, in litellm 1.109.
+    upstream = {UPSTREAM: host} if isinstance(hidden, dict) and (host := hidden.get(UPSTREAM)) else {}
+    return upstream | {
+        str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in (headers or {}).items()
+    }
+
+
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> LiteLLMConnection:
+    """Import litellm (or raise `MissingDependencyError`). It chooses its transport."""
+    return LiteLLMConnection(load(), most_bytes)
+
+
+_ADDRESS = re.compile(r".*(API_BASE|BASE_URL|API_URL|ENDPOINT|ENDPOINT_URL|_URL)")
+
+_OTHER_STEMS = {
+    "BEDROCK": ("AWS_BEDROCK", "AWS_ENDPOINT_URL"),
+    "CODESTRAL": ("MISTRAL",),
+    "COHERE": ("CO_",),
+    "HUGGINGFACE": ("HF_",),
+    "SAGEMAKER": ("AWS_SAGEMAKER", "AWS_ENDPOINT_URL"),
+    "VOLCENGINE": ("ARK_",),
+    "WATSONX": ("WX_", "WML_"),
+}
+"""Beginnings of a provider's variables that do not begin with its name."""
+
+_OWN_SERVERS = ("hosted_vllm", "litellm_proxy", "lm_studio")
+"""Servers of the user's, without a default address. litellm would send their requests to api.openai.com."""
+
+
+def _check_addresses(litellm: Any, model: str) -> None:
+    """Raise `RequestError` if the environment has an address for a model that no request may be sent to."""
+    try:
+        _, provider, _, own = litellm.get_llm_provider(model=model)
+    # litellm raises the same when it is asked for the model, and its reason is told then.
+    except Exception:
+        return
+    name = str(provider).upper().replace("-", "_")
+    stem = name.removeprefix("TEXT_COMPLETION_").partition("_")[0]
+    stems = (stem, *_OTHER_STEMS.get(stem, ()))
+    if own is None or "OPENAI" in name:
+        # Such a provider is called with the SDK of OpenAI, which has variables of its own.
+        stems += ("OPENAI",)
+    for variable, value in os.environ.items():
+        if value and variable.startswith(stems) and _ADDRESS.fullmatch(variable):
+            try:
+                check_base_url(value)
+            except errors.RequestError as error:
+                raise errors.RequestError(str(error).replace("base_url", variable, 1)) from None
+    if provider in _OWN_SERVERS and own is None and not litellm.api_base:
+        raise errors.RequestError(
+            f"{model} has no address: give base_url='http://localhost:8000/v1', or {name}_API_BASE"
+        )

@@ -1,0 +1,1 @@
+"""The prompt caches of providers. No extra; tests/_features/prompt_caching."""

@@ -1,0 +1,205 @@
+"""Runs a recheck from its arguments to its report: `_recheck` says what is asked, and compares."""
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..._core.client.batch_arguments import OF_BATCHES, BatchOptions, parse_batch
+from ..._core.client.batch_methods import BatchMethods
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import RequestError, cite
+from ..._core.journey.call import Call
+from ..._core.journey.chat import CHAT
+from ..._core.journey.engine import Engine
+from ..._core.json_values import JSONObject
+from ..._core.requests.checks import flag, number, text
+from ..._core.requests.inputs import BatchInputs
+from ..._core.requests.parameter_table import CHECKS
+from ..._core.requests.request import check
+from ..._core.runtime import clock, randomness
+from ..._core.runtime.files import check_path
+from ..._core.types.response import Response
+from ..._core.types.results import Results
+from ..cache_care.maintenance import Selection
+from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
+from .report import Recheck
+from .statistics import USUAL_FLOOR
+from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
+
+
+def _check_function(name: str, value: Any) -> Any:
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        example = "lambda answer: answer.parsed"
+        raise RequestError(f"{name} must be a function of an answer, such as {example}, not {cite(value)}")
+    return value
+
+
+_OPTIONS: Mapping[str, tuple[object, Callable[[str, object], Any]]] = {
+    "share": (1.0, number(0.0001, 1)),
+    "floor": (None, number(0, 0.5)),
+    "detect": (0.05, number(0.001, 1)),
+    "compare": (read_content, _check_function),
+    "history": (None, check_path),
+    "persistence": (3, number(1, 365, whole=True)),
+    "dry_run": (False, flag),
+    "tag": (None, text),
+    "ledger": (None, check_path),
+}
+"""The default and the check of each parameter that a recheck has and a batch has not."""
+
+_BORDER: JSONObject = {"max_tokens": 1, "temperature": 0}
+"""The parameters of border prompts, which the user's replace."""
+_NEW_DRAWS = range(1_000_000_000, 2**31 - 64)
+"""The samples that rechecks ask for. Those of other calls begin at 0."""
+
+
+_MOST_READ = 10_000
+"""The most stored questions of a selection that are read. Keys are hashes, so the first are a sample."""
+
+
+def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: Any, values: Any) -> Recheck:
+    """Plan, ask, and report. It raises what `recheck` raises."""
+    options = _take_options(values, has_inputs=inputs is not None)
+    names = ("history", "persistence", "dry_run", "tag", "ledger")
+    history, persistence, is_dry, tag, ledger = (options.pop(name) for name in names)
+    prompts: Any
+    if isinstance(inputs, Results):
+        system = {"role": "system", "content": values.get("system", runner.defaults.get("system"))}
+        prompts = [each.prompt for each in inputs if isinstance(each, Response)]
+        # The prompt of an answer has the system prompt, which the parameters of the calls have too.
+        inputs = [
+            prompt[1:] if isinstance(prompt, list) and prompt[0] == system else prompt
+            for prompt in prompts
+            if prompt
+        ]
+    if not isinstance(model, str):
+        raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
+    batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
+    calls = {name: value for name, value in values.items() if value is not None}
+    if "fallback" in calls:
+        raise RequestError("fallback: a recheck asks one model: leave it out")
+    calls |= {"n": 1, "budget": batch.parameters.get("budget")}
+    for name in ("rows", "metadata", "max_tool_rounds"):
+        calls.pop(name, None)
+    draw = check("draw", calls.pop("draw", randomness.generator.choice(_NEW_DRAWS)))
+    if draw not in _NEW_DRAWS:
+        raise RequestError(f"draw is that of an earlier recheck, from {_NEW_DRAWS[0]:,} on: leave it out")
+    budgets = [budget for budget in (calls["budget"], runner.engine.settings.budget) if budget is not None]
+    left = min((float(budget.left) for budget in budgets), default=None)
+    plan = Recheck(model=model, kind="stored" if history is None else "border", draw=draw, time=clock.time())
+    calls = calls if history is None else {**_BORDER, **calls}
+    own = {name: value for name, value in calls.items() if name not in OF_BATCHES}
+    ask: Ask = functools.partial(client.call_many, model, **calls)
+
+    def prepare(prompt: Any, operation: Any = CHAT, **more: Any) -> Call[Response]:
+        parameters = {**own, **more, "cache": "only"}
+        return runner.prepare(operation, model, prompt, parameters, runner.concurrency, "recheck")
+
+    test: BorderPrompts | StoredAnswers
+    questions: Iterable[tuple[Any, Call[Response] | None]]
+    if history is not None:
+        cost = client.estimate(model, ["?"], **calls).cost
+        price = None if cost is None else cost.likely
+        test = BorderPrompts(Path(history).expanduser(), prepare("?").key(0)[:32], price)
+        plan = replace(plan, persistence=persistence)
+    else:
+        if inputs is not None:
+            prompts = batch.inputs[0].prompts
+            questions = ((prompt, prepare(prompt)) for prompt in prompts)
+        else:
+            selection: Selection = {"model": model, "tag": tag, "ledger": ledger}
+            questions = _find_stored(runner.engine, selection, prepare)
+            ask = functools.partial(_ask_stored, client, batch)
+        pairs, left_out = _read_stored(runner.engine, questions)
+        test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
+    plan = test.plan(plan, left)
+    if is_dry:
+        return plan
+    try:
+        return test.ask(plan, ask)
+    except (KeyboardInterrupt, Exception) as error:  # `compare` may raise anything
+        error.add_note(f"what was answered is stored; the same recheck with draw={draw} goes on")
+        raise
+
+
+def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any], draw: int) -> Results[Any]:
+    """`call_many` of stored questions, with the options of a batch."""
+    options = replace(
+        batch,
+        inputs=(BatchInputs(questions),),
+        parameters={**batch.parameters, "draw": draw},
+        example=questions[0],
+        operation=STORED_CHAT,
+    )
+    results: Results[Any] = client._call_inputs(options)  # noqa: SLF001 - no method for users
+    return results
+
+
+def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
+    """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
+    has_history = parameters.get("history") is not None
+    if has_inputs and has_history:
+        raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
+    for names, wrong, kind in (
+        (("share", "floor", "detect", "compare"), has_history, "of stored answers, without a history"),
+        (("persistence",), not has_history, "of border prompts, with a history"),
+        (("tag", "ledger"), has_inputs or has_history, "of a part of the cache, without inputs"),
+        (
+            tuple(CHECKS.keys() - {*PARAMETERS}),
+            not (has_inputs or has_history),
+            "with inputs: stored questions have their own parameters",
+        ),
+    ):
+        given = [name for name in names if wrong and parameters.get(name) is not None]
+        if given:
+            raise RequestError(f"{min(given)} is for a recheck {kind}")
+    options: JSONObject = {}
+    for name, (usual, check_value) in _OPTIONS.items():
+        value = parameters.pop(name, None)
+        options[name] = usual if value is None else check_value(name, value)
+    floor = USUAL_FLOOR if options["floor"] is None else options["floor"]
+    if options["detect"] <= floor:
+        raise RequestError(f"detect is the share that differs after a change: it must be above {floor:g}")
+    return options
+
+
+def _find_stored(
+    engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
+) -> Iterator[tuple[Any, Call[Response] | None]]:
+    """The questions of a part of the cache to its model, without those of rechecks, and their calls."""
+    keys = engine.cache.find_keys(**selection)
+    stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
+    return itertools.islice(
+        find_stored(stored, lambda question: prepare(question, STORED_CHAT, draw=question["draw"])),
+        _MOST_READ,
+    )
+
+
+def _read_stored(
+    engine: Engine, questions: Iterable[tuple[Any, Call[Response] | None]]
+) -> tuple[list[tuple[Any, Response]], int]:
+    """The questions with stored answers, and the number of the others; `RequestError` if none has one."""
+    pairs, misses, lost = dict[str, tuple[Any, Response]](), list[Call[Response]](), 0
+    for question, call in questions:
+        if call is None:
+            lost += 1
+            continue
+        key = call.key(call.parts[0])
+        # Not by `lookup`: an answer that is only compared saves nothing, and is no hit in the ledger.
+        entry = engine.cache.get(key)
+        answer = None if entry is None else engine.decode_entry(call, entry, key)
+        if entry is None or answer is None:
+            misses.append(call)
+        else:
+            # Equal prompts have the same answer.
+            pairs[key] = question, call.operation.restore(call, entry, answer, call.started)
+    if not pairs:
+        reason = f"; {lost} cannot be asked as they were" * bool(lost)
+        if misses:
+            reason = f": {engine.missing(misses[0], misses[0].parts[0])}"
+        raise RequestError(f"no stored answer belongs to this model, these inputs and parameters{reason}")
+    return list(pairs.values()), len(misses) + lost

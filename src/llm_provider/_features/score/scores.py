@@ -1,0 +1,125 @@
+"""The log-probabilities of given texts: `Score` and `Scores`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..._core.errors import READERS
+from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
+from ..._core.runtime.frozen import quickly_made, with_late_field
+from ..._core.types.row_label import RowLabel
+from ..._core.types.served_by import ServedBy
+from ..._core.types.usage import PaidResult, Timing, cost_text
+from ..foreign.attributes import Hinting
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score(Hinting):
+    """How likely a model finds one continuation of a context.
+
+    Attributes:
+        text: The continuation as it was given.
+        logprob: The natural logarithm of its probability: the sum of `token_logprobs`.
+        token_logprobs: That of each token, given the context and the tokens before it.
+        tokens: The text of each token. A token that is no whole character has U+FFFD.
+        token_ids: The id of each token; None where the server tells none.
+        is_greedy: Whether each token is the most likely one; None where the server does not tell.
+        bytes: The length of the continuation in UTF-8, to normalise by.
+        same_boundary: Whether the context alone has the tokens that it has in front of the continuation. If
+            not, the first tokens of the score may belong to both. None where the context has no ids.
+    """
+
+    text: str
+    logprob: float
+    token_logprobs: tuple[float, ...]
+    tokens: tuple[str, ...]
+    bytes: int
+    token_ids: tuple[int, ...] | None = None
+    is_greedy: bool | None = None
+    same_boundary: bool | None = None
+
+    @classmethod
+    def from_dict(cls, fields: JSONMapping) -> Score:
+        """The score whose fields JSON has."""
+        known: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
+        return cls(**known)
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores(PaidResult, Hinting):
+    """The scores of some continuations of one context, in their order.
+
+    `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
+    `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` is that of the
+    input in its batch. `served_by` is who answered for the first continuation.
+
+    >>> from llm_provider import Usage
+    >>> def score(text, logprob):
+    ...     own = dict(text=text, logprob=logprob, tokens=(text,), bytes=len(text))
+    ...     return Score(token_logprobs=(logprob,), **own)
+    >>> scores = Scores(context="2+2=", scores=(score("4", -0.1), score("22", -3.0)), usage=Usage(),
+    ...                 model="m", provider="p", cost=0.0)
+    >>> scores
+    Scores(2 continuations, best='4' at -0.100, model='m', $0.00)
+    >>> scores.logprobs, scores.best.text
+    ((-0.1, -3.0), '4')
+    """
+
+    context: str
+    scores: tuple[Score, ...]
+    served_by: ServedBy | None = field(default=None, repr=False)
+    metadata: Any = None
+    row_label: RowLabel | None = field(default=None, repr=False, compare=False)
+    cache_keys: tuple[str | None, ...] = field(default=(), repr=False, compare=False)
+    """The key of the cache entry of each distinct continuation; None where nothing was stored."""
+
+    @property
+    def logprobs(self) -> tuple[float, ...]:
+        """The log-probability of each continuation."""
+        return tuple(score.logprob for score in self.scores)
+
+    @property
+    def best(self) -> Score:
+        """The most likely continuation; of several the first."""
+        return max(self.scores, key=lambda score: score.logprob)
+
+    def to_dict(self) -> JSONObject:
+        """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
+        fields = asdict(self)
+        return fields | {"metadata": json_value(self.metadata)}
+
+    @classmethod
+    def from_dict(cls, fields: JSONMapping) -> Scores:
+        """The scores that `to_dict` wrote."""
+        readers: JSONObject = {
+            "scores": lambda scores: tuple(map(Score.from_dict, scores)),
+            "timing": lambda timing: Timing(**timing),
+            "served_by": lambda served_by: ServedBy(**served_by),
+            "cache_keys": tuple,
+            **READERS,
+        }
+        return cls(**{
+            name: value if value is None or name not in readers else readers[name](value)
+            for name, value in check_fields(fields).items()
+        })  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.scores)
+
+    def __getitem__(self, index: int) -> Score:
+        return self.scores[index]
+
+    def __repr__(self) -> str:
+        size = f"{len(self)} continuation{'' if len(self) == 1 else 's'}"
+        best = f", best={self.best.text!r} at {self.best.logprob:.3f}" if self.scores else ""
+        return f"Scores({size}{best}, model={self.model!r}, {cost_text(self)})"
+
+
+with_late_field(Scores, "served_by")

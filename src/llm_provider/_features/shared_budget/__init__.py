@@ -1,0 +1,1 @@
+"""Budgets that processes and machines share. No extra; tests/_features/shared_budget."""

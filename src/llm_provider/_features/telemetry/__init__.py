@@ -1,0 +1,1 @@
+"""Logs, spans and metrics of calls. Extra `otel` for spans and metrics; tests/_features/telemetry."""

@@ -1,0 +1,219 @@
+"""The metrics of calls: those of the GenAI conventions, and cost, cache, queue and limits.
+
+Counters are sums of our own that OpenTelemetry reads when it exports. To add to its counters in each call
+would take several microseconds for each of them. Histograms have no such form, so what they record is noted
+and recorded in groups. No attribute has many values: they name the model, the provider, the server and the
+class of an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+
+from ..._core.events.observed_call import ObservedCall, Payment
+from ..._core.runtime.forks import reset_in_child
+from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, describe_target, version
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
+
+    Callback: TypeAlias = Callable[[CallbackOptions], Iterable[Observation]]
+
+DURATION_BUCKETS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+TOKEN_BUCKETS = (
+    1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
+)  # fmt: skip
+"""The boundaries that the conventions recommend, in seconds and in tokens."""
+
+_TOGETHER = 128
+"""Notes that are recorded together, which takes a third of the time of each by itself, and at each export."""
+
+_MOST_NAMES = 1000
+"""Sets of attributes that a counter keeps. A model's name comes from the user, so further ones count as
+"other models"."""
+
+_Names: TypeAlias = tuple[tuple[str, str | int], ...]
+P = ParamSpec("P")
+
+
+class _Sums:
+    """A counter: sums by attributes."""
+
+    def __init__(self) -> None:
+        self._sums: dict[_Names, float] = {}
+        self._lock = threading.Lock()
+
+    def add(self, amount: float, names: _Names) -> None:
+        with self._lock:
+            if names not in self._sums and len(self._sums) >= _MOST_NAMES:
+                names = ((REQUEST_MODEL, "other models"),)
+            self._sums[names] = self._sums.get(names, 0.0) + amount
+
+    def rows(self) -> list[tuple[_Names, float]]:
+        with self._lock:
+            return list(self._sums.items())
+
+    def clear(self) -> None:
+        # In a forked child: the parent has the sums so far, and another thread of it may hold the lock.
+        self._lock, self._sums = threading.Lock(), {}
+
+
+class Metrics:
+    """The instruments of one meter provider. All clients that use the provider share them."""
+
+    def __init__(self, provider: MeterProvider) -> None:
+        from opentelemetry import metrics
+
+        self._observation = metrics.Observation
+        self._pending: deque[Callable[[], None]] = deque()
+        meter = metrics.get_meter("llm_provider", version(), provider, SCHEMA_URL)
+
+        def histogram(name: str, unit: str, description: str, buckets: Sequence[float]) -> Histogram:
+            return meter.create_histogram(
+                name, unit, description, explicit_bucket_boundaries_advisory=buckets
+            )
+
+        self._duration = histogram(
+            "gen_ai.client.operation.duration", "s", "Duration of calls that were sent", DURATION_BUCKETS
+        )
+        first_chunk = "Time from the request to the first part of a streamed answer"
+        self._first_chunk = histogram(
+            "gen_ai.client.operation.time_to_first_chunk", "s", first_chunk, DURATION_BUCKETS
+        )
+        billed = "Tokens of the requests that were billed"
+        self._tokens = histogram("gen_ai.client.token.usage", "{token}", billed, TOKEN_BUCKETS)
+        self._sums: list[_Sums] = []
+
+        def counter(name: str, unit: str, description: str) -> _Sums:
+            sums = _Sums()
+            meter.create_observable_counter(name, [self._read(sums)], unit, description)
+            self._sums.append(sums)
+            return sums
+
+        self._cost = counter("llm_provider.cost", "USD", "Cost of requests")
+        self._unknown = counter("llm_provider.cost.unknown", "{request}", "Requests of unknown cost")
+        self._lookups = counter("llm_provider.cache.lookups", "{call}", "Cache hits and misses")
+        self._queue = counter("llm_provider.queue.duration", "s", "Time before requests were sent")
+        self._attempts = counter("llm_provider.attempts", "{request}", "Requests sent")
+        self._clients: weakref.WeakSet[Any] = weakref.WeakSet()
+        gauge = meter.create_observable_gauge
+        limit = "Requests that may be in flight, where a limit is known"
+        gauge("llm_provider.concurrency.limit", [self._state("window")], "{request}", limit)
+        gauge("llm_provider.rate.limit", [self._state("rate")], "{request}/s", "Requests per second")
+        gauge("llm_provider.requests.in_flight", [self._state("in_flight")], "{request}", "Under way now")
+        gauge("llm_provider.calls.waiting", [self._state("waiting")], "{call}", "Waiting for a slot now")
+        _all.add(self)
+
+    def watch(self, client: Any) -> None:
+        """Read the limits of a client for as long as it exists. It has `statistics()`."""
+        self._clients.add(client)
+
+    def note(self, record: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call one of the `record_…` methods later, together with others."""
+        self._pending.append(partial(record, *args, **kwargs))
+        if len(self._pending) >= _TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Record everything that was noted so far."""
+        while self._pending:
+            try:
+                record = self._pending.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            record()
+
+    def record_end(
+        self, call: ObservedCall, seconds: float, error: str | None, served: str | None, first: float | None
+    ) -> None:
+        names = describe_target(call.operation, call.provider, call.model, call.base_url)
+        if error is not None:
+            names = {**names, ERROR_TYPE: error}
+        elif served is not None and served != call.model:
+            names = {**names, RESPONSE_MODEL: served}
+        self._duration.record(seconds, names)
+        if first is not None:
+            self._first_chunk.record(first, names)
+
+    def record_lookup(self, call: ObservedCall, hit: bool) -> None:
+        """Count a lookup in the cache."""
+        self._lookups.add(1, (*_names(call), ("llm_provider.cache.result", "hit" if hit else "miss")))
+
+    def record_attempt(self, call: ObservedCall, waited: float, error: str | None) -> None:
+        """Count a request and the time before it was sent."""
+        names = _names(call)
+        if waited > 0:
+            self._queue.add(waited, names)
+        self._attempts.add(1, names if error is None else (*names, (ERROR_TYPE, error)))
+
+    def record_payment(self, call: ObservedCall, payment: Payment) -> None:
+        """Record the tokens and the cost of a request."""
+        names = _names(call, payment.delivery)
+        if payment.usd is None:
+            self._unknown.add(1, names)
+        else:
+            self._cost.add(payment.usd, names)
+        if payment.usage is not None:
+            counts = (("input", payment.usage.input_tokens), ("output", payment.usage.output_tokens))
+            for kind, count in counts:
+                self._tokens.record(count, _token_names(names, payment.served, kind))
+
+    def _read(self, sums: _Sums) -> Callback:
+        def read(_: CallbackOptions) -> Iterable[Observation]:
+            # OpenTelemetry calls this before it reads the histograms.
+            self.flush()
+            return [self._observation(amount, dict(names)) for names, amount in sums.rows()]
+
+        return read
+
+    def _state(self, field: str) -> Callback:
+        """Reads one number of each scope. The scopes of several keys and clients are added up."""
+
+        def read(_: CallbackOptions) -> Iterable[Observation]:
+            totals: dict[_Names, float] = {}
+            for client in list(self._clients):
+                for scope in client.statistics():
+                    value = getattr(scope, field)
+                    if value is not None:
+                        names = describe_target("chat", scope.provider, scope.model, scope.base_url)
+                        # A limit holds for all operations together.
+                        key = tuple(each for each in names.items() if each[0] != OPERATION)
+                        totals[key] = totals.get(key, 0) + value
+            return [self._observation(value, dict(names)) for names, value in totals.items()]
+
+        return read
+
+    def forget_parent(self) -> None:
+        self._pending.clear()
+        for sums in self._sums:
+            sums.clear()
+
+
+_all: weakref.WeakSet[Metrics] = weakref.WeakSet()
+_by_provider: weakref.WeakKeyDictionary[MeterProvider, Metrics] = weakref.WeakKeyDictionary()
+
+
+def metrics_of(provider: MeterProvider) -> Metrics:
+    """The metrics of a provider, made once: an instrument of the same name twice would be counted twice."""
+    if provider not in _by_provider:
+        _by_provider[provider] = Metrics(provider)
+    return _by_provider[provider]
+
+
+def _names(call: ObservedCall, delivery: str = "live") -> _Names:
+    names = tuple(describe_target(call.operation, call.provider, call.model, call.base_url).items())
+    return names if delivery == "live" else (*names, ("llm_provider.delivery", delivery))
+
+
+@functools.lru_cache(maxsize=1024)
+def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, str | int]:
+    return {**dict(names), RESPONSE_MODEL: served, "gen_ai.token.type": kind}
+
+
+reset_in_child(_all, Metrics.forget_parent)

@@ -1,0 +1,279 @@
+"""One OpenTelemetry span for each call, by the GenAI semantic conventions.
+
+The conventions are no stable part of OpenTelemetry's packages, so their names are constants here.
+`SCHEMA_URL` says which revision has these names. Attributes of our own begin with `llm_provider.`.
+
+A span that a sampler leaves out costs its start and its end: its attributes are made for spans that record.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ..._core.errors import FailedAttempt, LLMError
+from ..._core.events.observed_call import Destination, EndedAttempt, ObservedCall, describe_who
+from ..._core.events.reasons import reason
+from ..._core.json_values import JSONObject
+from ..._core.runtime import clock
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, TracerProvider
+
+    from ..._core.types.messages import ToolCall
+    from ..._core.types.usage import Usage
+
+SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
+"""The revision of the GenAI conventions whose names are used here. Their repository is
+https://github.com/open-telemetry/semantic-conventions-genai, which names its revisions by such URLs."""
+
+OPERATION, PROVIDER = "gen_ai.operation.name", "gen_ai.provider.name"
+REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
+ERROR_TYPE = "error.type"
+SERVER, PORT = "server.address", "server.port"
+
+_PROVIDERS = MappingProxyType({
+    "gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai", "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference", "bedrock": "aws.bedrock", "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+})  # fmt: skip
+"""The conventions' names of providers that are called otherwise here. litellm's prefixes are among them."""
+
+_PARAMETERS = MappingProxyType({
+    "max_tokens": "gen_ai.request.max_tokens",
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "seed": "gen_ai.request.seed",
+    "stop": "gen_ai.request.stop_sequences",
+    "reasoning_effort": "gen_ai.request.reasoning.level",
+    "dimensions": "gen_ai.embeddings.dimension.count",
+})  # fmt: skip
+_OPTIONS = MappingProxyType({
+    "top_k": "gen_ai.request.top_k",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+})  # fmt: skip
+_USAGE = MappingProxyType({
+    "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write_input_tokens": "gen_ai.usage.cache_write.input_tokens",
+    "reasoning_output_tokens": "gen_ai.usage.reasoning.output_tokens",
+})  # fmt: skip
+"""The counts that are set where they are above 0."""
+
+_OF_OPENAI = MappingProxyType({
+    "fingerprint": "openai.response.system_fingerprint",
+    "service_tier": "openai.response.service_tier",
+})  # fmt: skip
+"""The fields of `served_by` that have names in the conventions, which are for OpenAI's own API."""
+
+ATTEMPT = "llm_provider.attempt"
+"""The name of the event of a request that failed, and the beginning of the names of its attributes."""
+
+
+class Started(NamedTuple):
+    """A span that has started, and the context that it replaced as the current one."""
+
+    span: Span
+    token: Token[Context]
+
+
+class Spans:
+    """Makes the spans of calls. With `content` they hold prompts and answers."""
+
+    def __init__(self, provider: TracerProvider, *, content: bool) -> None:
+        from opentelemetry import context, trace
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        self._attach, self._detach = context.attach, context.detach
+        self._in_context = trace.set_span_in_context
+        self._client, self._internal = SpanKind.CLIENT, SpanKind.INTERNAL
+        self._error = functools.partial(Status, StatusCode.ERROR)
+        self._tracer = trace.get_tracer("llm_provider", version(), provider, SCHEMA_URL)
+        self._content = content
+
+    def start(self, operation: str, to: Destination, started: float) -> Started:
+        """Start the span of a call, as the current one of its task. `started` is by `clock.perf_counter`."""
+        span = self._open(operation, to, started)
+        return Started(span, self._attach(self._in_context(span)))
+
+    def _open(self, operation: str, to: Destination, started: float) -> Span:
+        return self._tracer.start_span(
+            f"{operation} {to.model}",
+            kind=self._client,
+            # A sampler may decide by these.
+            attributes=describe_target(operation, to.provider, to.model, to.base_url),
+            start_time=clock.time_ns() - int((clock.perf_counter() - started) * 1e9),
+        )
+
+    def start_tool(self, call: ToolCall, description: str | None) -> Started:
+        """Start the span of a tool that the user's program runs, as the current span of this task."""
+        attributes = {
+            OPERATION: "execute_tool",
+            "gen_ai.tool.name": call.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": call.id,
+        }
+        if description:
+            attributes["gen_ai.tool.description"] = description
+        if self._content:
+            attributes["gen_ai.tool.call.arguments"] = call.arguments
+        name = f"execute_tool {call.name}"
+        span = self._tracer.start_span(name, kind=self._internal, attributes=attributes)
+        return Started(span, self._attach(self._in_context(span)))
+
+    def end_tool(self, started: Started, error: BaseException | None, content: object = None) -> None:
+        """End the span of a tool in its task. `content` is what the model is told; None for nothing."""
+        self._detach(started.token)
+        span = started.span
+        if span.is_recording():
+            if error is not None:
+                span.set_attribute(ERROR_TYPE, type(error).__name__)
+                message = content if self._content and isinstance(content, str) else type(error).__name__
+                span.set_status(self._error(message))
+            elif self._content:
+                # Few programs set the switch.
+                from .content import result_text
+
+                span.set_attribute("gen_ai.tool.call.result", result_text(content))
+        span.end()
+
+    def add_failure(self, started: Started, attempt: EndedAttempt, failure: FailedAttempt) -> None:
+        """Add the event of a request that failed. One that was answered has none: the span tells of it."""
+        if started.span.is_recording():
+            attributes: dict[str, str | float | None] = {
+                f"{ATTEMPT}.number": attempt.number,
+                f"{ATTEMPT}.wait": attempt.waited,
+                f"{ATTEMPT}.duration": attempt.seconds,
+                f"{ATTEMPT}.retry_in": attempt.retry_in,
+                ERROR_TYPE: failure.error,
+                "http.response.status_code": failure.status,
+            }
+            known = {name: value for name, value in attributes.items() if value is not None}
+            started.span.add_event(ATTEMPT, known)
+
+    def end(
+        self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None,
+        attempts: int,
+    ) -> None:  # fmt: skip
+        """End the span of a call, in the task that started it; the arguments are those of `note_end`."""
+        self._detach(started.token)
+        if isinstance(outcome, BaseException):
+            # An error of the library has its own count, and a cancellation none.
+            started.span.set_attribute("llm_provider.attempts", attempts)
+        self._close(started.span, call, outcome, usage, usd)
+
+    def drop(self, started: Started) -> None:
+        """End a span that a sampler left out, in the task that started it."""
+        self._detach(started.token)
+        started.span.end()
+
+    def add_lookup(self, call: ObservedCall, started: float, outcome: object) -> None:
+        """The span of a call that the cache answered, or that it could not answer."""
+        usd = None if isinstance(outcome, BaseException) else 0.0
+        self._close(self._open(call.operation, call, started), call, outcome, None, usd)
+
+    def _close(
+        self, span: Span, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
+    ) -> None:
+        if span.is_recording():
+            span.set_attributes({**_describe_request(call), **_describe_end(call, outcome, usage, usd)})
+            if isinstance(outcome, BaseException):
+                span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
+            if self._content:
+                # Few programs set the switch.
+                from .content import answer_json, prompt_json
+
+                prompt, answer = prompt_json(call.request), answer_json(outcome)
+                for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
+                    if text is not None:
+                        span.set_attribute(name, text)
+        span.end()
+
+
+@functools.cache
+def version() -> str:
+    return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
+@functools.lru_cache(maxsize=1024)
+def describe_target(
+    operation: str, provider: str, model: str, base_url: str | None
+) -> Mapping[str, str | int]:
+    """The attributes that say what is called and where."""
+    name = model.partition("/")[0] if provider == "litellm" else provider
+    attributes: dict[str, str | int] = {
+        OPERATION: operation,
+        PROVIDER: _PROVIDERS.get(name, name),
+        REQUEST_MODEL: model,
+    }
+    server = urlsplit(base_url or "")
+    if server.hostname:
+        attributes[SERVER] = server.hostname
+        attributes[PORT] = server.port or (80 if server.scheme == "http" else 443)
+    return attributes
+
+
+def _describe_request(call: ObservedCall) -> JSONObject:
+    """The attributes of the parameters that the user set."""
+    request = call.request
+    attributes = {
+        attribute: value
+        for name, attribute in _PARAMETERS.items()
+        if (value := getattr(request, name, None)) is not None
+    }
+    if getattr(request, "n", 1) > 1:
+        attributes["gen_ai.request.choice.count"] = request.n
+    if getattr(request, "response_format", None) is not None:
+        attributes["gen_ai.output.type"] = "json"
+    if options := getattr(request, "options", None):
+        attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
+    if call.tag:
+        attributes["llm_provider.tag"] = call.tag
+    if call.streamed:
+        attributes["gen_ai.request.stream"] = True
+    return attributes
+
+
+def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> JSONObject:
+    attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
+    if usage is not None:
+        attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
+        attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
+        for name, attribute in _USAGE.items():
+            if count := getattr(usage, name):
+                attributes[attribute] = count
+    if usd is not None:
+        attributes["llm_provider.cost"] = usd
+    if isinstance(outcome, BaseException):
+        attributes[ERROR_TYPE] = type(outcome).__name__
+        if isinstance(outcome, LLMError):
+            attributes["llm_provider.attempts"] = outcome.attempts
+            if outcome.status is not None:
+                attributes["http.response.status_code"] = outcome.status
+            if outcome.request_id:
+                attributes["llm_provider.request.id"] = outcome.request_id
+        return attributes
+    timing = getattr(outcome, "timing", None)
+    if timing is None:
+        return attributes
+    attributes[RESPONSE_MODEL] = outcome.model
+    names = _OF_OPENAI if call.provider in ("openai", "azure") else {}
+    for name, value in describe_who(call, outcome).items():
+        attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
+    attributes["llm_provider.attempts"] = timing.attempts
+    attributes["llm_provider.queue.duration"] = timing.queue
+    if call.streamed and timing.first_token is not None:
+        attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
+    choices = getattr(outcome, "choices", ())
+    if choices:
+        attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]
+        if outcome.id:
+            attributes["gen_ai.response.id"] = outcome.id
+    return attributes

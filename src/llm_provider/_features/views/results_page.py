@@ -1,0 +1,281 @@
+"""`Results` as a page: a table to filter, sort and search, whose rows open. Imported when one is written.
+
+The page is one file. Its style, its script and the components in `_features/views/page/vendor` are copied into it, and its
+policy lets nothing else run and nothing be fetched. It has no text of a model but in its JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import repeat, zip_longest
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..._core.errors import LLMError, RequestError, cite
+from ..._core.json_values import JSONObject, json_value
+from ..._core.types.response import Response, Result
+from ..._core.types.results_table import columns_with_index
+from ..score.scores import Scores
+from .results_pairs import pair_results
+from .results_views import write_file
+
+State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
+STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
+"""The states of rows in the order of the page. The last is that of a single run, the three before of two."""
+_CUT_OFF = ("length", "refusal", "content_filter", "unknown")
+
+_FOLDER = Path(__file__).parents[1] / "_page"
+_COMPONENTS = ("ag-grid-community", "diff")
+"""The packages in `_features/views/page/vendor`: the table, and the differences of two answers. One run needs no second."""
+_POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Images of other types, such as SVG, may hold addresses."""
+_EXACT = 2**53
+"""JavaScript has no larger integers."""
+_ZEROS = ("sample", "seconds", "attempts", "cache_read_input_tokens", "reasoning_output_tokens")
+"""Columns that a page leaves out if they have nothing but zeros."""
+_MEDIA = 200
+"""Characters of a part of a message that is no text."""
+
+
+class Run(NamedTuple):
+    """Results with a name, such as that of their file, and a line that sums them up."""
+
+    name: str
+    results: Sequence[Result | Scores]
+    summary: str
+
+
+def check_results(results: object) -> None:
+    """Refuse what is no list of results."""
+    kinds = (Response, LLMError, Scores)
+    if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
+        raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
+
+
+def name_runs(runs: Sequence[Sequence[Result | Scores]], chosen_names: Sequence[str]) -> Sequence[str]:
+    """The names that were chosen, one for each run, else its models, and its number if that is needed."""
+    if chosen_names:
+        if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
+            raise RequestError(
+                f"names takes a list with a name for each of {len(runs)} runs, not {cite(chosen_names)}"
+            )
+        return chosen_names
+    names = [", ".join(dict.fromkeys(str(result.model) for result in run)) or "no results" for run in runs]
+    alike = len(set(names)) < len(names)
+    return [f"{name} ({number})" if alike else name for number, name in enumerate(names, start=1)]
+
+
+def write_page(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
+    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was."""
+    tables = [_Table(run) for run in runs]
+    rows = sorted(_join_rows(tables), key=lambda row: STATES.index(row[0]))
+    states = Counter(state for state, *_ in rows)
+    write_file(_page_parts(tables, rows, states), path)
+
+
+def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
+    scripts = [
+        *map(_read_component, _COMPONENTS[: len(tables)]),
+        (_FOLDER / "page.js").read_text(encoding="utf-8"),
+    ]
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    page = (_FOLDER / "page.html").read_text(encoding="utf-8")
+    head, _, rest = page.partition("{data}")
+    policy = _POLICY.format(scripts=" ".join(f"'sha256-{value}'" for value in hashes))
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    yield head.replace("{policy}", policy).replace("{style}", style).encode()
+    about = {"runs": [table.head for table in tables], "states": {name: states[name] for name in STATES}}
+    yield embed_json(about)[:-1] + b',"rows":[\n'
+    for number, (state, *positions) in enumerate(rows):
+        sides = [None if at is None else table.row(at) for table, at in zip(tables, positions, strict=True)]
+        yield (b",\n" if number else b"") + embed_json({"state": state, "sides": sides})
+    yield b"\n]}\n"
+    # A replacement of `str.replace` is taken as it is, whatever is in the scripts.
+    yield rest.replace("{scripts}", "".join(f"<script>{script}</script>\n" for script in scripts)).encode()
+
+
+def _read_component(name: str) -> str:
+    """A component behind its licence, which each copy must have."""
+    code, licence = (
+        (_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8")
+        for end in (".min.js", ".LICENSE.txt")
+    )
+    return f"/*! {name}\n\n{licence}*/\n{code}"
+
+
+def embed_json(value: object) -> bytes:
+    r"""JSON that ends no element of HTML: no text in it can close the script around it."""
+    text = json.dumps(_page_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    # A lone surrogate has no UTF-8. Its escape in JSON is that of Python.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _page_value(value: object) -> Any:
+    """A value as JavaScript has it. A number that it lacks becomes text."""
+    plain = value if isinstance(value, (dict, list, str, bool)) or value is None else json_value(value)
+    if isinstance(plain, dict):
+        return {str(name): _page_value(part) for name, part in plain.items()}
+    if isinstance(plain, list):
+        return [_page_value(part) for part in plain]
+    exact = not isinstance(plain, (int, float)) or abs(plain) <= _EXACT
+    return plain if exact else str(plain)
+
+
+_Row: TypeAlias = tuple[State, *tuple[int | None, ...]]
+"""The state of a row of the page, and the row of each table in it; None if it has none."""
+
+
+def _says_something(name: str, cell: object) -> bool:
+    """Whether a cell is neither empty nor a zero. A user's value may have no truth value."""
+    if isinstance(cell, (str, int, float)):
+        return cell != "" and (name not in _ZEROS or cell != 0)
+    return cell is not None
+
+
+class _Table:
+    """The rows of one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        table = columns_with_index(run.results)
+        prompts = table.pop("prompt")
+        names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
+        # As a row is read: its number first, and the question before the answer.
+        names.sort(key=lambda name: name not in ("input_index", "sample"))
+        names.insert(names.index("text") if "text" in names else len(names), "prompt")
+        self.names = names
+        self.cells = table
+        self.head = {
+            "name": run.name,
+            "summary": run.summary,
+            "columns": names,
+            "prompts": [
+                each.context if isinstance(each, Scores) else _shorten_media(each.prompt)
+                for each in (run.results if any(prompts) else ())
+            ],
+        }
+        self.samples: list[Response | LLMError | Scores] = []
+        self.of_result: list[list[int]] = []
+        for result in run.results:
+            samples = [result] * len(result) if isinstance(result, Scores) else [*result.samples]
+            samples += [result] if isinstance(result, LLMError) else []
+            begin = len(self.samples)
+            self.of_result.append([*range(begin, begin + len(samples))])
+            self.samples += samples
+
+    def row(self, position: int) -> JSONObject:
+        """What the page gets of a row: its cells, and what it shows when it is open."""
+        cells = [None if name == "prompt" else self.cells[name][position] for name in self.names]
+        return {"cells": cells, "extra": _read_extra(self.samples[position])}
+
+    def answer(self, position: int) -> tuple[object, ...]:
+        """What makes two answers different."""
+        sample = self.samples[position]
+        calls = [(call.name, call.arguments) for call in _parts(sample, "tool_calls")]
+        return (*(self.cells[name][position] for name in ("text", "error")), calls)
+
+    def state(self, position: int) -> State:
+        """How a row ended."""
+        if self.cells["error"][position] is not None:
+            return "failed"
+        return "incomplete" if self.cells["finish_reason"][position] in _CUT_OFF else "ok"
+
+
+def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
+    """The rows of the page in the order of the inputs."""
+    if len(tables) == 1:
+        yield from ((tables[0].state(row), row) for row in range(len(tables[0].samples)))
+        return
+    first, second = tables
+    for left, right in pair_results(first.run.results, second.run.results):
+        ours = [] if left is None else first.of_result[left]
+        theirs = [] if right is None else second.of_result[right]
+        for row, other in zip_longest(ours, theirs):
+            ends = [table.state(at) for table, at in ((first, row), (second, other)) if at is not None]
+            worst = min(ends, key=STATES.index)
+            if worst == "ok" and len(ends) == 1:
+                worst = "single"
+            elif worst == "ok":
+                worst = "same" if first.answer(row) == second.answer(other) else "different"
+            yield worst, row, other
+
+
+def _shorten_media(prompt: object) -> object:
+    """A prompt, in which a file is a short text."""
+    messages = json_value(prompt)
+    if not isinstance(messages, list):
+        return messages
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list):
+            message["content"] = [
+                part
+                if isinstance(part, dict) and isinstance(part.get("text"), str)
+                else {"text": f"[{json.dumps(part, ensure_ascii=False)[:_MEDIA]}]"}
+                for part in content
+            ]
+    return messages
+
+
+def _parts(sample: object, name: str) -> Iterable[Any]:
+    """A list of a response; empty where it has none, or where the reply cannot be read."""
+    if not isinstance(sample, Response):
+        return ()
+    try:
+        return getattr(sample, name) or ()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # A program may have made the response, with a reply that is none.
+        return ()
+
+
+def _read_extra(sample: Response | LLMError | Scores) -> JSONObject:
+    """What an open row shows besides its cells. What is empty is left out."""
+    usage = sample.usage
+    details: JSONObject = {
+        "facts": {
+            name: value
+            for name, value in (asdict(usage) if usage is not None else {}).items()
+            if value
+        },
+        "failures": [asdict(failure) for failure in sample.failures],
+    }  # fmt: skip
+    if isinstance(sample, Response):
+        rounds = sample.tool_rounds
+        details |= {
+            "reasoning": sample.reasoning,
+            "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in sample.tool_calls],
+            "messages": None if rounds is None else _shorten_media(list(rounds.messages)),
+            "server_tool_calls": json_value(list(_parts(sample, "server_tool_calls"))),
+            "citations": [
+                {name: getattr(source, name) for name in ("title", "url", "quote") if getattr(source, name)}
+                for source in _parts(sample, "citations")
+            ],
+            "images": [
+                {
+                    "description": repr(image),
+                    "address": f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+                    if image.data and image.media_type in _PICTURES
+                    else None,
+                }
+                for image in _parts(sample, "images")
+            ],
+        }
+        details["facts"] |= {
+            "cost_source": sample.cost_source or sample.cost_unknown,
+            "dropped": ", ".join(sample.dropped) or None,
+        }
+    elif isinstance(sample, LLMError):
+        details["facts"] |= {"status": sample.status, "code": sample.code, "retryable": sample.retryable}
+    return {name: value for name, value in details.items() if value}

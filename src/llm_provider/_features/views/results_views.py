@@ -1,0 +1,112 @@
+"""`Results` as JSON lines and HTML. Imported when the first of these is made."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from ..._core import html as _html
+from ..._core.errors import LLMError, RequestError
+from ..._core.json_values import json_value
+from ..._core.runtime.files import read_lines, replace_file
+from ..._core.runtime.json_pieces import LARGE, check_size
+from ..._core.types.response import Response, Result, result_from_dict
+from ..._core.types.results_table import metadata_columns, row_count, table_rows
+from ..._core.words import format_usd
+from ..score.scores import Scores
+from .response_html import call_text
+
+
+def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -> None:
+    """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
+    parts = (part for result in results for part in _parts_of_line(result))
+    write_file((part.encode("utf-8", "backslashreplace") for part in parts), path)
+
+
+def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
+    """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
+    safe = "the results are in memory, and an earlier file is as it was"
+    with replace_file(Path(path).expanduser(), 0o666, safe) as file:
+        file.writelines(lines)
+
+
+def _parts_of_line(result: Result | Scores) -> Iterable[str]:
+    """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
+    if isinstance(result, Response) and len(result.body) >= LARGE:
+        return (*json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict()), "\n")
+    return (json.dumps(result.to_dict(), ensure_ascii=False), "\n")
+
+
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
+    """The results in the lines of a file."""
+    for number, line in enumerate(read_lines(Path(path).expanduser()), start=1):
+        if line.strip():
+            try:
+                check_size(line)
+                yield result_from_dict(json.loads(line))
+            except _UNREADABLE as error:
+                raise RequestError(f"{path}, line {number}: {error}") from None
+
+
+_FIGURES: dict[str, Callable[[Any], str]] = {
+    "input_tokens": lambda tokens: f"{tokens:,}",
+    "output_tokens": lambda tokens: f"{tokens:,}",
+    "cost": format_usd,
+    "seconds": lambda seconds: f"{seconds:.2f}",
+}
+_TITLES = {"input_tokens": "in", "output_tokens": "out", "seconds": "s"}
+
+
+def as_html(results: Sequence[Result | Scores], summary: str) -> str:
+    """The results as an HTML table: a line that sums them up, and the first samples, or rather errors."""
+    # The sort keeps the order among errors and among responses.
+    errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
+    samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))
+    rows = sorted(islice(samples, _html.ROWS), key=itemgetter(0))
+    own = [metadata_columns(results[index]) for index, _ in rows]
+    models = {row["model"] for _, row in rows if "error" not in row}
+    titles = [
+        *dict.fromkeys(name for values in own for name in values),
+        *(["sample"] if any(row["sample"] for _, row in rows) else ()),
+        *(["model"] if len(models) > 1 else ()),
+        "text",
+        "finish_reason",
+        *_FIGURES,
+    ]
+    cells = []
+    for (index, row), values in zip(rows, own, strict=True):
+        result = results[index]
+        label = str(index if result.row_label is None else result.row_label.value)
+        cells.append([_html.figure(label), *(_cell(title, values | row, result) for title in titles)])
+    heads = ["", *(_TITLES.get(title, title) for title in titles)]
+    left_out = sum(map(row_count, results)) - len(rows)
+    table = _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
+    return _html.block(_html.safe(summary), table)
+
+
+def _cell(title: str, row: Mapping[str, Any], result: Result | Scores) -> str:
+    value = row.get(title)
+    if title == "text":
+        if isinstance(result, Scores):
+            return _html.words(f"{value} ({row['logprob']:.3f})")
+        if "error" in row:
+            return _html.failure(f"{type(result).__name__}: {result}")
+        return _html.words(_describe(result.samples[row["sample"]]))
+    if title in _FIGURES:
+        if title == "cost" and row["cached"]:
+            return _html.figure("cached")
+        unknown = "?" if title == "cost" else ""
+        return _html.figure(unknown if value is None else _FIGURES[title](value))
+    return _html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
+
+
+def _describe(sample: Response) -> str:
+    """The text of a sample, or its other parts if it has none."""
+    parts = [sample.text] if sample.text else [*map(call_text, sample.tool_calls)]
+    return "\n".join(parts or [f"[{image.media_type}]" for image in sample.images])

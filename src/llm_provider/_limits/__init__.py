@@ -1,1 +1,0 @@
-"""Rate control, retries and timeouts."""

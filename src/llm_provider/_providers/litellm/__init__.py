@@ -1,1 +1,0 @@
-"""Every provider without a route of its own, through litellm, whose exceptions `errors` maps."""

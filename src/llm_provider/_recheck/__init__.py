@@ -1,1 +1,0 @@
-"""Whether a model still answers as before: `recheck`, which `_client/recheck` runs."""

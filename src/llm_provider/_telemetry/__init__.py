@@ -1,1 +1,0 @@
-"""What a program can observe of its calls: log lines, waits on standard error, spans and metrics."""

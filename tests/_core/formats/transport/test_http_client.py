@@ -1,0 +1,163 @@
+"""The HTTP client that carries the SDKs' requests straight to aiohttp."""
+
+import asyncio
+import importlib
+import select
+import ssl
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import test_utils, web
+
+from llm_provider import BadRequestError, Client
+from llm_provider._core.formats.transport import http_client, sdk_connection
+from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer
+from wire_shapes import SHAPES, TEXT
+
+SDKS = ["openai", "anthropic"]
+ANSWERS = {
+    "gpt-6.1-sol": SHAPES["openai"][0].whole,
+    "claude-sonnet-5-5": SHAPES["anthropic"][0].whole,
+    "gemini-3.8-flash": SHAPES["gemini"][0].whole,
+}
+
+
+@pytest.fixture(params=SDKS)
+def sdk(request: pytest.FixtureRequest) -> Any:
+    return importlib.import_module(request.param)
+
+
+def test_it_is_of_the_library_that_the_sdk_insists_on(sdk: Any) -> None:
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), library.AsyncClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_a_proxy_is_left_to_the_sdks_own_client(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    client = sdk_connection.build_http_client(sdk, "aiohttp")
+    assert isinstance(client, sdk.DefaultAsyncHttpxClient)
+    asyncio.run(client.aclose())
+
+
+def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
+    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
+
+
+def test_a_class_of_neither_library_is_refused() -> None:
+    with pytest.raises(TypeError, match="not built on httpx"):
+        http_client.library_of(int)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_a_large_body_is_sent_without_a_warning(client: Client, simulator: Simulator, model: str) -> None:
+    prompt = "x" * 3_000_000
+    assert client.call(model, prompt, cache="off").text.startswith("echo: xxx")
+    assert prompt in str(simulator.requests()[0].body)
+
+
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"])
+def test_one_connection_serves_calls_streams_and_failures(
+    client: Client, simulator: Simulator, model: str
+) -> None:
+    for number in range(3):
+        client.call(model, f"What is {number}+1?", cache="off")
+        with client.stream(model, f"Say {number}", cache="off") as stream:
+            list(stream)
+        simulator.inject(Fault(status=400), times=1)
+        with pytest.raises(BadRequestError):
+            client.call(model, "Hi", cache="off")
+    assert simulator.ledger().connections == 1
+
+
+async def answer_and_close(writer: asyncio.StreamWriter) -> None:
+    """A whole answer on a connection that could be kept, and its end."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nOK")
+    await writer.drain()
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="nothing else tells before the event loop does")
+def test_a_kept_connection_that_its_server_has_closed_gets_no_request() -> None:
+    async def ask(root: str) -> list[bytes]:
+        session = http_client.session(ssl.create_default_context())
+        answers = []
+        async with session:
+            for _ in range(3):
+                async with session.post(root) as answer:
+                    answers.append(await answer.read())
+                # The end arrives while the event loop does something else. An `await` would let it notice.
+                time.sleep(0.2)  # noqa: ASYNC251 - blocks the loop on purpose
+        return answers
+
+    with RawServer(answer_and_close) as raw:
+        assert asyncio.run(ask(raw.root)) == [b"OK"] * 3
+        assert raw.requests == 3
+
+
+DATE = {"date": "Fri, 27 Nov 2026 00:00:00 GMT"}
+
+
+async def ask(texts: str, answer: Any, headers: dict[str, str] | None = None) -> list[str]:
+    """What a server answers to some texts over one connection, unless the client ends it."""
+    app, answers = web.Application(), []
+    app.router.add_post("/", answer)
+    async with (
+        test_utils.TestServer(app) as server,
+        http_client.session(ssl.create_default_context()) as session,
+    ):
+        for text in texts:
+            async with session.post(server.make_url("/"), data=text, headers=headers) as read:
+                answers.append(await read.text())
+    return answers
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Request-Id": "f" * 32}, {"x-other": "1"}, {"request-id": "1"}])
+@pytest.mark.parametrize("name", ["x-request-id", "request-id", "apim-request-id", "cf-ray"])
+def test_one_id_in_all_answers_is_no_answer_that_comes_again(name: str, headers: dict[str, str]) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(text="as always", headers={**DATE, name: "f" * 32})
+
+    assert asyncio.run(ask("abcd", answer, headers)) == ["as always"] * 4
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Request-Id": "1" * 32}, {"x-other": "1"}])
+def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(headers: dict[str, str]) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        # The third answer is the second one again.
+        text = min(await request.text(), "1")
+        return web.Response(text=text, headers={**DATE, "x-request-id": text * 32})
+
+    if headers.get("X-Request-Id"):
+        assert asyncio.run(ask("012", answer, headers)) == ["0", "1", "1"]
+    else:
+        with pytest.raises(aiohttp.ClientConnectionError, match="to an earlier request"):
+            asyncio.run(ask("012", answer, headers))
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_four_calls_of_a_gateway_with_one_id_are_four_requests(
+    own_cache: Path, model: str, transport: str
+) -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(await request.text())
+        return web.json_response(ANSWERS[model], headers={**DATE, "x-request-id": "f" * 32})
+
+    async def ask_four() -> list[str]:
+        app = web.Application()
+        app.router.add_post("/{path:.*}", answer)
+        async with test_utils.TestServer(app) as server:
+            with Client(cache="off", cache_dir=own_cache, transport=transport, api_key="key") as client:
+                root = str(server.make_url("/v1" if model.startswith("gpt") else "/"))
+                return [(await client.acall(model, each, base_url=root)).text for each in "abcd"]
+
+    assert asyncio.run(ask_four()) == [TEXT] * 4
+    assert len(asked) == 4

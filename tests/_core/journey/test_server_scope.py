@@ -1,0 +1,118 @@
+"""Several servers of one host: which call each takes, and that no call waits while a server is idle."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError, RateLimitError
+from llm_provider._core.journey.server_scope import ServerRequest, Servers, ServerScope
+from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.rate_estimator import Ticket
+
+
+def make(count: int = 2) -> tuple[Servers, list[ServerScope]]:
+    servers = Servers()
+    return servers, [servers.make_scope(AdaptiveController(), f"server {number}") for number in range(count)]
+
+
+def wait(
+    scopes: Sequence[ServerScope],
+    *beginnings: bytes,
+    failed_at: Sequence[ServerScope] = (),
+    urgent: bool = False,
+) -> ServerRequest:
+    request = ServerRequest(
+        asyncio.get_running_loop().create_future(), 1.0, 100, 100, None,
+        beginnings=beginnings, failed_at=failed_at, is_urgent=urgent,
+    )  # fmt: skip
+    for scope in scopes:
+        if not request.granted.done():
+            scope.join(request, first=urgent)
+    return request
+
+
+def fill(scope: ServerScope) -> list[Ticket]:
+    """Let a server serve as many as it gets."""
+    tickets = []
+    while (ticket := scope.start(100, 1.0, 100)) is not None:
+        tickets.append(ticket)
+    return tickets
+
+
+async def test_a_server_takes_retries_then_its_own_then_new_beginnings_then_those_of_others() -> None:
+    servers, scopes = make()
+    one, two = scopes
+    busy = fill(one)
+    fill(two)
+    servers.remember([b"one"], one)
+    servers.remember([b"two"], two)
+    others, new, own = (wait(scopes, name) for name in (b"two", b"new", b"one"))
+    retry = wait(scopes, b"failed", urgent=True)
+    order = []
+    for ticket in busy[:4]:
+        one.record_end(ticket, None)
+        order.append(next(name for name, request in
+                          {"retry": retry, "own": own, "new": new, "others": others}.items()
+                          if request.granted.done() and name not in order))  # fmt: skip
+    assert order == ["retry", "own", "new", "others"]
+    assert servers.find_holder([b"new"]) is servers.find_holder([b"x", b"two"]) is one
+    assert not servers.queue
+
+
+async def test_a_call_that_others_overtake_is_served_all_the_same() -> None:
+    servers, scopes = make()
+    busy, _ = fill(scopes[0]), fill(scopes[1])
+    servers.remember([b"own"], scopes[0])
+    servers.remember([b"far"], scopes[1])
+    late = wait(scopes, b"far")
+    for _ in range(200):
+        own = wait(scopes, b"own")
+        busy[0].at = asyncio.get_running_loop().time() - 10
+        scopes[0].record_end(busy.pop(0), None)
+        if late.granted.done():
+            break
+        busy.append(own.granted.result())
+    assert late.granted.done()
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.sampled(7)
+async def test_no_call_waits_while_a_server_is_idle(seed: int) -> None:
+    draw = random.Random(seed)
+    _, scopes = make(4)
+    loop = asyncio.get_running_loop()
+    sent: list[tuple[ServerScope, Ticket]] = []
+    requests: list[ServerRequest] = []
+    for step in range(300):
+        if draw.random() < 0.6:
+            failed = draw.sample(scopes, draw.choice((0, 0, 1, 3)))
+            requests.append(wait(scopes, bytes([draw.randrange(6)]), failed_at=failed))
+            if draw.random() < 0.1:
+                requests.pop().withdraw()
+        if sent and draw.random() < 0.6:
+            scope, ticket = sent.pop(draw.randrange(len(sent)))
+            broken, busy = InternalServerError("HTTP 500"), RateLimitError("HTTP 429")
+            errors: list[LLMError | None] = [None] * 8
+            errors += [APIConnectionError("refused"), broken, busy]
+            ticket.at = loop.time() - draw.choice((0.1, 0.5, 5.0))
+            scope.record_end(ticket, draw.choice(errors), caller=step)
+        sent += [
+            (next(s for s in scopes if s is r.scope), r.granted.result())
+            for r in requests
+            if r.granted.done()
+        ]
+        requests = [request for request in requests if not request.granted.done()]
+    for scope, ticket in sent:
+        scope.record_end(ticket, None)
+    deadline = time.monotonic() + 60
+    while requests and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+        served = [request for request in requests if request.granted.done()]
+        requests = [request for request in requests if not request.granted.done()]
+        for request in served:
+            assert request.scope is not None
+            request.scope.record_end(request.granted.result(), None)
+    assert not requests

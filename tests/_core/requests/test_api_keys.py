@@ -1,0 +1,124 @@
+"""API keys: where they come from, and that none shows itself."""
+
+import pickle
+import traceback
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Client
+from llm_provider._core.errors import MissingAPIKeyError, RequestError
+from llm_provider._core.requests.api_keys import Accounts, APIKey, find_accounts, find_key, seal_keys
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import ROUTES, Target, resolve
+
+CANARY = "sk-canary-4f0c9a1e77"
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=60)
+
+
+class TestAPIKey:
+    def test_shows_itself_nowhere(self) -> None:
+        key = APIKey(CANARY)
+        request = Request.build("gpt-5.5", "Hi", {"api_key": CANARY})
+        written = (
+            f"{key!r} {key!s} {key}",
+            key.identity,
+            repr([key]),
+            repr({key: key}),
+            f"{request!r} {request!s}",
+        )
+        assert CANARY not in "".join(written)
+        assert key.reveal() == CANARY
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_is_never_pickled(self, protocol: int) -> None:
+        for value in (APIKey(CANARY), Request.build("gpt-5.5", "Hi", {"api_key": CANARY})):
+            with pytest.raises(TypeError, match="cannot be pickled"):
+                pickle.dumps(value, protocol)
+
+    @given(PRINTABLE, PRINTABLE)
+    def test_is_told_apart_by_its_text(self, key: str, other: str) -> None:
+        assert (APIKey(key) == APIKey(other)) == (key == other)
+        assert (APIKey(key).identity == APIKey(other).identity) == (key == other)
+        assert len({APIKey(key), APIKey(key)}) == 1
+        assert APIKey(key) != key
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "sk-\n", f"{CANARY}\r\nX-Evil: 1", f"{CANARY}\u2013", "sk key", "\x00"]
+    )
+    def test_that_no_header_can_carry_is_refused_without_being_quoted(self, text: str) -> None:
+        with pytest.raises(RequestError) as caught:
+            APIKey(text)
+        assert CANARY not in "".join(traceback.format_exception(caught.value, limit=0))
+
+    def test_another_type_is_named_and_its_value_is_not(self) -> None:
+        with pytest.raises(RequestError, match="not int") as caught:
+            Request.build("gpt-5.5", "Hi", {"api_key": 12345})
+        assert "12345" not in str(caught.value)
+
+    def test_is_blotted_out_of_texts(self) -> None:
+        assert APIKey(CANARY).scrub(f"Incorrect API key: {CANARY}.") == "Incorrect API key: ***."
+        # A stand-in of a few letters would blot out words.
+        assert APIKey("no").scrub("no such model") == "no such model"
+
+
+VARIABLES = ("TEST_ONE_API_KEY", "TEST_TWO_API_KEY")
+TARGET = Target(replace(ROUTES["openai"], key_variables=VARIABLES), "m", None)
+
+
+class TestFindKey:
+    def test_the_first_variable_that_is_set_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEY", " \n")
+        monkeypatch.setenv("TEST_TWO_API_KEY", " from-environment\n")
+        assert find_key(TARGET).reveal() == "from-environment"
+        monkeypatch.setenv("TEST_ONE_API_KEY", "first")
+        assert find_key(TARGET).reveal() == "first"
+
+    def test_a_missing_key_names_its_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for variable in VARIABLES:
+            monkeypatch.delenv(variable, raising=False)
+        named = "set TEST_ONE_API_KEY or TEST_TWO_API_KEY, or pass api_key="
+        with pytest.raises(MissingAPIKeyError, match=named) as caught:
+            find_key(TARGET)
+        assert caught.value.provider == "openai"
+
+    def test_a_server_that_wants_no_key_gets_a_stand_in(self) -> None:
+        assert find_key(resolve("local/m")) == APIKey("not-needed")
+
+
+def revealed(accounts: Accounts | None) -> list[list[str]] | None:
+    return None if accounts is None else [[key.reveal() for key in account] for account in accounts]
+
+
+class TestFindAccounts:
+    def test_the_clients_win_then_the_first_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        configured = seal_keys({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
+        assert find_accounts("openai", VARIABLES, {}) is None
+        for name in ("TEST_TWO_KEYS", "TEST_TWO_API_KEYS", "TEST_ONE_KEYS", "TEST_ONE_API_KEYS"):
+            monkeypatch.setenv(name, f"{name},sk-b")
+            assert revealed(find_accounts("openai", VARIABLES, {})) == [[name], ["sk-b"]]
+        assert revealed(find_accounts("openai", VARIABLES, configured)) == [["sk-c1"], ["sk-c2"]]
+
+    def test_what_no_header_can_carry_is_never_quoted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TEST_ONE_API_KEYS", f"sk-good, {CANARY}\u2013")
+        with pytest.raises(RequestError, match="TEST_ONE_API_KEYS: an API key must be") as caught:
+            find_accounts("openai", VARIABLES, {})
+        written = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        frames = "".join(line for line in written.format() if "_keys.py" in line)
+        assert "find_accounts" in frames
+        assert CANARY not in frames
+
+
+class TestSealed:
+    def test_a_key_a_list_and_lists_within_it(self) -> None:
+        keys = {"openai": "sk-a", "xai": ["sk-b", ("sk-c", "sk-d"), "sk-b"]}
+        accounts = seal_keys(keys, ["openai", "xai"])
+        assert revealed(accounts["openai"]) == [["sk-a"]]
+        assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
+        assert seal_keys({}, ["openai"]) == {}
+
+    def test_a_name_that_is_no_text_is_not_shown(self) -> None:
+        with pytest.raises(RequestError, match=r"keys names no provider: \*\*\*"):
+            Client(keys={7: "sk-a"})  # type: ignore[dict-item]  # that is the point

@@ -1,0 +1,57 @@
+"""Databases of SQLite from which nothing runs."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Budget, Client, RequestError
+from llm_provider._core.runtime.databases import forbid_code
+from llm_provider._features.cli.main import main
+from llm_provider.simulator import Simulator
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "CREATE VIEW facts AS SELECT 'other' AS name FROM kept",
+        "CREATE TABLE facts (name); CREATE TRIGGER t AFTER INSERT ON facts BEGIN DELETE FROM kept; END",
+        "CREATE TABLE facts (a); CREATE TRIGGER t BEFORE INSERT ON facts BEGIN UPDATE kept SET name=1; END",
+    ],
+)
+def test_neither_a_view_nor_a_trigger_runs(planted: str) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(f"CREATE TABLE kept (name); INSERT INTO kept VALUES ('mine'); {planted}")
+        forbid_code(database)
+        with pytest.raises(sqlite3.DatabaseError):
+            database.execute("INSERT INTO facts VALUES ('x')")
+        if "VIEW" in planted:
+            with pytest.raises(sqlite3.DatabaseError):
+                database.execute("SELECT name FROM facts")
+        assert database.execute("SELECT name FROM kept").fetchall() == [("mine",)]
+        with pytest.raises(sqlite3.DatabaseError):
+            database.execute("ATTACH ':memory:' AS other")
+
+
+def test_the_file_of_a_budget_runs_nothing(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "budget.sqlite"
+    client.call("gpt-6.1-sol", "Hi", budget=Budget(10, path=file))
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        database.executescript("ALTER TABLE balance RENAME TO m; CREATE VIEW balance AS SELECT * FROM m")
+    with pytest.raises(RequestError, match="cannot be used"):
+        client.call("gpt-6.1-sol", "Hi again", budget=Budget(10, path=file))
+
+
+def test_the_log_of_the_command_line_runs_nothing(
+    tmp_path: Path, simulator: Simulator, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["ask", "gpt-6.1-sol", "Hi"]) == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "logs.db")) as database:
+        database.executescript(
+            "CREATE TRIGGER planted AFTER INSERT ON asks BEGIN UPDATE asks SET answer = 'other'; END"
+        )
+    main(["ask", "gpt-6.1-sol", "Hi again"])
+    main(["logs"])
+    assert "other" not in capsys.readouterr().out

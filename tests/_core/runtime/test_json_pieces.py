@@ -1,0 +1,178 @@
+"""Large JSON in pieces: the same values and errors as in one, and no collections of garbage meanwhile."""
+
+import gc
+import json
+import os
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llm_provider._core.runtime import json_pieces
+from llm_provider._core.runtime.json_pieces import JSONLimitError, collector_paused, loads
+from support import RunScript
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},é\0', max_size=4),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text("a[", max_size=2), inner, max_size=4),
+    max_leaves=40,
+)
+WRITTEN = st.builds(
+    lambda value, indent, escaped: json.dumps(value, indent=indent, ensure_ascii=escaped).encode(),
+    VALUES,
+    st.sampled_from([None, 1]),
+    st.booleans(),
+)
+TWICE = st.recursive(
+    st.sampled_from(["1", '"x"', "[]", "{}"]),
+    lambda inner: (
+        st.lists(inner, max_size=5).map(lambda parts: f"[{','.join(parts)}]")
+        | st.lists(inner, max_size=5).map(
+            lambda parts: "{" + ",".join(f'"{"ab"[i % 2]}":{part}' for i, part in enumerate(parts)) + "}"
+        )
+    ),
+    max_leaves=30,
+).map(str.encode)
+"""Objects that have a name twice."""
+
+
+@settings(max_examples=200)
+@given(
+    WRITTEN | TWICE,
+    st.integers(1, 30),
+    st.integers(1, 40),
+    st.integers(0, 60),
+    st.sampled_from(b'[]{},"x\\:'),
+)
+def test_they_read_as_in_one(body: bytes, piece: int, string: int, position: int, damage: int) -> None:
+    changed = body[:position] + bytes([damage]) + body[position + 1 :]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_pieces, "LARGE", 1)
+        patch.setattr(json_pieces, "_PIECE", piece)
+        patch.setattr(json_pieces, "_LONG_STRING", string)
+        for text in (body, body[:position], changed):
+            try:
+                expected = json_pieces._read(text)
+            except ValueError:
+                with pytest.raises(json.JSONDecodeError):
+                    loads(text)
+            else:
+                # The order of names too.
+                assert json.dumps(loads(text)) == json.dumps(expected)
+
+
+TOO_LARGE = {
+    "lists": b"[" * 1_000_001, "closed lists": b"[" * 600_000 + b"]" * 600_000, "objects": b'{"a":' * 201_000,
+    "lists in objects": b'[{"a":' * 200_000,
+    "one level too deep": b"[" * 201 + b"0," * 500_000 + b"0" + b"]" * 201,
+    "deep behind a text": b'["' + b"\\\\" * 600_000 + b'",' + b"[" * 200,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_is_too_deep_is_refused_before_anything_is_built(name: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(JSONLimitError, match="more than 200 levels"):
+            loads(TOO_LARGE[name])
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_most_levels_and_brackets_in_texts_are_read() -> None:
+    for body in (b"[" * 200 + b"0," * 500_000 + b"0" + b"]" * 200, b'["' + b"[{" * 600_000 + b'"]'):
+        assert loads(body) == json.loads(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[[],{}," + b"0," * 93 + b"0]", b"[ [ ],\n" + b'{"a":1},' * 32 + b"0]", b'["' + b'","' * 98 + b'"]'],
+)
+def test_values_are_counted(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    def count(value: Any) -> int:
+        if isinstance(value, dict):
+            return 1 + sum(map(count, value.values()))
+        return 1 + sum(map(count, value)) if isinstance(value, list) else 1
+
+    monkeypatch.setattr(json_pieces, "LARGE", 1)
+    values = count(json.loads(body))
+    monkeypatch.setattr(json_pieces, "MOST_VALUES", values)
+    assert loads(body) == json.loads(body)
+    monkeypatch.setattr(json_pieces, "MOST_VALUES", values - 1)
+    with pytest.raises(JSONLimitError, match=f"more than {values - 1} values"):
+        loads(body)
+
+
+# --- the garbage collector rests while a block is open in any thread ---------------------------------------
+@pytest.fixture(autouse=True)
+def enabled() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_it_rests_until_the_last_block_of_any_thread_ends() -> None:
+    with ThreadPoolExecutor(1) as other:
+        collector_paused.__enter__()
+        other.submit(collector_paused.__enter__).result()
+        collector_paused.__exit__()
+        assert not gc.isenabled()
+        other.submit(collector_paused.__exit__).result()
+    assert gc.isenabled()
+
+
+def test_it_is_enabled_after_an_error() -> None:
+    with pytest.raises(ValueError, match="bad"), collector_paused:
+        raise ValueError("bad")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_the_user_has_disabled_stays_so() -> None:
+    gc.disable()
+    with collector_paused:
+        pass
+    assert not gc.isenabled()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_collects() -> None:
+    with collector_paused:
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert not gc.isenabled()
+
+
+AFTER = """
+    import gc
+
+    from llm_provider._core.runtime.json_pieces import collector_paused
+
+    def read():
+        with collector_paused:
+            return [[] for _ in range(1_000_000)]
+
+    def count_young(value):
+        young = {id(each) for generation in (0, 1) for each in gc.get_objects(generation)}
+        return sum(id(each) in young for each in value)
+
+    print(count_young(read()))
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    read()
+    print(frozen - gc.get_freeze_count())
+"""
+
+
+def test_the_next_collection_looks_at_nothing_that_was_read_meanwhile(run_script: RunScript) -> None:
+    young, thawed = map(int, run_script(AFTER).stdout.split())
+    # What the program has frozen stays so, but for what it has released since.
+    assert (young, thawed < 1000) == (0, True)

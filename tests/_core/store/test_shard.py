@@ -1,0 +1,212 @@
+"""One database of the cache: what was put into it does not run, and its rows are rescued."""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import diskcache
+import pytest
+
+from bytes_disk import BytesDisk
+from llm_provider._core.runtime.databases import is_corrupt
+from llm_provider._core.store.shard import DATABASE, Reader, Row, Writer, create_database, rescue
+
+PATIENCE = 0.1
+
+
+def create(folder: Path) -> Path:
+    """A new database, as a store creates it."""
+    folder.mkdir()
+    create_database(folder, "wal")
+    return folder
+
+
+def read_layout(folder: Path) -> tuple[object, ...]:
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        pragmas = [
+            database.execute(f"PRAGMA {name}").fetchone()
+            for name in ("auto_vacuum", "page_size", "journal_mode", "encoding")
+        ]
+        tables = {
+            table: [row[1:6] for row in database.execute(f"PRAGMA table_info({table})")]
+            for table in ("Cache", "Settings")
+        }
+        texts = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+        others = [
+            (kind, name, sql and " ".join(sql.replace('"', "'").split()))
+            for kind, name, sql in texts
+            if kind != "table"
+        ]
+        settings = database.execute("SELECT rowid, key, value FROM Settings").fetchall()
+        return pragmas, tables, others, settings
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_a_new_database_has_the_layout_of_diskcache(tmp_path: Path, journal: str) -> None:
+    """Without the index and the triggers of what the cache does not use: expiry, and values in files."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    create_database(ours, journal)
+    diskcache.Cache(
+        str(theirs), disk=BytesDisk, eviction_policy="none", cull_limit=0, sqlite_journal_mode=journal
+    ).close()
+    with contextlib.closing(sqlite3.connect(theirs / DATABASE)) as database:
+        for unused in (
+            "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
+        ):  # fmt: skip
+            database.execute(f"DROP {unused}")
+    assert read_layout(ours) == read_layout(theirs)
+
+
+def rows(count: int, tag: str | None = None) -> list[Row]:
+    return [(f"key-{number:04d}", b"value-%d" % number, tag) for number in range(count)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return create(tmp_path / "000")
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Reader]:
+    reader = Reader(folder)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def writer(folder: Path) -> Iterator[Writer]:
+    writer = Writer(folder, "wal")
+    yield writer
+    writer.close()
+
+
+def change(folder: Path, statement: str) -> None:
+    connection = sqlite3.connect(folder / DATABASE)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(folder: Path, reader: Reader, writer: Writer) -> None:
+    change(folder, "CREATE UNIQUE INDEX refuse ON Cache (size)")
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        writer.write(rows(10), PATIENCE)
+    change(folder, "DROP INDEX refuse")
+    assert reader.count() == 0
+    # The transaction that failed is over, and keeps nobody out.
+    writer.write(rows(5), PATIENCE)
+    assert reader.count() == 5
+
+
+def test_rows_of_other_kinds_are_neither_read_nor_rescued(
+    folder: Path, reader: Reader, writer: Writer
+) -> None:
+    writer.write(rows(4), PATIENCE)
+    change(folder, "UPDATE Cache SET mode = 4, value = x'80034b012e' WHERE key = 'key-0000'")
+    change(folder, "UPDATE Cache SET mode = 2, filename = '/etc/hostname' WHERE key = 'key-0001'")
+    change(folder, "UPDATE Cache SET value = 'text' WHERE key = 'key-0002'")
+    keys = [key for key, _, _ in rows(4)]
+    assert [reader.read(key) for key in keys] == [None, None, None, b"value-3"]
+    assert reader.read_many(keys, 1000) == {"key-0003": b"value-3"}
+    assert reader.items_after("") == [("key-0003", b"value-3")]
+    assert list(rescue(folder)) == [[("key-0003", b"value-3", None)]]
+
+
+_ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+_COLUMNS = "rowid, key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename"
+
+
+@pytest.mark.parametrize("row", [200, 201, 400, 799])
+def test_a_row_with_a_damaged_number_hides_no_other_row(folder: Path, writer: Writer, row: int) -> None:
+    writer.write(rows(800), PATIENCE)
+    writer.close()
+    change(folder, "PRAGMA wal_checkpoint(TRUNCATE)")
+    database = folder / DATABASE
+    data = bytearray(database.read_bytes())
+    # SQLite writes a number beyond 127 in bytes of seven bits.
+    at = data.rindex(bytes([0x80 | row >> 7, row & 0x7F]), 0, data.index(b"value-%d" % (row - 1)))
+    data[at : at + 2] = b"\xff\x7f"
+    database.write_bytes(data)
+    rescued = {key for batch in rescue(folder) for key, _, _ in batch}
+    assert rescued >= {key for key, _, _ in rows(800)} - {f"key-{row - 1:04d}"}
+
+
+PLANTED = {
+    "a view in the place of the table": (
+        "ALTER TABLE Cache RENAME TO Moved",
+        f"CREATE VIEW Cache AS SELECT {_COLUMNS}, x'00' AS value FROM Moved",
+    ),
+    "a view without an end": (
+        "ALTER TABLE Cache RENAME TO Moved",
+        f"CREATE VIEW Cache AS SELECT {_COLUMNS}, value FROM Moved, ({_ENDLESS}) WHERE i < 0",
+    ),
+    "a view of the counts": (
+        "ALTER TABLE Settings RENAME TO Moved",
+        f"CREATE VIEW Settings AS SELECT 'count' AS key, (SELECT max(i) FROM ({_ENDLESS})) AS value",
+    ),
+    "a trigger that deletes": (
+        "CREATE TRIGGER planted AFTER INSERT ON Cache BEGIN DELETE FROM Cache WHERE key != NEW.key; END",
+    ),
+    "a trigger that changes answers": (
+        "CREATE TRIGGER planted AFTER INSERT ON Cache BEGIN UPDATE Cache SET value = x'00'; END",
+    ),
+    "a trigger without an end": (
+        f"CREATE TRIGGER planted BEFORE INSERT ON Cache BEGIN SELECT count(*) FROM ({_ENDLESS}); END",
+    ),
+    "a trigger with the name of one of diskcache's": (
+        "DROP TRIGGER Settings_count_insert",
+        "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
+    ),
+    "a trigger before deletions": (
+        "CREATE TRIGGER planted AFTER DELETE ON Cache BEGIN DELETE FROM Cache; END",
+    ),
+    "a computed column": (
+        "ALTER TABLE Cache ADD COLUMN huge AS (zeroblob(1000000000))",
+        "CREATE INDEX planted ON Cache (hex(key))",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statements", PLANTED.values(), ids=PLANTED)
+def test_nothing_that_was_put_into_a_database_runs(
+    folder: Path, reader: Reader, writer: Writer, statements: tuple[str, ...]
+) -> None:
+    writer.write(rows(3), PATIENCE)
+    reader.close()
+    writer.close()
+    before = {key: value for key, value, _ in rows(3)}
+    for statement in statements:
+        change(folder, statement)
+    uses: list[Callable[[], object]] = [
+        lambda: reader.read("key-0001") in (None, b"value-1"),
+        lambda: reader.read_many(list(before), 1000).items() <= before.items(),
+        lambda: {*reader.items_after("")} <= {*before.items()},
+        lambda: reader.newest("none", 3) == [],
+        lambda: reader.count() in range(5),
+        lambda: reader.check() != "",
+        lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
+        lambda: writer.delete(["key-0000"], PATIENCE) is None,
+        lambda: (
+            {(key, value) for batch in rescue(folder) for key, value, _ in batch}
+            <= {*before.items(), ("key-0009", b"value-9")}
+        ),
+    ]
+    for use in uses:
+        try:
+            assert use()
+        except sqlite3.DatabaseError as error:
+            assert is_corrupt(error)  # noqa: PT017  # some uses read nothing that was put there
+    name = "Moved" if "Moved" in statements[0] and "Cache" in statements[0] else "Cache"
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        left = dict(database.execute(f"SELECT key, value FROM {name} WHERE key > 'key-0000'"))
+    assert {key: value for key, value in before.items() if key > "key-0000"}.items() <= left.items()
+
+
+def test_the_journal_follows_the_file_system(folder: Path) -> None:
+    for journal, has_log in (("delete", False), ("wal", True)):
+        writer = Writer(folder, journal)
+        writer.write(rows(1), PATIENCE)
+        assert (folder / f"{DATABASE}-wal").exists() == has_log
+        writer.close()

@@ -1,0 +1,200 @@
+"""`llm-provider ask`: the prompt it sends, and what it prints."""
+
+import json
+import os
+import pty
+import signal
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from llm_provider._features.cli.main import main
+from llm_provider.simulator import Fault, Simulator
+from support import Program, RunCommand, errors_of, wait_until
+
+MODEL = "gpt-6.1-sol"
+PICTURE = b"\x89PNG\r\n\x1a\n a picture"
+STORY = "tell a story of several words, please"
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def test_the_prompt_is_an_argument_standard_input_or_both(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, stdin="What is 2+2? Grüße\r\n\n".encode()) == (0, "4\n", "")
+    assert simulator.requests()[-1].body["messages"][-1]["content"] == "What is 2+2? Grüße"
+    assert run("ask", MODEL, "Sum up:", stdin=b"a\nb\n").out == "echo: Sum up:\n\na\nb\n"
+    assert run("ask", MODEL, "--", "-2+5").out == "3\n"
+
+
+def test_without_a_text_prompt_or_a_route_nothing_is_sent(run: RunCommand, simulator: Simulator) -> None:
+    for words, stdin, message in (
+        ((MODEL,), b"", "there is no prompt;"),
+        ((MODEL,), b"\n", "there is no prompt;"),
+        ((MODEL,), b"\xff\xfe", "standard input is not UTF-8 text\n"),
+        ((MODEL, "lone \udcff surrogate"), b"", ""),
+        (("nonsense-model", "Hi"), b"", "no route for the model name"),
+    ):
+        ended = run("ask", *words, stdin=stdin)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+        assert ended.err.startswith(f"llm-provider: error: {message}")
+    assert simulator.ledger().requests == 0
+
+
+def test_a_terminal_is_not_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, simulator: Simulator
+) -> None:
+    controller, terminal = pty.openpty()
+    with os.fdopen(controller, "rb"), os.fdopen(terminal, encoding="utf-8") as keyboard:
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        assert main(["ask", MODEL]) == 2
+        assert main(["ask", MODEL, "1+1"]) == 0
+    assert capsys.readouterr().out == "2\n"
+
+
+def test_options_reach_the_provider(run: RunCommand, simulator: Simulator) -> None:
+    options = "--system Brief. --max-tokens 90 --temperature 0 --seed 7 --stop END --stop FIN --timeout 20"
+    body = json.dumps({"top_k": 3})
+    assert run("ask", "together_ai/zai-org/GLM-5.3", "Hi", *options.split(), "--extra-body", body).code == 0
+    sent = simulator.requests()[-1].body
+    assert sent["messages"][0] == {"role": "system", "content": "Brief."}
+    # As programs write it, or the answer that a program has stored is paid for again.
+    assert type(sent["temperature"]) is int
+    expected = {"temperature": 0, "seed": 7, "stop": ["END", "FIN"], "top_k": 3, "max_tokens": 90}
+    assert expected.items() <= sent.items()
+
+
+def test_a_base_url_is_taken(run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOCAL_BASE_URL")
+    assert run("ask", "local/tiny", "2*3", "--base-url", simulator.url("local")).out == "6\n"
+
+
+def test_json_holds_the_whole_answer(run: RunCommand, simulator: Simulator) -> None:
+    ended = run("ask", MODEL, "What is 2+2?", "--json")
+    assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
+    answer = json.loads(ended.out)
+    assert set(answer) == {
+        "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
+        "reasoning",
+    }  # fmt: skip
+    assert (answer["text"], answer["finish_reason"], answer["cached"]) == ("4", "stop", False)
+    assert (answer["provider"], answer["tool_calls"], answer["reasoning"]) == ("openai", [], "")
+    assert answer["usage"]["output_tokens"] == 1
+    assert answer["cost"] > 0
+    assert answer["timing"]["attempts"] == 1
+    assert not simulator.requests()[-1].body.get("stream")
+
+
+def test_verbose_accounts_on_standard_error(run: RunCommand, simulator: Simulator) -> None:
+    simulator.configure(cached_tokens=2, reasoning_tokens=5)
+    ended = run("ask", MODEL, STORY, "--verbose")
+    assert ended.out == f"echo: {STORY}\n"
+    model, usage, cost, timing = ended.err.splitlines()
+    assert model.split() == ["model", MODEL, "(openai)"]
+    assert "input" in usage
+    assert "2 read from the prompt cache" in usage
+    assert "5 reasoning" in usage
+    assert cost.startswith("cost    $0.0")
+    assert "first token after" in timing
+
+
+def test_text_is_printed_as_it_arrives(program: Program, simulator: Simulator) -> None:
+    simulator.inject(Fault(stall_after=2))
+    with program("ask", MODEL, STORY) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(len("echo: tell")) == b"echo: tell"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stdout.read() == b"\n"
+        assert errors_of(process) == ""
+    assert wait_until(lambda: simulator.ledger().disconnects == 1)
+
+
+def test_a_stream_that_breaks_off_ends_its_line(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(abort_after=2), times=None)
+    ended = run("ask", MODEL, STORY)
+    assert (ended.code, ended.out) == (1, "echo: tell\n")
+    assert ended.err.startswith("llm-provider: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("ask", MODEL, "please refuse"), "I cannot help with that.\n"),
+        (("ask", MODEL, "please refuse", "--no-stream"), "I cannot help with that.\n"),
+        (("ask", MODEL, STORY, "--max-tokens", "2"), "echo: te\n"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_printed_and_reported(
+    run: RunCommand, simulator: Simulator, arguments: tuple[str, ...], text: str
+) -> None:
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (3, text)
+    assert ended.err.startswith("llm-provider: warning: ")
+
+
+def test_with_a_schema_the_answer_is_json(run: RunCommand, simulator: Simulator) -> None:
+    ended = run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA))
+    assert (ended.code, list(json.loads(ended.out))) == (0, ["city"])
+    document = json.loads(run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA), "--json").out)
+    assert document["parsed"] == json.loads(document["text"])
+    assert document["cached"] is True
+
+
+def test_an_answer_that_a_schema_does_not_match_is_exit_code_3(run: RunCommand, simulator: Simulator) -> None:
+    simulator.inject(Fault(text="no JSON"), times=None)
+    ended = run("ask", MODEL, "A city?", "--schema", json.dumps(SCHEMA))
+    assert (ended.code, ended.out) == (3, "")
+    assert "does not match" in ended.err
+    simulator.drop_faults()
+    simulator.inject(Fault(finish="content_filter"))
+    ended = run("ask", MODEL, "A town?", "--schema", json.dumps(SCHEMA), "--json")
+    assert (ended.code, json.loads(ended.out)["parsed"]) == (3, None)
+
+
+def test_it_continues_the_last_conversation(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
+    run("ask", MODEL, "What is 2+2?", "--system", "Brief.")
+    assert run("ask", "-c", "And 3+3?").out == "6\n"
+    sent = simulator.requests()[-1].body["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+    assert [message["content"] for message in sent] == ["Brief.", "What is 2+2?", "4", "And 3+3?"]
+    run("ask", "--continue", stdin=b"And 4+4?")
+    assert len(simulator.requests()[-1].body["messages"]) == 6
+    conversations = [json.loads(line)["conversation"] for line in run("logs", "--json").out.splitlines()]
+    assert len(conversations) == 3
+    assert len(set(conversations)) == 1
+    assert stat.S_IMODE((tmp_path / "logs.db").stat().st_mode) == 0o600
+
+
+def test_another_model_and_system_prompt_can_go_on(run: RunCommand, simulator: Simulator) -> None:
+    run("ask", MODEL, "What is 2+2?", "--system", "Brief.")
+    assert run("ask", "-c", "claude-haiku-5-5", "And 3+3?", "--system", "Long.").code == 0
+    body = simulator.requests()[-1].body
+    assert "Long." in json.dumps(body["system"])
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+
+
+def test_there_must_be_a_conversation(
+    run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = run("ask", "-c", "And 3+3?")
+    assert (ended.code, "there is no conversation to continue" in ended.err) == (2, True)
+    monkeypatch.setenv("LLM_PROVIDER_LOGS", "off")
+    assert "LLM_PROVIDER_LOGS turns the log off" in run("ask", "-c", "And 3+3?").err
+    assert simulator.requests() == []
+
+
+def test_attached_files_stay_in_a_conversation(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
+    picture, notes = tmp_path / "a.png", tmp_path / "notes.txt"
+    picture.write_bytes(PICTURE)
+    notes.write_text("some notes")
+    words = ["ask", "-a", str(picture), MODEL, "What is this?", "--attach", str(notes)]
+    assert run(*words).code == 0
+    text, image, file = simulator.requests()[-1].body["messages"][0]["content"]
+    assert (text["text"], file["text"]) == ("What is this?", "some notes")
+    assert image["image_url"]["url"].startswith("data:image/png;base64,")
+    picture.unlink()
+    assert run("ask", "-c", "And now?").code == 0
+    assert simulator.requests()[-1].body["messages"][0]["content"][1] == image
+    assert run("ask", MODEL, "-a", str(notes)).code == 0
+    assert "some notes" in json.dumps(simulator.requests()[-1].body["messages"])

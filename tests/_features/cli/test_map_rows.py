@@ -1,0 +1,142 @@
+"""The rows that `map` reads from files of each format, and their prompts."""
+
+import contextlib
+import gzip
+import io
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from llm_provider import RequestError
+from llm_provider._features.cli.map_rows import Format, PromptMaker, Row, RowFile
+
+
+def compressed_zstd(content: bytes) -> bytes:
+    name = "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+    data: bytes = pytest.importorskip(name).compress(content)
+    return data
+
+
+def values(path: Path, content: bytes, form: Format | None = None) -> list[Any]:
+    path.write_bytes(content)
+    file = RowFile(str(path), form)
+    try:
+        rows = list(file.rows())
+        first = [row.value for row in rows]
+        for problem in filter(None, (row.problem for row in rows)):
+            raise problem
+        assert [row.value for row in file.rows()] == first
+        return first
+    finally:
+        file.close()
+
+
+def row(**fields: Any) -> Row:
+    return Row(2, "in.jsonl row 3 (line 4)", fields, fields)
+
+
+def test_each_format_has_rows(tmp_path: Path) -> None:
+    assert values(tmp_path / "a.txt", "\ufeffone\r\n\n  \ntwö".encode()) == ["one", "twö"]
+    lines = b'\xef\xbb\xbf{"a": 1}\n\n"two"\n[{"role": "user", "content": "x"}]\n'
+    assert values(tmp_path / "a.JSONL", lines) == [{"a": 1}, "two", [{"role": "user", "content": "x"}]]
+    table = '\ufeffid,text\n1,"a, ""b""\nand c"\n\n2,\n'.encode()
+    assert values(tmp_path / "a.csv", table) == [
+        {"id": "1", "text": 'a, "b"\nand c'},
+        {"id": "2", "text": ""},
+    ]
+    assert values(tmp_path / "a.tsv", b"a\tb\n1\t2\n") == [{"a": "1", "b": "2"}]
+    assert values(tmp_path / "a.dat", b"x\n", "txt") == ["x"]
+    long = "x" * 200_000
+    assert values(tmp_path / "b.csv", f"text\n{long}\n".encode()) == [{"text": long}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.jsonl", b'\n"\xff"\n'), ("a.csv", b"a\n1\n\xff\n"), ("a.txt", b"Hi\n\xff")]
+)
+def test_a_line_that_is_no_text_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    with pytest.raises(RequestError, match="is not UTF-8 text"):
+        values(tmp_path / name, content)
+
+
+@pytest.mark.parametrize(("name", "compress"), [(".gz", gzip.compress), (".zst", compressed_zstd)])
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("txt", b"a b\n\nc\n"),
+        ("jsonl", b'"a b"\n{"x": 1}\n'),
+        ("csv", b'q,r\n"a\nb",1\n'),
+        ("tsv", b"q\tr\n1\t2\n"),
+    ],
+)
+def test_a_compressed_file_has_the_rows_of_its_content(
+    tmp_path: Path, name: str, compress: Callable[[bytes], bytes], form: Format, content: bytes
+) -> None:
+    packed = compress(content)
+    assert values(tmp_path / f"a.{form}{name}", packed) == values(tmp_path / f"a.{form}", content)
+    assert values(tmp_path / f"a{name}", packed, form) == values(tmp_path / f"a.{form}", content)
+    for damaged in (packed[:-3], b"\x00" * 20):
+        with pytest.raises(RequestError, match="is damaged or cut off"):
+            values(tmp_path / f"a.{form}{name}", damaged)
+
+
+def test_what_can_be_read_once_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    file = RowFile("-", "txt")
+    assert [[row.value for row in file.rows()] for _ in range(2)] == [["one", "two"]] * 2
+    file.close()
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=(b"three\n",), daemon=True).start()
+    file = RowFile(str(pipe))
+    assert [[row.where for row in file.rows()] for _ in range(2)] == [[f"{pipe} row 1 (line 1)"]] * 2
+    file.close()
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv"])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_pipe_is_read_no_further_than_its_rows(
+    tmp_path: Path, form: Literal["txt", "jsonl", "csv"], is_packed: bool
+) -> None:
+    if is_packed and form != "csv":
+        pytest.skip("one form shows it")
+    pipe = tmp_path / f"pipe.{form}{'.gz' if is_packed else ''}"
+    os.mkfifo(pipe)
+    ends = threading.Event()
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), pipe.open("wb") as file:
+            while not ends.is_set():
+                text = b'"a"\n' * 20_000
+                file.write(gzip.compress(text) if is_packed else text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    file = RowFile(str(pipe))
+    for _ in range(2):
+        assert len(list(itertools.islice(file.rows(), 3))) == 3
+    ends.set()
+    file.close()
+    writer.join()
+
+
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(RequestError, match="standard input is closed"):
+        RowFile("-", "txt")
+
+
+def test_a_prompt_is_a_column_or_a_filled_template() -> None:
+    maker = PromptMaker("{a}: {b[c]} {{x}} {d:.1f}")
+    assert maker(row(a="A", b={"c": 1}, d=2.25)) == "A: 1 {x} 2.2"
+    assert PromptMaker(column="q")(row(q="Why?", prompt="no")) == "Why?"
+    assert PromptMaker()(row(text="T", prompt="P")) == "P"
+    assert PromptMaker()(row(text="T", messages=[])) == "T"
+    messages = [{"role": "user", "content": "x"}]
+    assert PromptMaker()(row(messages=messages)) == messages
+    assert PromptMaker()(row(messages='[{"role": "user", "content": "x"}]')) == messages

@@ -1,0 +1,110 @@
+"""`llm-provider usage`: the sums of ledger files."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from llm_provider import Client, Ledger, LedgerWarning
+from llm_provider._core.money.ledger_file import LedgerFile
+from llm_provider._core.money.totals import Key, Posting
+from llm_provider._core.types.usage import Usage
+from llm_provider._features.cli.main import main
+from llm_provider.simulator import Fault, Simulator
+from support import RunCommand
+
+DAY = 1_795_132_800.0  # 2026-11-20, midnight in UTC
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> list[str]:
+    """The ledgers of two workers."""
+    paths = [tmp_path / f"worker-{number}.jsonl" for number in range(2)]
+    for number, path in enumerate(paths):
+        file = LedgerFile(path)
+        for day, model, tag in ((0, "gpt-5.5", ""), (1, "gpt-5.5", "eval"), (1, "claude-haiku-5-5", "eval")):
+            provider = "openai" if model.startswith("gpt") else "anthropic"
+            key = Key(provider, model, f"{model}-2026", tag)
+            usage = Usage(input_tokens=1000, output_tokens=10)
+            moment = DAY + day * 86_400 + number
+            file.append(Posting(moment, "answered", key, Decimal("0.25"), usage))
+            file.append(Posting(moment, "hit", key, Decimal("0.01")))
+        file.append(Posting(DAY, "failed", Key("openai", "gpt-5.5", "gpt-5.5", ""), None))
+        file.close()
+    return list(map(str, paths))
+
+
+def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
+    ended = run("usage", *ledgers, ledgers[0])
+    assert (ended.code, ended.err) == (0, "")
+    header, haiku, gpt, total = ended.out.splitlines()
+    assert header.split()[:3] == ["provider", "model", "requests"]
+    assert haiku.split()[:3] == ["anthropic", "claude-haiku-5-5", "2"]
+    assert gpt.split()[:3] == ["openai", "gpt-5.5", "4"]
+    assert total.split() == ["total", "6", "6", "2", "6,000", "60", "≥", "$1.50,", "2", "unknown", "$0.06"]
+
+
+def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> None:
+    summary = json.loads(run("usage", *ledgers, "--by", "day,tag", "--json").out)
+    assert [(row["day"], row["tag"], row["requests"], row["cost"]) for row in summary["rows"]] == [
+        ("2026-11-20", "", 2, 0.5),
+        ("2026-11-21", "eval", 4, 1.0),
+    ]
+    total = summary["total"]
+    assert (total["cost"], total["unknown"], total["input_tokens"]) == (1.5, 2, 6000)
+    by_day = run("usage", *ledgers, "--by", "day").out.splitlines()
+    assert [line.split()[0] for line in by_day] == ["day", "2026-11-20", "2026-11-21", "total"]
+    assert "gpt-5.5-2026" in run("usage", *ledgers, "--by", "served", "--by", "delivery").out
+
+
+def test_only_what_came_since_a_day_counts(run: RunCommand, ledgers: list[str]) -> None:
+    summary = json.loads(run("usage", *ledgers, "--since", "2026-11-21", "--json").out)
+    assert (summary["total"]["requests"], len(summary["rows"])) == (4, 2)
+    assert json.loads(run("usage", *ledgers, "--since", "2030-01-01", "--json").out)["rows"] == []
+
+
+def test_variables_name_ledgers(run: RunCommand, ledgers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run("usage")
+    assert (ended.code, "LLM_PROVIDER_LEDGER" in ended.err) == (2, True)
+    monkeypatch.setenv("LLM_PROVIDER_LEDGER", ledgers[0])
+    assert run("usage").out.splitlines()[-1].split()[1] == "3"
+
+
+@pytest.mark.filterwarnings("always::llm_provider.LedgerWarning")
+def test_wrong_lines_names_and_files_are_reported(
+    run: RunCommand, ledgers: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = Path(ledgers[0]).read_text()
+    # The second line is behind the beginning of one that a killed process left.
+    Path(ledgers[0]).write_text(whole + "no ledger\n" + whole[:40] + whole)
+    assert main(["usage", ledgers[0], "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "invalid lines are left out (1, the first is line 8)" in printed.err
+    with pytest.warns(LedgerWarning):
+        assert json.loads(printed.out)["total"]["requests"] == Ledger.read(ledgers[0]).total.requests
+    assert "not 'modle'" in run("usage", ledgers[0], "--by", "modle").err
+    assert run("usage", "absent.jsonl").code == 2
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", "to_jsonl"])
+def test_answers_are_summed_like_their_ledger(
+    run: RunCommand, simulator: Simulator, client: Client, tmp_path: Path, suffix: str
+) -> None:
+    client.call("gpt-5.5", "1+1?")
+    simulator.inject(Fault(status=400), match="3+3?", times=None)
+    simulator.inject(Fault(status=500), match="4+4?", times=None)
+    texts = ["1+1?", "2+2?", "3+3?", "4+4?"]
+    if suffix == "to_jsonl":
+        file = tmp_path / "results.jsonl"
+        client.call_many("gpt-5.5", texts, max_retries=0).to_jsonl(file)
+    else:
+        file, source = tmp_path / f"answers{suffix}", tmp_path / "in.txt"
+        source.write_text("\n".join(texts))
+        run("map", "gpt-5.5", str(source), str(file), "--param", "max_retries=0")
+    (row,) = json.loads(run("usage", str(file), "--by", "model", "--json").out)["rows"]
+    assert (row["model"], row["requests"], row["hits"], row["failed"]) == ("gpt-5.5", 1, 1, 2)
+    paid = client.call("gpt-5.5", "2+2?")
+    assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)
+    assert row["saved"] == client.call("gpt-5.5", "1+1?").price
+    assert "answers have no time" in run("usage", str(file), "--since", "7d").err

@@ -1,0 +1,172 @@
+"""Names of other libraries are errors that say what to write here."""
+
+import copy
+import pickle
+import re
+import sys
+from typing import Any
+
+import pytest
+
+import llm_provider
+from llm_provider import (
+    Choice,
+    Client,
+    Delta,
+    Embeddings,
+    RateLimitError,
+    Response,
+    Results,
+    SchemaMismatchError,
+    ToolCall,
+    Usage,
+)
+from llm_provider._core.types.messages import AssistantMessage
+from llm_provider._features.foreign import attributes as tables
+
+MESSAGE = AssistantMessage(role="assistant", content="4")
+CALL = ToolCall(id="1", name="weather", arguments="{}")
+RESPONSE = Response(
+    choices=(Choice(text="4", message=MESSAGE, tool_calls=(CALL,)),), usage=Usage(), model="m", provider="p"
+)
+VALUES: dict[str, Any] = {
+    "response": RESPONSE,
+    "results": Results([RESPONSE]),
+    "embeddings": Embeddings(vectors=([1.0],), usage=Usage(), model="m", provider="p"),
+    "delta": Delta(text="4"),
+    "error": RateLimitError("slow"),
+    "mismatch": SchemaMismatchError("no", text="", validation_error=""),
+    "llm_provider": llm_provider,
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("response.content", AttributeError, "Response has no attribute 'content': use .text"),
+        ("response.choices[0].message.content", AttributeError, r"a dict: use message\['content'\]"),
+        ("response.message.parsed", AttributeError, "use response.parsed"),
+        ("response['choices'][0]", TypeError, "Response is not a dict: use .choices"),
+        ("response['text']", TypeError, "use .text"),
+        ("response['content']", TypeError, "use .text"),
+        ("response.choices[0]['message']", TypeError, "Choice is not a dict: use .message"),
+        ("response[0]", TypeError, "neither a list nor a dict"),
+        ("list(response)", TypeError, "neither a list nor a dict"),
+        ("response.usage.prompt_tokens", AttributeError, "use .input_tokens"),
+        ("response.usage['completion_tokens']", TypeError, "use .output_tokens"),
+        ("response.usage.input_token_count", AttributeError, "use .input_tokens"),
+        ("response.tool_calls[0].function.name", AttributeError, "use .name and .arguments"),
+        ("response.tool_calls[0]['function']", TypeError, "use .name and .arguments"),
+        ("response.model_dump()", AttributeError, r"use .to_dict\(\)"),
+        ("response.citatons", AttributeError, "did you mean 'citations'"),
+        ("results.to_df()", AttributeError, r"use .to_pandas\(\)"),
+        ("results.dataframe()", AttributeError, r"use .to_pandas\(\)"),
+        ("results['text']", TypeError, "use .texts"),
+        ("embeddings.data[0].embedding", AttributeError, "use .vectors"),
+        ("delta.choices[0].delta.content", AttributeError, "use .text"),
+        ("error.status_code", AttributeError, "use .status"),
+        ("error.content", AttributeError, "use results.ok"),
+        ("mismatch.status_code", AttributeError, "use .status"),
+        ("llm_provider.completion", AttributeError, r"use call\(model, messages\)"),
+        ("llm_provider.call_mny", AttributeError, "did you mean 'call_many'"),
+        ("llm_provider.Router", AttributeError, "fallback="),
+        ("embeddings['data'][0]", TypeError, "use .vectors; embeddings"),
+    ],
+)
+def test_a_name_of_another_library_is_answered_by_ours(code: str, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        eval(code, dict(VALUES))
+
+
+@pytest.mark.parametrize(
+    "name", ["completion", "acompletion", "OpenAI", "batch_completion", "embedding", "Resp0nse"]
+)
+def test_an_import_of_a_foreign_name_says_ours(name: str) -> None:
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'llm_provider': (use|did you) "):
+        exec(f"from llm_provider import {name}")
+    assert not hasattr(llm_provider, name)
+    with pytest.raises(ImportError, match=r"cannot import name 'zzz' from 'llm_provider' \("):
+        exec("from llm_provider import zzz")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("drop_params", "write unsupported='drop'"),
+        ("success_callback", r"write Client\(on_result=function\)"),
+        ("num_retries", "write max_retries="),
+        ("set_verbose", "LLM_PROVIDER_LOG"),
+        ("api_key", r"write Client\(api_key=...\), or api_key=... in a call"),
+        ("cache_dir", r"write Client\(cache_dir=...\)$"),
+        ("anything", "no such setting"),
+    ],
+)
+def test_a_setting_of_the_module_is_refused(name: str, remedy: str) -> None:
+    with pytest.raises(AttributeError, match=f"nothing reads an attribute '{name}' of .*: .*{remedy}"):
+        setattr(llm_provider, name, True)
+    assert name not in vars(llm_provider)
+
+
+def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) -> None:
+    stream = client.stream("gpt-6.1-sol", "1+1?")
+    values = {
+        "client": client,
+        "estimate": client.estimate("gpt-6.1-sol", ["a"]),
+        "ledger": client.usage,
+        "stream": stream,
+        "response": client.call("gpt-6.1-sol", "1+2?"),
+        "others": [client.call(model, "1+2?") for model in ("claude-sonnet-5-5", "gemini-3.8-flash")],
+    }
+    for code, said in {
+        "client.chat.completions.create()": "use .call",
+        "estimate.price": "use .cost",
+        "ledger.total_cost": "use .spent",
+        "stream.text": "use stream.response",
+        "response.message.content": "use message",
+        "others[0].message.content": "use message",
+        "others[1].message.content": "use message",
+        "Response.from_dict(response.to_dict()).message.content": "use message",
+    }.items():
+        with pytest.raises(AttributeError, match=said):
+            eval(code, {"Response": Response, **values})
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    "value", [RESPONSE, VALUES["results"], CALL, RESPONSE.usage, VALUES["embeddings"], MESSAGE]
+)
+def test_protocols_find_nothing_and_search_nothing(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for copied in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert (type(copied), copied) == (type(value), value)
+    assert getattr(value, "nothing", 3) == 3
+    assert not hasattr(value, "data_frame")
+    # A search for a similar name would fail.
+    monkeypatch.setitem(sys.modules, "difflib", None)
+    for name in ("_ipython_canary_method_should_not_exist_", "_repr_latex_", "__array__", "__wrapped__"):
+        assert getattr(value, name, None) is None
+
+
+def test_an_error_inside_a_property_is_not_hidden() -> None:
+    class Broken(tables.Hinting):
+        @property
+        def text(self) -> Any:
+            return None.lower()  # type: ignore[attr-defined]  # wrong on purpose
+
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'lower'"):
+        Broken().text  # noqa: B018 - it raises
+
+
+@pytest.mark.parametrize("kind", sorted(tables._read_table().keys() - {"call", "embed"}))
+def test_the_tables_name_what_there_is(kind: str) -> None:
+    special: dict[str, Any] = {
+        "_Running": llm_provider.Stream,
+        "llm_provider": llm_provider,
+        "AssistantMessage": dict,
+        "LLMError": VALUES["error"],
+    }
+    known = dir(special.get(kind) or getattr(llm_provider, kind))
+    for name, remedy in tables.remedies_of(kind).items():
+        assert name not in known
+        named = re.match(r"\.(\w+)|(\w+)\(", remedy)
+        if named is not None:
+            assert named[1] in known if named[1] else hasattr(llm_provider, named[2]) or named[2] == "type"

@@ -1,0 +1,232 @@
+"""The page of results: what it holds, and that nothing in it can run. `tests/browser` opens it."""
+
+import csv
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, ToolCall, call
+from llm_provider._features.views import results_page
+from llm_provider._features.views.results_page import embed_json
+from llm_provider.simulator import Simulator
+from support import response
+
+VENDOR = Path(results_page.__file__).parents[1] / "_page" / "vendor"
+HOSTILE = (
+    "</script><script>alert(1)</script><!-- <script> ]]> \u2028\u2029 &lt; \u202e \ud800 \0 {data}{scripts}"
+)
+"""What closes a script, opens a comment, ends a line, reverses a text and is no Unicode."""
+
+
+class Scripts(HTMLParser):
+    """The scripts of a page as a browser finds them, and its policy."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.policy = ""
+        self.tags: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        if tag == "script":
+            self.texts.append("")
+        if tag == "meta" and ("http-equiv", "Content-Security-Policy") in attrs:
+            self.policy = dict(attrs)["content"]
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] == ["script"]:
+            self.texts[-1] += data
+
+
+def read_page(results: Any, folder: Path, **options: Any) -> tuple[dict[str, Any], Scripts]:
+    path = folder / "page.html"
+    Results(results).to_html(path, **options)
+    scripts = Scripts(path.read_bytes().decode())
+    return json.loads(scripts.texts[0]), scripts
+
+
+def failure(**fields: Any) -> RateLimitError:
+    error = RateLimitError("slow", provider="p", model="m")
+    error.__dict__.update(fields)
+    return error
+
+
+@given(st.text() | st.just(HOSTILE))
+def test_every_text_comes_back_and_closes_no_script(text: str) -> None:
+    encoded = embed_json({"answer": text, text: [text]})
+    assert json.loads(encoded) == {"answer": text, text: [text]}
+    assert not set(b"<>&") & set(encoded)
+    assert not re.search("[\u2028\u2029]", encoded.decode())
+
+
+def test_a_hostile_answer_adds_nothing_to_the_page(tmp_path: Path) -> None:
+    calls = (ToolCall(id="1", name=HOSTILE, arguments=HOSTILE),)
+    choice = Choice(text=HOSTILE, reasoning=HOSTILE, tool_calls=calls)
+    hostile = response(choices=(choice,), prompt=HOSTILE, metadata={HOSTILE: HOSTILE}, model=HOSTILE)
+    _, plain = read_page([response("a")], tmp_path)
+    data, page = read_page([hostile, failure(message=HOSTILE)], tmp_path)
+    assert page.tags == plain.tags
+    assert page.texts[1:] == plain.texts[1:]
+    assert page.policy == plain.policy
+    texts = [text for row in data["rows"] for text in json.dumps(row).split('"') if "alert" in text]
+    assert len(texts) == 7
+    assert data["runs"][0]["prompts"][0] == HOSTILE
+
+
+def test_the_policy_lets_the_own_scripts_run_and_nothing_else(tmp_path: Path) -> None:
+    _, page = read_page([response("a")], tmp_path)
+    assert page.policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert page.policy.count("'sha256-") == len(page.texts) - 1 == 2
+    assert "connect" not in page.policy
+    assert not re.search(
+        r'(src|href)="', "".join((tmp_path / "page.html").read_text().partition("<script")[0])
+    )
+    _, two = read_page([response("a")], tmp_path, beside=Results([response("b")]))
+    assert two.policy.count("'sha256-") == 3
+
+
+def test_failures_come_first_then_what_is_incomplete(tmp_path: Path) -> None:
+    cut = response(choices=(Choice(text="a", finish_reason="length"),))
+    data, _ = read_page([response("a"), cut, failure(samples=(response("b"),)), response("c", "d")], tmp_path)
+    cells = [
+        dict(zip(data["runs"][0]["columns"], row["sides"][0]["cells"], strict=True)) for row in data["rows"]
+    ]
+    assert [row["state"] for row in data["rows"]] == ["failed", "incomplete", "ok", "ok", "ok", "ok"]
+    assert [(cell["input_index"], cell["sample"]) for cell in cells] == [
+        (2, 1), (1, 0), (0, 0), (2, 0), (3, 0), (3, 1),
+    ]  # fmt: skip
+    assert data["states"]["ok"] == 4
+
+
+def test_of_two_runs_differences_come_before_equal_rows(tmp_path: Path) -> None:
+    ours = [response(text, prompt=text) for text in ("same", "changed", "left")]
+    theirs = [response("same", prompt="same"), response("new", prompt="changed"), failure(metadata=1)]
+    data, _ = read_page([*ours, response("x", metadata=1)], tmp_path, beside=Results(theirs))
+    assert [(row["state"], [side and side["cells"][0] for side in row["sides"]]) for row in data["rows"]] == [
+        ("failed", [3, 2]), ("single", [2, None]), ("different", [1, 1]), ("same", [0, 0]),
+    ]  # fmt: skip
+    assert [run["name"] for run in data["runs"]] == ["m (1)", "m (2)"]
+
+
+def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
+    metadata = {"id": 2**60 + 1, "none": float("nan"), "deep": {"far": [float("inf")]}}
+    data, _ = read_page([response("a", metadata=metadata)], tmp_path)
+    cells = dict(zip(data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"], strict=True))
+    assert (cells["id"], cells["none"], cells["deep"]) == (str(2**60 + 1), "nan", {"far": ["inf"]})
+
+
+class NoTruth:
+    """As the missing value of pandas, an array or a column: comparing it has no truth value."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth value is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]  # as that of an array
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
+@pytest.mark.parametrize("write", ["to_html", "to_jsonl", "_repr_html_", "to_pandas", "beside"])
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: {"a": value}, lambda value: [value]])
+def test_a_value_of_a_user_needs_no_truth_value(write: str, wrap: Any, tmp_path: Path) -> None:
+    import numpy
+    import pandas
+
+    for value in (NoTruth(), pandas.NA, pandas.NaT, numpy.array([1, 2]), pandas.Series([1, 2])):
+        results = Results([response("a", metadata=wrap(value)), failure(metadata=wrap(value))])
+        if write == "beside":
+            results.to_html(tmp_path / "out", beside=results)
+        elif write in ("to_html", "to_jsonl"):
+            getattr(results, write)(tmp_path / "out")
+        else:
+            getattr(results, write)()
+
+
+def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> None:
+    def weather(city: str) -> str:
+        """The weather of a city."""
+        return f"sunny in {city}"
+
+    prompt = 'use the tool weather({"city": "Bern"})'
+    answer = call("gpt-5.5", prompt, tools=[weather], max_tool_rounds=3, reasoning_effort="none")
+    data, _ = read_page([answer, response("a", body=b"no JSON")], tmp_path)
+    extra = data["rows"][0]["sides"][0]["extra"]
+    messages = extra["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert messages[1]["tool_calls"][0]["function"]["name"] == "weather"
+    assert messages[2]["content"] == "sunny in Bern"
+    assert extra["facts"]["output_tokens"] == answer.usage.output_tokens
+
+
+def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
+    content = [{"type": "text", "text": "What is this?"}, part]
+    data, _ = read_page([response("a", prompt=[{"role": "user", "content": content}])], tmp_path)
+    shown = data["runs"][0]["prompts"][0][0]["content"]
+    assert shown[0]["text"] == "What is this?"
+    assert len(shown[1]["text"]) < 250
+
+
+def test_an_earlier_page_stays_if_the_new_one_fails(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("before")
+    results: Results[Response | LLMError] = Results([response("a")])
+    with pytest.raises(RequestError, match="beside takes the Results"):
+        results.to_html(tmp_path / "page.html", beside=["b"])  # type: ignore[list-item]  # no results
+    with pytest.raises(RequestError, match="path must be a path"):
+        results.to_html("")
+    with pytest.raises(RequestError, match="a name for each of 1 runs"):
+        results.to_html(tmp_path / "page.html", names="ab")
+    with pytest.raises(FileNotFoundError):
+        results.to_html(tmp_path / "none" / "page.html")
+    assert (tmp_path / "page.html").read_text() == "before"
+
+
+def test_each_component_is_the_file_that_its_line_names() -> None:
+    with (VENDOR / "components.csv").open(encoding="utf-8", newline="") as lines:
+        components = list(csv.DictReader(lines))
+    assert len(components) == 2
+    for line in components:
+        code = (VENDOR / f"{line['name']}.min.js").read_bytes()
+        assert hashlib.sha256(code).hexdigest() == line["sha256"]
+        assert b"</script" not in code.lower()
+        assert b"<!--" not in code
+        assert "Copyright" in (VENDOR / f"{line['name']}.LICENSE.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    "name", ["constructor", "toString", "valueOf", "__proto__", "hasOwnProperty", "isPrototypeOf", "watch"]
+)
+def test_a_column_may_be_named_like_a_method_of_objects(name: str, beside: bool, tmp_path: Path) -> None:
+    results: list[Any] = [response(metadata={name: "value of it"}), response(metadata={"other": 1})]
+    page = tmp_path / "page.html"
+    Results(results).to_html(page, beside=Results([response(metadata={"other": 2})] * 2) if beside else None)
+    script = Path(__file__).parents[1] / "data" / "page_in_node.js"
+    ended = subprocess.run(
+        ["node", str(script)], input=page.read_text(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    shown = json.loads(ended.stdout)
+    columns = [values for header, values in shown["cells"] if header == name]
+    assert {text for values in columns for text in values} == {"", "value of it"}
+    assert "[native code]" not in ended.stdout
+    assert f"{name} value of it" in " ".join(shown["row"].split())
