@@ -43,7 +43,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability failures features size docs lint types platforms format lock build release-check bench clean
+	fuzz night prices components reliability failures tree features size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +117,9 @@ prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm'
 failures: setup ## write the tables of failures in docs/errors.md
 	@$(RUN) -m tools.failures
 
+tree: setup ## write the tree of the package in docs/design.md
+	@$(RUN) -m tools.tree
+
 reliability: setup ## write the tables of docs/reliability.md from the table of faults
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
@@ -167,7 +170,7 @@ release-check: .venv-release/.ready ## build the release of the last commit into
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features
 
-size: setup ## count lines, and functions that a participle names
+size: setup ## count lines, files, imports of features by the core, and vague words, beside their limits
 	@$(RUN) -m tools.size
 
 docs: .venv-docs/.ready ## build the website into build/site; every warning is an error

@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--model", action="append", default=[], help="a model to ask (models, transports)")
     made.add_argument("--live", action="store_true", help="ask the real providers: this costs money")
     made.add_argument("--minutes", type=float, help="length of the soak (default: 5)")
+    made.add_argument("--path", metavar="JOURNEY", help="list the files of one journey in order (journeys)")
     return made
 
 
@@ -69,6 +70,8 @@ def command(scenario: str, options: Options) -> str:
         words += ["--model", model]
     words += ["--live"] if options.live else []
     words += ["--minutes", f"{options.minutes:g}"] if options.minutes else []
+    if options.path:
+        return shlex.join([*words, "--path", options.path])
     return shlex.join([*words, "--quick" if options.quick else "--write"])
 
 
@@ -81,6 +84,8 @@ def main() -> int:
         parser().error("compare needs the directory of another checkout, and nothing else takes one")
     if arguments.minutes is not None and (arguments.scenario != "soak" or not arguments.minutes > 0):
         parser().error("--minutes is a positive number, and for the soak only")
+    if arguments.path is not None and (arguments.scenario != "journeys" or arguments.write):
+        parser().error("--path is for journeys only, and lists what is not written")
     if arguments.directory is not None and not (arguments.directory / "benchmarks" / "worker.py").is_file():
         parser().error(f"{arguments.directory} is not a checkout of this repository")
     if arguments.scenario == "compare" and (arguments.write or arguments.clients):
@@ -96,6 +101,7 @@ def main() -> int:
         models=tuple(arguments.model),
         live=arguments.live,
         minutes=arguments.minutes,
+        path=arguments.path,
     )
     if arguments.scenario == "compare":
         words = ["python", "-m", "benchmarks", "compare", str(arguments.directory)]

@@ -202,7 +202,7 @@ class Instructions:
 def package(filename: str) -> str:
     """The package of a source file.
 
-    >>> package("/lib/python3.11/site-packages/openai/_client.py"), package("/src/llm_provider/_core/client.py")
+    >>> package("/lib/python3.11/site-packages/openai/_client.py"), package("/llm_provider/_core/client.py")
     ('openai', 'llm_provider')
     >>> package("/lib/python3.11/asyncio/events.py"), package("/lib/python3.11/weakref.py")
     ('asyncio', 'standard library')

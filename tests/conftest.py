@@ -15,6 +15,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +23,8 @@ from types import MappingProxyType
 import hypothesis
 import pytest
 
-from llm_provider import Client
+from llm_provider import Client, Ledger, Usage
+from llm_provider._core.money.totals import Key, Posting, Totals
 from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider._core.tokens.tokenizer import counter_for
 from llm_provider.simulator import Simulator
@@ -263,3 +265,29 @@ def run_program(python: list[str], code: str, **variables: str) -> subprocess.Co
     )
     assert completed.returncode == 0, completed.stderr
     return completed
+
+
+SOL = Key("openai", "gpt-6.1-sol", "gpt-6.1-sol-2026-10-21", "ablation")
+HAIKU = Key("anthropic", "claude-haiku-5-5", "claude-haiku-5-5", "")
+
+
+@pytest.fixture
+def totals() -> Totals:
+    """The sums of two models: answers, a hit, and failures of known and of unknown cost."""
+    totals = Totals()
+    used = Usage(
+        input_tokens=1200, output_tokens=300, cache_read_input_tokens=200, reasoning_output_tokens=100
+    )
+    for second in range(3):
+        totals.post(Posting(1.79e9 + 60 * second, "answered", SOL, Decimal("0.0054"), used))
+    totals.post(Posting(1.79e9, "hit", SOL, Decimal("0.0054"), used))
+    totals.post(Posting(1.79e9, "failed", SOL, Decimal("0.001"), Usage(input_tokens=10)))
+    totals.post(Posting(1.79e9, "failed", SOL, None, None, Decimal("0.5")))
+    totals.post(Posting(1.79e9 + 90, "answered", HAIKU, Decimal("0.00000006"), Usage(input_tokens=1)))
+    return totals
+
+
+@pytest.fixture
+def ledger(totals: Totals) -> Ledger:
+    """The same as a user reads it."""
+    return Ledger(totals)

@@ -1,6 +1,6 @@
 """Golden pairs: what is given to one function of the library, and what it makes of it.
 
-`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `_providers`
+`tests/data/golden/SUBJECT.json` maps a sentence to a pair. `function` names the function, from `formats`
 on or from another folder with an underscore. `given` has its arguments; of a wire format it is a request, a
 reply or a list of events in the form that the user or the provider sends. `gives` is the result without the
 attributes that have their defaults, or the error. `warns` are the warnings.
@@ -364,7 +364,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
 
 
 def _module(name: str) -> types.ModuleType:
-    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_providers.{name}'}")
+    return importlib.import_module(f"llm_provider.{name if name[0] == '_' else f'_core.formats.{name}'}")
 
 
 def _function(path: str) -> Callable[..., Any]:

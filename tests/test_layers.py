@@ -1,6 +1,6 @@
 """Imports go one way, what `import llm_provider` loads is light, and no module or function grows long.
 
-What a simulation replaces is used through its module of `_runtime` alone.
+The core imports no feature. What a simulation replaces is used through its module of `_core/runtime` alone.
 """
 
 import ast
@@ -9,28 +9,20 @@ from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from support import parse_module
+from tools.layers import CORE
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "llm_provider"
 
-# From the bottom up, each folder or module of the top level: a room imports from the rooms before it
-# in this list only. "" is llm_provider/__init__.py.
-LAYERS: tuple[str, ...] = (
-    "_json_values", "_terminal_text", "_words", "_html", "_foreign_attributes", "_errors", "_runtime",
-    "_schemas", "_types", "_telemetry", "_limits", "_money", "_cache", "_requests", "_settings",
-    "_providers", "_tokens", "_calls", "_batches", "_estimates", "_recheck", "_evidence", "_client",
-    "_check", "", "pytest_plugin", "ray", "integrations", "_cli", "__main__",
-)  # fmt: skip
-
-# The rooms of `_calls`, in the same way. Its modules outside rooms are below them.
-ROOMS_OF_CALLS = ("sending", "lifecycle", "operations", "batch", "tools")
+PUBLIC = ("", "__main__", "pytest_plugin", "ray", "integrations")
+"""The modules that users import or start. "" is llm_provider/__init__.py. Nothing private imports them."""
 
 # A package of its own that shares nothing with the call path.
 SEPARATE = "simulator"
-MAY_START_SEPARATE = frozenset({"_cli"})
+MAY_START_SEPARATE = frozenset({"_features.cli"})
 
 HEAVY = frozenset({
     "aiohttp", "anthropic", "cryptography", "diskcache", "google", "granian", "httpx", "httpx2", "litellm",
@@ -84,6 +76,75 @@ DIRECT_USES = {
 }
 """A module and what it uses directly → the reason."""
 
+DOORS = {
+    "_core.doors": "every feature that the core asks by name",
+    "_core.formats.registry": "what features add to a wire format, and the adapters that are features",
+}
+"""Module of the core that names features in a table → what they add. Each is imported when it is needed."""
+
+OPTIONAL = frozenset({
+    "azure", "backports", "botocore", "cryptography", "dspy", "granian", "inspect_ai", "litellm", "llm",
+    "lm_eval", "matplotlib", "numpy", "opentelemetry", "pandas", "polars", "ray", "valkey",
+})  # fmt: skip
+"""Packages that an extra or the user installs."""
+
+EXCEPTIONS_OF_PACKAGES: dict[tuple[str, str], str] = {
+    ("_core.money.ledger", "matplotlib"): "draws where the user asks",
+    ("_core.money.ledger", "pandas"): "makes a data frame where the user asks",
+    ("_core.money.ledger", "polars"): "makes a data frame where the user asks",
+    ("_core.types.embeddings", "numpy"): "makes an array where the user asks",
+    ("_core.types.results", "pandas"): "names its data frame for type checkers",
+    ("_core.types.results", "polars"): "names its data frame for type checkers",
+    ("_core.types.results_table", "pandas"): "makes a data frame where the user asks",
+    ("_core.types.results_table", "polars"): "makes a data frame where the user asks",
+}
+"""Module of the core and optional package → the reason."""
+
+EXCEPTIONS_OF_THE_CORE: frozenset[tuple[str, str]] = frozenset({
+    ("_core.batches.driver", "score"),
+    ("_core.client.batch_arguments", "score"),
+    ("_core.client.client", "models"),
+    ("_core.client.client", "score"),
+    ("_core.events.waits", "telemetry"),
+    ("_core.formats.registry", "score"),
+    ("_core.journey.doubts", "models"),
+    ("_core.journey.engine", "fallback"),
+    ("_core.journey.engine", "telemetry"),
+    ("_core.journey.observation", "telemetry"),
+    ("_core.pace.scopes", "telemetry"),
+    ("_core.requests.parameters", "telemetry"),
+    ("_core.settings", "telemetry"),
+    ("_core.store.response_cache", "telemetry"),
+    ("_core.tools.loop", "fallback"),
+    ("_core.types.response", "fallback"),
+    ("_core.types.response", "score"),
+    ("_core.types.results", "score"),
+    ("_core.types.results_table", "score"),
+})  # fmt: skip
+"""A module of the core, and a feature that it imports: what is left to do. This list may only shrink."""
+
+EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
+    ("check", "evidence"): "its report has a digest as a manifest has",
+    ("check", "models"): "asks the listed models",
+    ("cli", "cache_care"): "a command shows it",
+    ("cli", "check"): "a command shows it",
+    ("cli", "evidence"): "a command shows it",
+    ("cli", "foreign"): "a command shows it",
+    ("cli", "hosts"): "a command shows it",
+    ("cli", "models"): "a command shows it",
+    ("cli", "reconcile"): "a command shows it",
+    ("cli", "score"): "a command shows it",
+    ("estimates", "score"): "estimates scores",
+    ("evidence", "cache_care"): "exports a part of the cache",
+    ("evidence", "score"): "exports scores",
+    ("litellm", "foreign"): "reads the tools of other formats",
+    ("models", "clouds"): "counts tokens at clouds, and names their models",
+    ("recheck", "cache_care"): "asks a part of the cache again",
+    ("second_level", "cache_care"): "takes an archive too",
+    ("views", "score"): "shows scores",
+}
+"""Feature → another that it imports, and the reason."""
+
 UPWARD_FOR_TYPES = {
     "_core.client.batch_methods": {"_core.client.functions", "_core.client.model_functions"},
     "_core.client.client": {"_core.client.functions"},
@@ -95,10 +156,11 @@ MAX_FUNCTION_LINES = 70
 
 
 class Import(NamedTuple):
-    """An absolute dotted name, and whether importing the module imports it too."""
+    """An absolute dotted name, whether importing the module imports it too, and how the module names it."""
 
     name: str
     eager: bool
+    form: Literal["import", "text", "types"] = "import"
 
 
 def module_name(path: Path) -> str:
@@ -119,19 +181,19 @@ def dotted_name(node: ast.expr) -> str:
     return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
 
 
-def statements(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
-    """Every node, and whether it runs at import: not in a function, nor under TYPE_CHECKING."""
-    nodes: list[tuple[ast.AST, bool]] = [(tree, True)]
-    for node, eager in nodes:
-        lazy = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            isinstance(node, ast.If) and dotted_name(node.test).endswith("TYPE_CHECKING")
-        )
-        nodes += [(child, eager and not lazy) for child in ast.iter_child_nodes(node)]
+def statements(tree: ast.Module) -> list[tuple[ast.AST, bool, bool]]:
+    """Every node, whether it runs at import, and whether it stands under TYPE_CHECKING."""
+    nodes: list[tuple[ast.AST, bool, bool]] = [(tree, True, False)]
+    for node, eager, types in nodes:
+        lazy = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        of_types = isinstance(node, ast.If) and dotted_name(node.test).endswith("TYPE_CHECKING")
+        at_import = eager and not lazy and not of_types
+        nodes += [(child, at_import, types or of_types) for child in ast.iter_child_nodes(node)]
     return nodes
 
 
 def named_module(text: str) -> str | None:
-    """The module of this package that a text names, such as "llm_provider._core.settings"; None if it names none.
+    """The module of this package that a text names, "llm_provider._core.errors"; None if it names none.
 
     An f-string has only its beginning before the first field, which names a folder.
     """
@@ -151,32 +213,34 @@ def _imports(module: str) -> Iterator[Import]:
     package = ["llm_provider", *filter(None, module.split("."))]
     if PATHS[module].name != "__init__.py":
         package.pop()
-    for node, eager in statements(parse_module(PATHS[module])):
+    for node, eager, types in statements(parse_module(PATHS[module])):
+        form: Literal["import", "types"] = "types" if types else "import"
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             named = named_module(node.value)
             # A module names the package that it is in where it starts a program.
             if named is not None and not f"{module}.".startswith(f"{named}."):
-                yield Import(f"llm_provider.{named}", eager=False)
+                yield Import(f"llm_provider.{named}", eager=False, form="text")
         elif isinstance(node, ast.Import):
-            yield from (Import(alias.name, eager) for alias in node.names)
+            yield from (Import(alias.name, eager, form) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*base, *filter(None, (node.module or "").split("."))])
             for alias in node.names:
                 # `from . import x` names a module where there is one, else something inside the package.
                 name = f"{source}.{alias.name}"
-                yield Import(name if name.removeprefix("llm_provider.") in PATHS else source, eager)
+                yield Import(name if name.removeprefix("llm_provider.") in PATHS else source, eager, form)
 
 
 def own_imports(module: str) -> set[str]:
     """The modules of this package that a module imports, relative to the package."""
-    names = (name for name, _ in imports(module) if name.partition(".")[0] == "llm_provider")
+    names = (name for name, _, _ in imports(module) if name.partition(".")[0] == "llm_provider")
     return {name.removeprefix("llm_provider").removeprefix(".") for name in names}
 
 
 def unit(module: str) -> str:
-    """What a module counts as in LAYERS."""
-    return module.partition(".")[0]
+    """What a module counts as: a room of the core, a feature, or a module of the top level."""
+    first, *parts = module.split(".")
+    return f"{first}.{parts[0]}" if first in ("_core", "_features") and parts else first
 
 
 def arrows() -> Iterator[tuple[str, str]]:
@@ -187,41 +251,79 @@ def arrows() -> Iterator[tuple[str, str]]:
                 yield unit(module), unit(imported)
 
 
+def imported_features(module: str) -> set[str]:
+    """The features that a module imports when it runs, or that its functions import.
+
+    A door names features in texts.
+    """
+    return {
+        name.split(".")[2]
+        for name, _, form in imports(module)
+        if (name.startswith("llm_provider._features.") and form == "import")
+        or (name.startswith("llm_provider._features") and form == "text" and module not in DOORS)
+    }  # fmt: skip
+
+
 def test_the_imports_are_seen() -> None:
-    assert {"_errors", "_core.types.messages"} <= own_imports("_core.requests.request")
+    assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
     assert "_core.formats.protocol" in own_imports("_core.formats.openai.adapter")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
     assert "_core.journey.repair" in own_imports("_core.batches.preload")
-    assert named_module("llm_provider._core.formats.") == "_providers"  # an f-string, before its first field
+    assert (
+        named_module("llm_provider._core.formats.") == "_core.formats"
+    )  # an f-string, before its first field
 
 
-def test_every_module_has_a_layer() -> None:
-    placed = {*LAYERS, SEPARATE}
-    assert {unit(module) for module in PATHS} <= placed
+def test_every_module_has_a_room_or_is_a_feature() -> None:
+    rooms = {f"_core.{room}" for room in CORE} | {"_core", "_features", *PUBLIC, SEPARATE}
+    units = {unit(module) for module in PATHS}
+    assert {name for name in units if not name.startswith("_features.")} == rooms
 
 
-def test_imports_point_down() -> None:
+def test_imports_point_down_in_the_core() -> None:
+    rooms = {f"_core.{room}": number for number, room in enumerate(CORE)}
     upward = {
-        f"{here or '__init__'} imports {there or '__init__'}"
+        f"{here} imports {there}"
         for here, there in arrows()
-        if SEPARATE not in (here, there) and LAYERS.index(there) >= LAYERS.index(here)
+        if here in rooms and there in rooms and rooms[there] >= rooms[here]
     }
     assert upward == set()
 
 
-def test_imports_point_down_in_the_rooms_of_calls() -> None:
-    def room(module: str) -> int:
-        name = module.split(".")[1]
-        return ROOMS_OF_CALLS.index(name) if name in ROOMS_OF_CALLS else -1
+def test_nothing_private_imports_what_users_import() -> None:
+    private = {(here, there) for here, there in arrows() if here not in PUBLIC and there in PUBLIC}
+    assert private == {("_features.cli", "")}  # a program that uses the package as users do
 
-    calls = [module for module in PATHS if module.startswith("_calls.")]
-    upward = {
-        f"{module} imports {imported}"
-        for module in calls
-        for imported in own_imports(module) & set(calls)
-        if room(imported) > room(module)
+
+def test_the_core_imports_no_feature() -> None:
+    core = [module for module in PATHS if module.startswith("_core")]
+    assert {(module, name) for module in core for name in imported_features(module)} == EXCEPTIONS_OF_THE_CORE
+
+
+def test_a_feature_imports_no_other_feature() -> None:
+    features = [module for module in PATHS if module.startswith("_features.")]
+    named = {(unit(module).split(".")[1], name) for module in features for name in imported_features(module)}
+    assert {pair for pair in named if pair[0] != pair[1]} == set(EXCEPTIONS_OF_FEATURES)
+
+
+def test_a_feature_says_what_it_is() -> None:
+    """The first line of each folder: what the feature is, its extra, and where its tests are."""
+    for folder in sorted((PACKAGE / "_features").glob("*/__init__.py")):
+        lines = (ast.get_docstring(parse_module(folder)) or "").split("\n")
+        what, _, tests = lines[0].rstrip(".").rpartition("; ")
+        assert re.search(r"\b(No extra|Extras? `\w+`.*)$", what), folder
+        assert (ROOT / tests).exists(), folder
+
+
+def test_the_core_imports_nothing_optional() -> None:
+    optional = {
+        (module, name.partition(".")[0])
+        for module in PATHS
+        if module.startswith("_core")
+        for name, _, _ in imports(module)
+        if name.partition(".")[0] in OPTIONAL
     }
-    assert upward == set()
+    assert optional == set(EXCEPTIONS_OF_PACKAGES)
 
 
 def test_the_simulator_stands_alone() -> None:
@@ -233,21 +335,21 @@ def test_the_package_imports_nothing_that_is_not_shipped() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
     assert {"benchmarks", "tests", "tools"} <= folders
     assert {
-        name for module in PATHS for name, _ in imports(module) if name.partition(".")[0] in folders
+        name for module in PATHS for name, _, _ in imports(module) if name.partition(".")[0] in folders
     } == set()
 
 
 def test_there_are_no_cycles() -> None:
     graph = {module: own_imports(module) - UPWARD_FOR_TYPES.get(module, set()) - {module} for module in PATHS}
+    graph["_core.doors"] = set()  # each feature behind it imports the core
     assert set(TopologicalSorter(graph).static_order()) == set(PATHS)
 
 
 def test_what_is_named_for_types_alone_is_not_loaded() -> None:
     for module, others in UPWARD_FOR_TYPES.items():
-        named = {Import(f"llm_provider.{other}", eager) for other in others for eager in (True, False)}
-        assert {each for each in imports(module) if each in named} == {
-            each for each in named if not each.eager
-        }
+        named = {f"llm_provider.{other}" for other in others}
+        forms = {(name, form) for name, _, form in imports(module) if name in named}
+        assert forms == {(name, "types") for name in named}
 
 
 def test_heavy_packages_and_modules_are_imported_lazily() -> None:
@@ -256,7 +358,7 @@ def test_heavy_packages_and_modules_are_imported_lazily() -> None:
     eager = {
         f"{module} imports {name}"
         for module in PATHS.keys() - MAY_BE_HEAVY
-        for name, at_import in imports(module)
+        for name, at_import, _ in imports(module)
         if at_import and {name, name.partition(".")[0]} & heavy
     }
     assert eager == set()

@@ -14,7 +14,7 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-VENDOR = Path(__file__).parents[1] / "src" / "llm_provider" / "_page" / "vendor"
+VENDOR = Path(__file__).parents[1] / "src" / "llm_provider" / "_features" / "views" / "page" / "vendor"
 LIST = VENDOR / "components.csv"
 
 

@@ -13,7 +13,7 @@ class Options:
     `clients` restricts a scenario to some clients. `rounds` is the number of repetitions (None: the
     scenario's own number). `quick` makes only a few requests, whose figures mean nothing. `here` runs every
     client in the environment of this process. `models` and `live` concern the scenarios that can ask real
-    providers.
+    providers. `path` is the journey whose files are listed instead of counting all.
     """
 
     clients: tuple[str, ...] | None = None
@@ -23,6 +23,7 @@ class Options:
     models: tuple[str, ...] = ()
     live: bool = False
     minutes: float | None = None
+    path: str | None = None
 
     def chosen(self, clients: Sequence[str]) -> list[str]:
         """The selected clients of a scenario.

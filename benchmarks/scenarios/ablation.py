@@ -1,6 +1,6 @@
 """What each mechanism of the rate control is worth: the simulated scenarios with one mechanism switched off.
 
-Nothing in `_limits` knows of this. A switch replaces a constant, a method or a field of a class.
+Nothing in `_core/pace` knows of this. A switch replaces a constant, a method or a field of a class.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_REQUESTS = 6_000
 """A run ends after so many requests: its figures are rates, which are known by then."""
 
 TEXT = (
-    "Each mechanism of `_limits` is switched off alone. One seed of every scenario finds the three that lose "
+    "Each mechanism of `_core/pace` is switched off alone. One seed of every scenario finds the three that "
     "most; other seeds measure these again, and the table shows the one that loses most. Speed is answers "
     "per second (of a finite batch: its whole time) in % of the complete rate control; refusals are per "
     "1,000 answers; in outages, requests beyond one per call. A mechanism stays if leaving it out costs 2 % "

@@ -1,6 +1,7 @@
 """First calls while the main thread imports other SDKs: 100 processes for each SDK, and how many fail.
 
-Two threads that import each other's modules get unfinished ones. `_core/runtime/imports` waits and tries again.
+Two threads that import each other's modules get unfinished ones. `_core/runtime/imports` waits and tries
+again.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ print(json.dumps(told))
 
 ANSWERS = ["echo: Hi"] * 4
 
-HASTY = f"import llm_provider._core.runtime.imports\nllm_provider._core.runtime.imports.LONGEST_IMPORT = 0.0\n{PROGRAM}"
+HASTY = f"from llm_provider._core.runtime import imports\nimports.LONGEST_IMPORT = 0.0\n{PROGRAM}"
 """The same without a second attempt, which shows how often the first one fails."""
 
 

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from ._core.pace.timeouts import Timeouts
     from ._core.requests.api_keys import KeyWarning
     from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
-    from ._core.store.response_cache import CacheWarning
+    from ._core.store.response_cache import CacheStatistics, CacheWarning
     from ._core.tokens.range import Range
     from ._core.types.embeddings import Embeddings
     from ._core.types.logprobs import TokenLogprob
@@ -118,7 +118,7 @@ if TYPE_CHECKING:
     from ._core.types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._core.types.served_by import ServedBy
     from ._core.types.usage import Cost, Timing, Usage
-    from ._features.cache_care.maintenance import CacheStatistics, Explanation
+    from ._features.cache_care.maintenance import Explanation
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
     from ._features.evidence.verification import verify
@@ -161,17 +161,19 @@ __all__ = [
 
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
-    "_core.client.functions", "_core.client.model_functions", "_core.client.client",
-    "_core.types.response", "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
-    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results", "_features.score.scores", "_core.types.served_by",
-    "_features.models.token_count", "_errors",
+    "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
+    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
+    "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
     "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
-    "_features.second_level.settings", "_features.second_level.access",
-    "_core.money.price_rows", "_core.money.track", "_core.money.ledger", "_core.money.ledger_file",
-    "_core.money.model_drift", "_core.tokens.range", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
-    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget", "_features.telemetry.telemetry",
-    "_core.events.observed_call", "_features.hosts.host", "_core.requests.parameters", "_features.shared_pace.shared_controller",
-    "_core.batches.handle", "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_features.second_level.settings",
+    "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
+    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
+    "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
+    "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
+    "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
+    "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
     "_features.cache_care.maintenance",
 )  # fmt: skip
 
@@ -231,7 +233,7 @@ def __getattr__(name: str) -> object:
                 if name in names:
                     globals()[name] = names[name]
                     return names[name]
-    from ._features.foreign.attributes import remedy_for
+    from ._core.hints import remedy_for
 
     remedy = remedy_for((__name__,), name, __all__)
     caller = _sys._getframe(1)  # noqa: SLF001 - the documented way to see the caller, and quick

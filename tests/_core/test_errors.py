@@ -66,7 +66,7 @@ def make(kind: type[LLMError], **context: Any) -> LLMError:
 
 
 def test_the_page_has_a_row_for_every_error() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
     page = page.partition("## What a failure means")[0]
     rows = re.findall(r"^\| (?:\*\*)?`(\w+Error)`", page, re.MULTILINE)
     assert sorted([*rows, "LLMError"]) == sorted(kind.__name__ for kind in CLASSES)

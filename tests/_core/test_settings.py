@@ -17,7 +17,7 @@ MODEL = "gpt-6.1-sol"
 
 def test_each_setting_has_a_check_a_type_and_a_row_of_the_manual() -> None:
     assert ClientSettings.__annotations__.keys() == NAMES
-    manual = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([a-z_]+)` \|", manual, flags=re.MULTILINE)) == NAMES
 
 

@@ -43,7 +43,7 @@ def list_library_modules() -> list[str]:
     import llm_provider
 
     left_out = (
-        "_cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations",
+        "_features.cli", "simulator", "litellm", "telemetry", "__main__", "second_level", "integrations",
         "ledger_plot", "pytest_plugin",
     )  # fmt: skip
     names = (module.name for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .._features.foreign.attributes import missing_attribute
+from .hints import missing_attribute
 from .json_values import JSONMapping, JSONObject, check_fields, json_value
 from .json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
 from .terminal_text import escape_controls
@@ -217,7 +217,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("budget", "spent", "needed"), _decimal),
     "candidates": tuple,
 }
-"""Turns the JSON of a field into its value. `_types`, which imports this module, adds its own classes."""
+"""Turns the JSON of a field into its value. `types`, which imports this module, adds its own classes."""
 
 
 def _rebuild(kind: type[LLMError], state: JSONObject) -> LLMError:

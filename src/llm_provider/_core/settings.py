@@ -18,6 +18,7 @@ from .._features.telemetry.telemetry import (
     check_telemetry,
     switch,
 )
+from . import doors
 from .errors import RequestError, cite
 from .json_values import JSONMapping, JSONObject, plain_number
 from .pace.concurrency import Concurrency, concurrency, concurrency_of_environment
@@ -59,9 +60,12 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
     # Imported here because most clients have one level.
-    from .._features.second_level.settings import SecondLevel
 
-    level = cache if isinstance(cache, SecondLevel) else SecondLevel(cast("Any", cache))
+    level = (
+        cache
+        if isinstance(cache, doors.second_level_settings.SecondLevel)
+        else doors.second_level_settings.SecondLevel(cast("Any", cache))
+    )
     return level.mode, level
 
 
@@ -81,7 +85,6 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
         raise RequestError(
             f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
         )
-    from .._features.clouds.price_names import drop_region
 
     for deployment, model in deployments.items():
         provider, _, rest = str(deployment).partition("/")
@@ -91,7 +94,11 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
                 f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
                 f"(clouds: {clouds})"
             )
-        if not isinstance(model, str) or not model or "/" in drop_region(provider, model):
+        if (
+            not isinstance(model, str)
+            or not model
+            or "/" in doors.cloud_price_names.drop_region(provider, model)
+        ):
             raise RequestError(
                 f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
             )
@@ -116,9 +123,8 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
     # Imported here because few clients have one.
-    from .._features.hosts.host_routes import read_hosts
 
-    return read_hosts(hosts)
+    return doors.host_routes.read_hosts(hosts)
 
 
 def _check_dollars(name: str, amount: float | None) -> float | None:

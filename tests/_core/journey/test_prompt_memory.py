@@ -5,8 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from llm_provider import Client, Host
-from llm_provider._core.journey import prompt_memory
 from llm_provider._core.journey.prompt_memory import PromptMemory, digest_beginnings
+from llm_provider._features.prompt_caching import prompt_memory
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently
 

@@ -10,7 +10,7 @@ import pytest
 from llm_provider import RequestError, UnknownModelError, Usage, price
 from llm_provider._core.money.price_rows import VARIANTS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = Usage(input_tokens=1000, output_tokens=10)
 
 

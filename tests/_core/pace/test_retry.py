@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core import errors as _errors
+from llm_provider._core import errors
 from llm_provider._core.errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -143,7 +143,7 @@ class TestRetryBudget:
 def test_congestion_is_too_much_and_not_something_broken() -> None:
     congestion = {
         kind
-        for kind in vars(_errors).values()
+        for kind in vars(errors).values()
         # Those with arguments of their own are raised here, not by a provider.
         if isinstance(kind, type) and issubclass(kind, LLMError) and kind.__init__ is LLMError.__init__
         if is_congestion(kind("x"))

@@ -15,13 +15,14 @@ from llm_provider.simulator import Simulator
 from price_sources import TODAY, entry, needs_genai_prices, price_map
 from support import copy_package, parse_module, run_copy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
-    PACKAGE / "_requests" / "routing.py", PACKAGE / "_requests" / "compatible_hosts.py",
-    PACKAGE / "_providers" / "shared" / "conversation_rules.py",
-    PACKAGE / "_providers" / "litellm" / "bounded_session.py",  # a list of litellm's providers
-    PACKAGE / "_providers" / "shared" / "served_by.py", PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
+    PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
+    PACKAGE / "_core" / "formats" / "shared" / "conversation_rules.py",
+    PACKAGE / "_features" / "litellm" / "bounded_session.py",  # a list of litellm's providers
+    PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
+    PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 
 ROW = """

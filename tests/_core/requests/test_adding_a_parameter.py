@@ -15,7 +15,8 @@ ADDED = (
     ("_core/requests/parameter_table.py", '    "verbosity": Parameter(\n',
      '    "creativity": Parameter(one_of(Literal["low", "high"]), "ask for ideas"),\n'),
     ("_core/formats/openai_chat/encode.py", '    "allowed_tools": ', '    "creativity": "creativity",\n'),
-    ("_core/formats/openai_responses/encode.py", '    "verbosity": ', '    "creativity": "text.creativity",\n'),
+    ("_core/formats/openai_responses/encode.py", '    "verbosity": ',
+     '    "creativity": "text.creativity",\n'),
     ("_core/formats/gemini/encode.py", '    "cached_content": ',
      '    "creativity": "generationConfig.creativity",\n'),
 )  # fmt: skip

@@ -105,7 +105,7 @@ def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunS
         for model in ("gpt-6.1-sol", "claude-3-opus", "gemini-3.8-flash", "deepseek/deepseek-v4-pro"):
             target = resolve(model)
             CHAT.encode(Request.build(model, "Hi", {}), target, registry.load(target.route.adapter))
-        assert not [name for name in sys.modules if "_schemas" in name]
+        assert not [name for name in sys.modules if "_core.schemas" in name]
 
         from llm_provider._core.schemas import python_types
         assert python_types.is_type(list[int])

@@ -22,7 +22,7 @@ from llm_provider._core.tokens.counting import image_tokens, most_image_tokens, 
 from llm_provider._core.tokens.range import Range
 from llm_provider._core.tokens.tokenizer import counter_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PICTURE = base64.b64encode(bytes(30_000)).decode()
 IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
 LOOK = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]}]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from llm_provider._core.tokens.text import _LONG_TEXT, text_tokens
 from llm_provider._core.tokens.tokenizer import counter_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPTS = json.loads((ROOT / "tests" / "data" / "scripts.json").read_text(encoding="utf-8"))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from llm_provider._core.tokens.vocabularies import ENCODINGS, VOCABULARIES, load_weights, vocabulary_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_every_model_of_openai_in_the_price_table_has_an_encoding() -> None:

@@ -8,7 +8,7 @@ import pydantic
 from llm_provider._features.prompt_caching import anthropic as prompt_cache
 from llm_provider._features.prompt_caching.settings import PrefixMark
 
-from ..shared.test_prompt_cache import LONG, encoded
+from .test_settings import LONG, encoded
 
 MODEL = "claude-sonnet-5-5"
 CONTROL = {"type": "ephemeral"}

@@ -2,7 +2,7 @@
 
 from llm_provider._features.prompt_caching import gemini as prompt_cache
 
-from ..shared.test_prompt_cache import LONG, TOOL, encoded
+from .test_settings import LONG, TOOL, encoded
 
 MODEL = "gemini-3.8-flash"
 

@@ -7,7 +7,7 @@ import pytest
 from llm_provider._features.prompt_caching import openai as prompt_cache
 from llm_provider._features.prompt_caching.settings import PrefixMark
 
-from ..shared.test_prompt_cache import LONG, TOOL, encoded
+from .test_settings import LONG, TOOL, encoded
 
 EXPLICIT = {"mode": "explicit"}
 

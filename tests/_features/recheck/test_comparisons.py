@@ -1,4 +1,4 @@
-"""The history of border prompts. `tests/_core/client/test_recheck.py` has the tests with answers."""
+"""The history of border prompts. `tests/_features/recheck/test_run.py` has the tests with answers."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ from llm_provider._features.views.results_page import embed_json
 from llm_provider.simulator import Simulator
 from support import response
 
-VENDOR = Path(results_page.__file__).parents[1] / "_page" / "vendor"
+VENDOR = Path(results_page.__file__).parent / "page" / "vendor"
 HOSTILE = (
     "</script><script>alert(1)</script><!-- <script> ]]> \u2028\u2029 &lt; \u202e \ud800 \0 {data}{scripts}"
 )
@@ -220,7 +220,7 @@ def test_a_column_may_be_named_like_a_method_of_objects(name: str, beside: bool,
     results: list[Any] = [response(metadata={name: "value of it"}), response(metadata={"other": 1})]
     page = tmp_path / "page.html"
     Results(results).to_html(page, beside=Results([response(metadata={"other": 2})] * 2) if beside else None)
-    script = Path(__file__).parents[1] / "data" / "page_in_node.js"
+    script = Path(__file__).parents[2] / "data" / "page_in_node.js"
     ended = subprocess.run(
         ["node", str(script)], input=page.read_text(), capture_output=True, text=True, check=False
     )

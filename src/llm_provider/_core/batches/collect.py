@@ -367,9 +367,7 @@ def _encode_error(error: errors.LLMError) -> dict[str, object]:
 
 def decode_error(fields: JSONMapping) -> errors.LLMError:
     """The inverse of `_encode_error`. A known cost is in the ledger of the process that read the results."""
-    from .. import errors as _errors
-
-    kind = getattr(_errors, str(fields.get("class")), errors.InternalServerError)
+    kind = getattr(errors, str(fields.get("class")), errors.InternalServerError)
     error: errors.LLMError
     try:
         error = kind(str(fields.get("message")), status=fields.get("status"), code=fields.get("code"))

@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .. import doors
 from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from ..formats.shared.batches import DAY
 from ..journey.attempt import parse_reply
@@ -184,11 +185,9 @@ class BatchDelivery:
 
     def _files(self) -> Uploads:
         if self._uploads is None:
-            from ..._features.uploads.uploads import Uploads
-
             leases = self._engine.cache.lease_directory
             directory = None if leases is None else leases.parent / "uploads"
-            self._uploads = Uploads(directory, leases, kept=DAY)
+            self._uploads = doors.uploads.Uploads(directory, leases, kept=DAY)
         return self._uploads
 
     async def _deliver(self, job: Job, record: Record) -> None:

@@ -77,7 +77,7 @@ class Batch:
         )
 
     def _repr_html_(self) -> str:
-        from .. import html as _html
+        from .. import html
 
         counts, created = self.counts, ""
         if self.created is not None:
@@ -85,8 +85,8 @@ class Batch:
         title = f"{counts.done:,} of {counts.total:,} rows done"
         if counts.failed:
             title += f", {counts.failed:,} failed"
-        details = _html.small(self.provider or "", self.model or "", created, *self.batch_ids[:3])
-        return _html.block(_html.safe(f"Batch {self.id}: {self.last_status}, {title}"), details)
+        details = html.small(self.provider or "", self.model or "", created, *self.batch_ids[:3])
+        return html.block(html.safe(f"Batch {self.id}: {self.last_status}, {title}"), details)
 
     @property
     def batch_ids(self) -> tuple[str, ...]:

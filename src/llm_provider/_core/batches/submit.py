@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from ..._features.uploads.references import with_ids
+from .. import doors
 from ..errors import LLMError, NotFoundError, UncertainBatchError
 from ..formats.shared.batches import BatchLimits, BatchSpec, RemoteBatch
 from ..runtime import clock, files
@@ -245,7 +245,7 @@ class Submitter:
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         with files.create_file(path) as file:
             for row in rows_of(record):
-                body = with_ids(body_of(record.header, row), file_ids)
+                body = doors.upload_references.with_ids(body_of(record.header, row), file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
 
 

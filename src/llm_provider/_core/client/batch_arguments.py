@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..._features.score.operation import SCORE
+from .. import doors
 from ..errors import RequestError
 from ..journey.call import Operation
 from ..journey.chat import CHAT
@@ -82,10 +83,10 @@ def parse_batch(
     _check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
-            from ..._features.foreign.parameters import describe_unexpected
-
             more = () if function.endswith("iter_many") else ("on_error",)
-            raise TypeError(describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
+            raise TypeError(
+                doors.foreign_parameters.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more])
+            )
     calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))

@@ -6,8 +6,9 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
-from ..._features.foreign.attributes import Hinting
+from .. import doors
 from ..batches.preload import load_for_batch, name_shortage
+from ..hints import Hinting
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from ..requests.request import seal
@@ -50,9 +51,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import estimate_batch
 
-        return estimate_batch(self._runner, model, inputs, parameters)
+        return doors.estimates.estimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: model_functions.aestimate)
     @with_parameters
@@ -64,9 +64,8 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.estimates.client_methods import aestimate_batch
 
-        return await aestimate_batch(self._runner, model, inputs, parameters)
+        return await doors.estimates.aestimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: functions.iter_many)
     @with_parameters
@@ -288,9 +287,7 @@ class BatchMethods(Hinting):
         """Show an estimate in a notebook. Returns a dict for the results of a batch."""
         settings = self._runner.engine.settings
         if settings.show_estimate_above is not None and options.example is None and in_notebook():
-            from ..._features.estimates.client_methods import show_estimates
-
-            show_estimates(self._runner, options, settings.show_estimate_above)
+            doors.estimates.show_estimates(self._runner, options, settings.show_estimate_above)
         return {}
 
     def _put_in_order(

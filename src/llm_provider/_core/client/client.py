@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from ..._features.score.operation import SCORE
+from .. import doors
 from ..errors import RequestError, cite
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
@@ -234,9 +235,8 @@ class Client(BatchMethods):
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.recheck.run import run_recheck
 
-        return run_recheck(self, self._runner, model, inputs, parameters)
+        return doors.recheck.run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters
     def with_options(self, **options: Unpack[Parameters]) -> Self:
@@ -322,9 +322,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            from ..._features.cache_care.maintenance import Explanation
-
-            return Explanation(call.key(part), (), 1, stored=True)
+            return doors.cache_maintenance.Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(

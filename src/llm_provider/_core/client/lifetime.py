@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from .. import doors
 from ..errors import RequestError
 from ..money.ledger_file import LedgerFile
 from ..money.pricing import PriceTable
@@ -135,6 +136,5 @@ def cache_of(
     directory = None if directory is None else check_path("cache_dir", directory)
     if level is None:
         return ResponseCache(directory, saved=saved, shared=shared)
-    from ..._features.second_level.two_level_cache import TwoLevelCache
 
-    return TwoLevelCache(level, directory, saved=saved, shared=shared)
+    return doors.two_level_cache.TwoLevelCache(level, directory, saved=saved, shared=shared)

@@ -1,4 +1,4 @@
-"""Loads the modules of a wire format when the first call needs them."""
+"""Loads the modules of a wire format, and what features add to it, when the first call needs them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,30 @@ if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PromptCacheFormat
 
 
+_FEATURE_OF_PART = {
+    "files": "uploads", "prompt_cache": "prompt_caching", "scores": "score",
+}  # fmt: skip
+"""Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
+
+_FEATURES = ("litellm",)
+"""The adapters that are features themselves."""
+
+
 @functools.cache
 def load(name: str) -> Adapter:
     """The adapter module that a row of `ROUTES` names."""
-    return cast("Adapter", importlib.import_module(f"llm_provider._core.formats.{name}.adapter"))
+    return cast("Adapter", load_beside(name, "adapter"))
 
 
 @functools.cache
 def load_beside(adapter: str, part: str) -> object | None:
-    """A module in the folder of an adapter, such as `files`; None where it has none."""
-    name = f"llm_provider._core.formats.{adapter}.{part}"
+    """A part of a wire format, such as `embeddings` or `files`; None where the adapter has none."""
+    if feature := _FEATURE_OF_PART.get(part):
+        name = f"llm_provider._features.{feature}.{adapter}"
+    elif adapter in _FEATURES:
+        name = f"llm_provider._features.{adapter}.{part}"
+    else:
+        name = f"llm_provider._core.formats.{adapter}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
 
 

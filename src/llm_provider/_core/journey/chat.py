@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .. import doors
 from ..errors import UnsupportedParameterError
 from ..formats.protocol import Adapter, Answer, EncodedRequest
 from ..json_values import JSONObject
@@ -52,9 +53,8 @@ class Chat(Operation[Request, Response]):
         uploads: tuple[Attachment, ...] = ()
         if Attachment.exist:
             # Calls without files do not need its modules.
-            from ..._features.uploads.references import refer_to_files
 
-            request, uploads, headers = refer_to_files(request, target)
+            request, uploads, headers = doors.upload_references.refer_to_files(request, target)
             if uploads and headers:
                 request = replace(request, extra_headers=_add_headers(request.extra_headers, headers))
         if request.options and request.options.get("unsupported") == "drop":
@@ -314,11 +314,14 @@ def _add_headers(headers_of_user: Mapping[str, str] | None, needed: Mapping[str,
 
 def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
     """The mark for the provider's prompt cache. A batch that knows more replaces it."""
-    from ..._features.prompt_caching.settings import mark_of_call
     from ..formats.registry import load_prompt_cache
 
     prompt_cache = load_prompt_cache(target)
-    return None if prompt_cache is None else mark_of_call(prompt_cache, encoded.payload, target.known_model)
+    return (
+        None
+        if prompt_cache is None
+        else doors.prompt_caching.mark_of_call(prompt_cache, encoded.payload, target.known_model)
+    )
 
 
 CHAT = Chat()

@@ -1,4 +1,4 @@
-"""Makes what `_telemetry` takes of a call, and has calls observed."""
+"""Makes what observers are told of a call, and has calls observed."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar

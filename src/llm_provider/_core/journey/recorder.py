@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from ..._features.litellm.prices import litellm_cost
+from .. import doors
 from ..errors import ModelDriftError, cite
 from ..formats.protocol import AnyAnswer
 from ..formats.shared.served_by import find_tier, read_fields
@@ -94,7 +94,9 @@ class CostRecorder:
             variant = _variant(call, answer) if batch is None else "batch"
             source, cost = "prices", self._explain_cost(names, variant, answer.usage)
             if isinstance(cost, str) and call.target.provider == "litellm":
-                known = litellm_cost(call.target.model, answer.model, answer.usage, variant)
+                known = doors.litellm_prices.litellm_cost(
+                    call.target.model, answer.model, answer.usage, variant
+                )
                 source, cost = "litellm", cost if known is None else known
         # If the usage is known, only the price can be missing, and without it there is no bound.
         at_most = bound(self.prices()) if isinstance(cost, str) and answer.usage is None else None

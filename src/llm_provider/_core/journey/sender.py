@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._features.shared_pace.shared_controller import SharedController, SharedStateFile
-from .. import errors
+from .. import doors, errors
 from ..events.observed_call import EndedAttempt
 from ..events.reasons import reason
 from ..events.waits import LEAST_SECONDS, Waits
@@ -66,7 +65,7 @@ class Sender:
     ) -> None:
         self._settings = settings
         self.env_file = settings.env_file
-        self._shared = SharedStateFile(
+        self._shared = doors.shared_controller.SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
             quiet=settings.rate_control != "shared",
         )
@@ -86,7 +85,9 @@ class Sender:
             return AIMD()
         if rate_control == "independent":
             return AdaptiveController()
-        return SharedController(self._shared, scope, from_start=rate_control == "shared")
+        return doors.shared_controller.SharedController(
+            self._shared, scope, from_start=rate_control == "shared"
+        )
 
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
         """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
@@ -163,10 +164,11 @@ class Sender:
         """The files that were uploaded because they are too large for a request."""
         if self._uploads is None:
             # Only calls with such files need this module and its imports.
-            from ..._features.uploads.uploads import Uploads
 
             directory = self._directory
-            self._uploads = Uploads(None if directory is None else directory.parent / "uploads", directory)
+            self._uploads = doors.uploads.Uploads(
+                None if directory is None else directory.parent / "uploads", directory
+            )
         return self._uploads
 
     def statistics(self) -> list[ScopeStatistics]:
@@ -294,11 +296,9 @@ class _Sending:
         else:
             self.file_ids = uploads.ids(call, selection.key)
         if self.file_ids is not None:
-            from ..._features.uploads.uploads import fill_references
-
             body = call.exchange.body(call, self.parts)
             original = replace(self.outgoing, encoded=call.encoded)
-            self.outgoing = fill_references(original, self.file_ids, body)
+            self.outgoing = doors.uploads.fill_references(original, self.file_ids, body)
             return True
         selection.scope.record_withdrawal(self.ticket)
         if hold is not None:

@@ -1,7 +1,7 @@
 """Single flight: equal calls that are under way at the same time share one request.
 
 The first call of a key leads: its task sends the request. Calls that come until it ends follow and get the
-same result. A leader holds a lease on its key (`_core/runtime/leases`). Calls of other processes wait for the end
+same result. A leader holds a lease on its key (`runtime/leases`). Calls of other processes wait for the end
 of the lease and then look into the cache, where the answer is stored before the lease is released. A request
 for several parts has a key and a lease for each, so a call that needs some of them follows it for those.
 
@@ -27,10 +27,10 @@ import asyncio
 import copy
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ..._features.second_level.two_level_cache import TwoLevelCache
 from ..events.waits import Waits
 from ..runtime.leases import Lease, Leases
 from ..store.response_cache import ResponseCache
@@ -234,6 +234,16 @@ _PAUSES = (0.05, 2.0)
 """Shortest and longest pause, in seconds, between two looks at a lease of another machine."""
 
 
+class LeasingCache(Protocol):
+    """A cache with a second level, which has a lease for each key."""
+
+    def take_lease(self, name: str) -> Future[bool]:
+        """Take the lease on a question; the result is False while another machine asks it."""
+
+    def release_lease(self, name: str) -> None:
+        """Release the lease once the answer is in the second level."""
+
+
 async def deliver_once(
     cache: ResponseCache,
     call: Call[Any],
@@ -242,11 +252,11 @@ async def deliver_once(
     deliver: Callable[[Call[Any], Sequence[int]], Awaitable[list[Sample]]],
 ) -> list[Sample]:
     """The parts of a call that another machine has put into the cache, else delivered ones."""
-    assert isinstance(cache, TwoLevelCache)
     name = hashlib.sha256("+".join(map(call.key, parts)).encode()).hexdigest()
+    leasing = cast("LeasingCache", cache)
     pause, longest = _PAUSES
     waited = False
-    while not await _take_lease(cache, name):
+    while not await _take_lease(leasing, name):
         waited = True
         await asyncio.sleep(pause)
         pause = min(2 * pause, longest)
@@ -258,10 +268,10 @@ async def deliver_once(
         stored = await find(call, parts) if waited else None
         return await deliver(call, parts) if stored is None else stored
     finally:
-        cache.release_lease(name)
+        leasing.release_lease(name)
 
 
-async def _take_lease(cache: TwoLevelCache, name: str) -> bool:
+async def _take_lease(cache: LeasingCache, name: str) -> bool:
     taking = cache.take_lease(name)
     try:
         return await asyncio.wrap_future(taking)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, Self, TypeAlias
 
-from ..._features.foreign.attributes import Hinting
 from ..errors import LLMError
+from ..hints import Hinting
 from ..runtime import event_loop
 from ..types.messages import Delta, Step
 from ..types.response import Response, Result, T_co

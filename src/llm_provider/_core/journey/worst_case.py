@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ..._features.litellm.prices import most_cost, prices_of
+from .. import doors
 from ..formats.shared.request_facts import RequestFacts
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
@@ -59,14 +59,14 @@ def _by_litellm(
     model: str, facts: RequestFacts, read: int | None, answer: int | None, samples: int
 ) -> Decimal | None:
     """The most USD by litellm's price map, for a model that the price table does not have."""
-    entry = prices_of(model)
+    entry = doors.litellm_prices.prices_of(model)
     if entry is None or facts.adds_input:
         return None
     if answer is None:
         answer = entry.get("max_output_tokens")
     if read is None or not isinstance(answer, int) or facts.media:
         return None
-    return most_cost(entry, read, answer * samples)
+    return doors.litellm_prices.most_cost(entry, read, answer * samples)
 
 
 def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -39,6 +39,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from .. import doors
 from ..errors import BudgetExceededError, LLMError, RequestError, cite
 from ..json_values import plain_number
 from ..runtime import clock, randomness
@@ -149,9 +150,7 @@ class Budget:
         self._since: float | None = None
         self._store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
-            from ..._features.shared_budget.balance_file import BalanceFile
-
-            self._store = BalanceFile(self._path)
+            self._store = doors.balance_file.BalanceFile(self._path)
         weakref.finalize(self, self._store.close).atexit = False
         _budgets.add(self)
 

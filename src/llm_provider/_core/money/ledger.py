@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..._features.foreign.attributes import Hinting
+from .. import doors
 from ..errors import RequestError
+from ..hints import Hinting
 from ..runtime.exact_decimal import total
 from ..runtime.imports import import_optional
 from ..types.usage import Usage
@@ -152,10 +153,8 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        from ..._features.views.ledger_views import make_columns
-
         pandas = import_optional("pandas", "pip install pandas")
-        frame: pd.DataFrame = pandas.DataFrame(make_columns(self.rows(), self.total))
+        frame: pd.DataFrame = pandas.DataFrame(doors.ledger_views.make_columns(self.rows(), self.total))
         return frame
 
     def to_polars(self) -> pl.DataFrame:
@@ -164,10 +163,8 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: polars is not installed.
         """
-        from ..._features.views.ledger_views import make_columns
-
         polars = import_optional("polars", "pip install polars")
-        frame: pl.DataFrame = polars.DataFrame(make_columns(self.rows(), self.total))
+        frame: pl.DataFrame = polars.DataFrame(doors.ledger_views.make_columns(self.rows(), self.total))
         return frame
 
     def to_jsonl(self, path: str | os.PathLike[str]) -> None:
@@ -179,9 +176,7 @@ class Ledger(Hinting):
         Raises:
             OSError: the file cannot be written.
         """
-        from ..._features.views.ledger_views import write_jsonl
-
-        write_jsonl(self.rows(), path)
+        doors.ledger_views.write_jsonl(self.rows(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
         """A figure with USD over time by model, and tokens by class.
@@ -192,9 +187,7 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
-        from ..._features.views.ledger_views import plot
-
-        return plot(self.rows("model"), self.timeline())
+        return doors.ledger_views.plot(self.rows("model"), self.timeline())
 
     @property
     def total(self) -> LedgerRow:
@@ -205,11 +198,9 @@ class Ledger(Hinting):
         return iter(self.rows())
 
     def __repr__(self) -> str:
-        from ..._features.views.ledger_views import format_text
 
-        return format_text(self.rows(), self.total)
+        return doors.ledger_views.format_text(self.rows(), self.total)
 
     def _repr_html_(self) -> str:
-        from ..._features.views.ledger_views import format_html
 
-        return format_html(self.rows(), self.total)
+        return doors.ledger_views.format_html(self.rows(), self.total)

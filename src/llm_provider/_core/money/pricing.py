@@ -17,6 +17,7 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .. import doors
 from ..runtime import clock
 from ..runtime.exact_decimal import exact
 from ..runtime.warning import warn_user
@@ -94,7 +95,7 @@ def default_prices_path() -> str:
 
 def find_table(name: str) -> str:
     """The path of a table: in the package where it is installed, else at the root of the repository."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = [os.path.join(package, name)]
     source = os.path.dirname(package)
     if os.path.basename(source) == "src":
@@ -445,10 +446,11 @@ def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
         spelled = _spell_name(provider, model)
         yield from ((provider, name) for name in _add_families(spelled))
         return
-    from ..._features.clouds.price_names import SAME_BILL, spell_cloud_name
 
-    for cloud in filter(None, (provider, SAME_BILL.get(provider))):
-        yield from ((cloud, name) for name in _add_families(spell_cloud_name(cloud, model)))
+    for cloud in filter(None, (provider, doors.cloud_price_names.SAME_BILL.get(provider))):
+        yield from (
+            (cloud, name) for name in _add_families(doors.cloud_price_names.spell_cloud_name(cloud, model))
+        )
 
 
 def _add_families(spelled: Iterable[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .. import doors
 from ..errors import MissingAPIKeyError, RequestError
 from .credential import APIKey, Credential, make_key
 
@@ -82,9 +83,8 @@ def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
         return key
     if target.route.cloud is not None:
         # Imported here, because few programs call a cloud.
-        from ..._features.clouds.identities import identity_of
 
-        return identity_of(target, env_file)
+        return doors.cloud_identities.identity_of(target, env_file)
     if target.route.key_required and not target.custom_base_url:
         where = "" if env_file is None else f" (it is not in {env_file.path} either)"
         raise MissingAPIKeyError(
@@ -220,13 +220,12 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
 
 
 def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> Credential:
-    from ..._features.clouds.token_credential import own_credential
     from .routing import ROUTES
 
     route = ROUTES[provider]
     if route.cloud is None and route.adapter != "openai":
         raise RequestError(f"{where} must be a str: {provider} takes no tokens that a function returns")
-    return own_credential(where, function)
+    return doors.token_credential.own_credential(where, function)
 
 
 def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:

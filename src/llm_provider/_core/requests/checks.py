@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
+from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONObject, plain_number
 from ..pace.timeouts import Timeouts, seconds
@@ -36,7 +37,7 @@ Resend: TypeAlias = Literal["batch", "live"]
 ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
-"""How the limit of a scope is found. "adaptive", "shared" and "independent" use `_core/pace/controller`, which
+"""How the limit of a scope is found. "adaptive", "shared" and "independent" use `pace/controller`, which
 the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
 is the baseline for comparisons: additive increase and multiplicative decrease alone."""
 
@@ -62,9 +63,7 @@ def number(low: float, high: float, *, whole: bool = False) -> Callable[[str, ob
         plain = plain_number(value)
         # NaN and infinities fail the comparison too.
         if plain is None or (whole and isinstance(plain, float)) or not low <= plain <= high:
-            from ..._features.foreign.remedies import number_remedy
-
-            remedy = number_remedy(name, value, low, high, whole=whole)
+            remedy = doors.remedies.number_remedy(name, value, low, high, whole=whole)
             raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
         return plain
 
@@ -75,9 +74,10 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
         description = type(value).__name__ if name == "api_key" else cite(value)
-        from ..._features.foreign.remedies import text_remedy
 
-        raise RequestError(f"{name} must be a non-empty str, not {description}{text_remedy(name, value)}")
+        raise RequestError(
+            f"{name} must be a non-empty str, not {description}{doors.remedies.text_remedy(name, value)}"
+        )
     return value
 
 
@@ -94,9 +94,7 @@ def one_of(words: object) -> Check:
 
     def check(name: str, value: object) -> Any:
         if not isinstance(value, str) or value not in known:
-            from ..._features.foreign.remedies import word_remedy
-
-            remedy = word_remedy(name, value, known)
+            remedy = doors.remedies.word_remedy(name, value, known)
             raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
         return str(value)
 
@@ -307,9 +305,7 @@ def check_modalities(name: str, value: object) -> tuple[str, ...]:
     words = tuple(word.lower() if isinstance(word, str) else word for word in value)
     for word in words:
         if word not in known:
-            from ..._features.foreign.remedies import word_remedy
-
-            remedy = word_remedy(name, word, known)
+            remedy = doors.remedies.word_remedy(name, word, known)
             raise RequestError(f"{name} must be some of {', '.join(known)}, not {cite(word)}{remedy}")
     return words
 

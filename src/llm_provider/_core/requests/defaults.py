@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from ..._features.foreign.parameters import describe_unexpected
+from .. import doors
 from ..json_values import JSONMapping, JSONObject
 from .parameter_table import CHECKS
 
@@ -20,7 +20,9 @@ def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str]
     for name in defaults:
         # A default list would hold the model of some calls.
         if name not in CHECKS or name == "fallback":
-            raise TypeError(describe_unexpected(function, name, [*CHECKS, *settings]))
+            raise TypeError(
+                doors.foreign_parameters.describe_unexpected(function, name, [*CHECKS, *settings])
+            )
     return {name: CHECKS[name](name, value) for name, value in defaults.items() if value is not None}
 
 

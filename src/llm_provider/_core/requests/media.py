@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping
 from ..types.messages import Message
@@ -132,9 +133,8 @@ def prompt_remedy(prompt: object) -> str:
     """How to write a prompt that is neither text nor a list."""
     if is_medium(prompt):
         return ": give a list, as in ['What is this?', Path('a.png')]"
-    from ..._features.foreign import remedies
 
-    return _suggest(prompt) or remedies.prompt_remedy(prompt)
+    return _suggest(prompt) or doors.remedies.prompt_remedy(prompt)
 
 
 def is_medium(content: object) -> bool:
@@ -160,16 +160,14 @@ def part_of(content: object, where: str) -> Part:
         return _encode_bytes(bytes(content), where)
     if is_image(content):
         return _encode_bytes(_encode_png(content, where), where)
-    from ..._features.foreign import remedies
-    from ..._features.foreign.sdk_messages import plain
 
-    fields = plain(content)
+    fields = doors.sdk_messages.plain(content)
     if isinstance(fields, Mapping):
         # A part or a block of an SDK.
         return _check_part(fields, where)
     raise RequestError(
         f"{where} must be a str, a Path, bytes, a PIL image or a dict with a 'type', not "
-        f"{type(content).__name__}{_suggest(content) or remedies.part_remedy(content)}"
+        f"{type(content).__name__}{_suggest(content) or doors.remedies.part_remedy(content)}"
     )
 
 

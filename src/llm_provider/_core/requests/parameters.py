@@ -13,10 +13,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from ..._features.hosts.host import Host
-from ..._features.second_level.settings import SecondLevel, SecondLevelStore
 from ..._features.telemetry.telemetry import Telemetry
 from ..money.budget import Budget
 from ..pace.timeouts import Timeouts
@@ -41,6 +39,10 @@ from .checks import (
 from .model_kinds import EstimateKind
 from .routing import Transport
 from .tools import Tool
+
+if TYPE_CHECKING:
+    from ..._features.hosts.host import Host
+    from ..._features.second_level.settings import SecondLevel, SecondLevelStore
 
 
 class ResponseFormat(TypedDict, total=False):
@@ -179,7 +181,7 @@ class Defaults(SharedDefaults, RequestMetadata, ResponseFormat, total=False):
 
 
 class ClientSettings(TypedDict, total=False):
-    """The settings of a client. `_settings` has the check and the default of each."""
+    """The settings of a client. `_core/settings` has the check and the default of each."""
 
     cache_dir: str | os.PathLike[str] | None
     """The cache directory; default `LLM_PROVIDER_CACHE_DIR`, else the platform's user cache."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping, JSONObject
 from ..runtime.canonical_json import replace_halves
@@ -142,11 +143,9 @@ def seal(parameters: Any) -> None:
 def check_model_name(model: object) -> None:
     """Raise a `RequestError` for what is no text, or holds characters that no model name has."""
     if not isinstance(model, str) or not _MODEL_NAME.fullmatch(model) or ".." in model or "//" in model:
-        from ..._features.foreign.remedies import model_remedy
-
         raise RequestError(
             f"model: {cite(model)} is not a model name: expected something like 'gpt-6.1-sol'"
-            f"{model_remedy(model)}"
+            f"{doors.remedies.model_remedy(model)}"
         )
 
 
@@ -159,9 +158,7 @@ def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSO
     for name, value in parameters.items():
         check = checks.get(name)
         if check is None:
-            from ..._features.foreign.parameters import describe_unexpected
-
-            raise TypeError(describe_unexpected(function, name, checks))
+            raise TypeError(doors.foreign_parameters.describe_unexpected(function, name, checks))
         if value is not None:
             checked[name] = check(name, value)
     return checked
@@ -183,11 +180,10 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
         raise RequestError("messages is empty; give at least one message")
     if any(not isinstance(entry, Mapping) or "type" in entry or "parts" in entry for entry in messages):
         # Imported here because most prompts are text.
-        from ..._features.foreign.sdk_messages import is_foreign, plain_messages
         from .media import prompt_message
 
-        if any(map(is_foreign, messages)):
-            messages = plain_messages(messages)
+        if any(map(doors.sdk_messages.is_foreign, messages)):
+            messages = doors.sdk_messages.plain_messages(messages)
         if any(
             not isinstance(entry, Mapping) or ("type" in entry and "role" not in entry) for entry in messages
         ):
@@ -199,24 +195,20 @@ def _check_message(message: Message, where: str) -> Message:
     """A message, whose media are content parts; a `RequestError` if it is none, or cannot be sent."""
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES and role != "function":
-        from ..._features.foreign.remedies import role_remedy
-
         expected = f"expected one of {', '.join(_ROLES)}"
-        raise RequestError(f"{where} has role {cite(role)}; {expected}{role_remedy(role, _ROLES)}")
+        raise RequestError(
+            f"{where} has role {cite(role)}; {expected}{doors.remedies.role_remedy(role, _ROLES)}"
+        )
     if content is None:
         # An answer may be empty, or have its content in other fields.
         if role != "assistant":
-            from ..._features.foreign.remedies import content_remedy
-
-            remedy = content_remedy(message)
+            remedy = doors.remedies.content_remedy(message)
             raise RequestError(f"{where} has no content; give 'content' as a str or a list of parts{remedy}")
     elif not isinstance(content, (str, list, tuple)):
         from .media import is_medium, with_parts
 
         if not is_medium(content):
-            from ..._features.foreign.remedies import content_remedy
-
-            kind = f"{type(content).__name__}{content_remedy(message)}"
+            kind = f"{type(content).__name__}{doors.remedies.content_remedy(message)}"
             raise RequestError(f"{where}.content must be a str or a list of parts, not {kind}")
         message = with_parts(message, where)
     elif not content and role in ("system", "developer", "user") and not (role == "user" and content == ""):
@@ -236,9 +228,8 @@ def _check_message(message: Message, where: str) -> Message:
         )
     if all(isinstance(call, Mapping) for call in calls):
         return message
-    from ..._features.foreign.sdk_messages import plain
 
-    return {**message, "tool_calls": [plain(call) for call in calls]}
+    return {**message, "tool_calls": [doors.sdk_messages.plain(call) for call in calls]}
 
 
 def _result(message: Message, where: str) -> Message:

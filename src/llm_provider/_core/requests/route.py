@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ..._features.clouds.addresses import Cloud
-
 if TYPE_CHECKING:
+    from ..._features.clouds.addresses import Cloud
     from ..._features.hosts.host import Host
 
 Transport = Literal["aiohttp", "http2", "http1"]
@@ -69,7 +68,7 @@ class Route:
     Attributes:
         provider: The provider's name and the prefix of its models: litellm's name where litellm has one.
         base_url: The provider's server; None where the adapter finds the server itself, and for several.
-        adapter: The folder in `_providers` that speaks the provider's wire format.
+        adapter: The folder in `_core/formats` that speaks the provider's wire format.
         base_url_variable: The environment variable that points the route at another server. Default
             `<HOST>_BASE_URL`, where `<HOST>` is the provider's name without `_ai`, in upper case.
         key_variables: The variables of the API key, the first that is set counts. Default `<HOST>_API_KEY`.

@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..._features.clouds.addresses import find_address, find_priced_region, plain_name
-from ..._features.clouds.routes import CLOUD_ROWS
-from ..._features.hosts.compatible_hosts import HOSTS
+from .. import doors
 from ..errors import UnknownModelError
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
@@ -180,11 +178,11 @@ _ROWS = (
         # litellm 1.106 drops or refuses `n` for many of its providers.
         lacks=frozenset({"n"}),
     ),
-    *CLOUD_ROWS,
+    *doors.cloud_routes.CLOUD_ROWS,
     *(
         # A host that ignores `n`, as huggingface/huggingface_hub#2931 tells of, would return one sample.
         Route(name, url, key_variables=(name_variable(name, "API_KEY"), *variables), lacks=frozenset({"n"}))
-        for name, (url, *variables) in HOSTS.items()
+        for name, (url, *variables) in doors.compatible_hosts.HOSTS.items()
     ),
 )
 
@@ -243,10 +241,11 @@ class Target:
         if self.route.cloud is None:
             return self.model
         if not self.deployed:
-            return plain_name(self.model)
-        from ..._features.clouds.price_names import drop_region
+            return doors.cloud_addresses.plain_name(self.model)
 
-        return plain_name(drop_region(self.provider, self.deployed))
+        return doors.cloud_addresses.plain_name(
+            doors.cloud_price_names.drop_region(self.provider, self.deployed)
+        )
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})
@@ -259,9 +258,7 @@ def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
     """Raise for a cloud that is named behind the maker of the model, as inspect_ai does."""
     cloud, slash, name = rest.partition("/")
     if slash and cloud in ("azure", "bedrock", "vertex"):
-        from ..._features.foreign.parameters import CLOUDS_OF_MAKERS
-
-        right = CLOUDS_OF_MAKERS.get((prefix, cloud))
+        right = doors.foreign_parameters.CLOUDS_OF_MAKERS.get((prefix, cloud))
         if right is not None:
             raise UnknownModelError(f"model: write '{right}/{name}' for {prefix}'s models there", model=model)
 
@@ -303,7 +300,7 @@ def resolve(
     deployed = deployments.get(model, "") if deployments else ""
     route, _ = _route(model, deployed)
     if route.cloud is not None:
-        address = find_address(route.cloud, route.provider, base_url, env_file)
+        address = doors.cloud_addresses.find_address(route.cloud, route.provider, base_url, env_file)
         return _target(model, address, deployed, base_url is not None)
     server = base_url or os.environ.get(route.base_url_variable, "").strip()
     if not server and env_file is not None:
@@ -339,12 +336,13 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
-            from ..._features.foreign.parameters import problem_with
             from .model_kinds import find_uncovered_kind, not_covered
 
             what = find_uncovered_kind(model)
             description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
-            raise UnknownModelError(problem_with(model, _OTHER_NAMES) or description, model=model)
+            raise UnknownModelError(
+                doors.foreign_parameters.problem_with(model, _OTHER_NAMES) or description, model=model
+            )
         return route, model
     if prefix in ROUTES:
         rest = _require_name(model, rest)
@@ -353,18 +351,15 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
             return ROUTES[prefix], rest
         served = rest
         if deployed:
-            from ..._features.clouds.price_names import drop_region
-
-            served = drop_region(prefix, deployed)
+            served = doors.cloud_price_names.drop_region(prefix, deployed)
         for row in _ROWS:
             if row.provider == prefix and row.cloud and (match := re.fullmatch(row.cloud.models, served)):
                 return row, rest if deployed else match[1]
         # litellm has more routes to the clouds.
         return ROUTES["litellm"], model
-    from ..._features.foreign.parameters import problem_with
 
     _refuse_cloud_within(prefix, rest, model)
-    problem = problem_with(model, _OTHER_NAMES)
+    problem = doors.foreign_parameters.problem_with(model, _OTHER_NAMES)
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model
@@ -381,10 +376,8 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
         if prefix == "vertex_ai" and rest:
-            from ..._features.clouds.price_names import name_in_region
-
             location = os.environ.get("VERTEXAI_LOCATION") or os.environ.get("VERTEX_LOCATION")
-            return prefix, name_in_region(prefix, rest, location or "us-central1")
+            return prefix, doors.cloud_price_names.name_in_region(prefix, rest, location or "us-central1")
         if slash:
             return prefix, rest
         for row in _ROWS:
@@ -393,11 +386,12 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     cloud = target.route.cloud
     if cloud is None:
         return target.provider, target.model
-    from ..._features.clouds.price_names import name_in_region
 
     served = served if cloud.identity == "entra" else None
     model = target.deployed or served or target.model
-    return target.provider, name_in_region(target.provider, model, find_priced_region(cloud, target.base_url))
+    return target.provider, doors.cloud_price_names.name_in_region(
+        target.provider, model, doors.cloud_addresses.find_priced_region(cloud, target.base_url)
+    )
 
 
 def maker_names(target: Target) -> tuple[str, str]:

@@ -7,8 +7,10 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from .. import doors
 from ..errors import RequestError
 from ..runtime import clock
 from ..runtime.warning import warn_user
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..._features.cache_care.archive import Imported
-    from ..._features.cache_care.maintenance import CacheStatistics, Explanation, Selection, Verification
+    from ..._features.cache_care.maintenance import Explanation, Selection, Verification
+    from ..._features.second_level.access import SecondLevelStatistics
     from ..runtime.event_loop import Inbox
     from ..runtime.threads import Timer
     from .store import Store
@@ -53,6 +56,31 @@ def default_directory() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("llm_provider", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """The use of a cache in this process, and its size.
+
+    Args:
+        hits: Lookups that found an answer.
+        misses: Lookups that found none.
+        writes: Answers stored.
+        pending: Answers that are not stored yet, including those kept in memory after a failed write.
+        entries: Answers on disk.
+        bytes: Size of the files.
+        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
+        second_level: The use of the store that machines share; None if there is none.
+    """
+
+    hits: int
+    misses: int
+    writes: int
+    pending: int
+    entries: int
+    bytes: int
+    saved: float
+    second_level: SecondLevelStatistics | None = None
 
 
 class ResponseCache:
@@ -172,10 +200,8 @@ class ResponseCache:
 
         Each has its payload, None if that is not stored in full. Empty if the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import list_recent
-
         try:
-            return self._with_store(lambda store: list_recent(store, question, count))
+            return self._with_store(lambda store: doors.cache_maintenance.list_recent(store, question, count))
         except Exception as error:  # as in `_read_value`
             self._report_failure("read", error)
             return []
@@ -277,8 +303,6 @@ class ResponseCache:
 
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""
-        from ..._features.cache_care.maintenance import CacheStatistics
-
         entries = size = 0
         try:
             store = self._store or self._open()
@@ -311,9 +335,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import verify
-
-        return self._with_store(verify)
+        return self._with_store(doors.cache_maintenance.verify)
 
     def prune(
         self, *, older_than: float | None = None, model: str | None = None, dry_run: bool = False
@@ -332,17 +354,15 @@ class ResponseCache:
             RequestError: no condition is given.
             OSError: the cache cannot be read or written.
         """
-        from ..._features.cache_care.maintenance import prune
-
         return self._with_store(
-            lambda store: prune(store, older_than=older_than, model=model, dry_run=dry_run)
+            lambda store: doors.cache_maintenance.prune(
+                store, older_than=older_than, model=model, dry_run=dry_run
+            )
         )
 
     def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
         """The sorted keys of a selection. It raises what `export` raises."""
-        from ..._features.cache_care.maintenance import find_keys
-
-        return self._with_store(lambda store: list(find_keys(store, selection)))
+        return self._with_store(lambda store: list(doors.cache_maintenance.find_keys(store, selection)))
 
     def export(self, path: str | os.PathLike[str], **selection: Unpack[Selection]) -> int:
         """Write answers for another cache, and return their number; `Results.export` writes evidence.
@@ -355,10 +375,8 @@ class ResponseCache:
             OSError: the file cannot be written, or the cache or the ledger cannot be read.
             RequestError: there is no ledger with the keys of the tag.
         """
-        from ..._features.cache_care.archive import write_archive
-
         keys = self.find_keys(**selection) if any(selection.values()) else None
-        return self._with_store(lambda store: write_archive(store, path, keys))
+        return self._with_store(lambda store: doors.cache_archive.write_archive(store, path, keys))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
         """Add the answers of an exported file. Answers that are already stored stay unchanged.
@@ -371,9 +389,7 @@ class ResponseCache:
                 the line.
             OSError: the file cannot be read, or the cache cannot be written.
         """
-        from ..._features.cache_care.archive import read_archive
-
-        return self._with_store(lambda store: read_archive(store, path))
+        return self._with_store(lambda store: doors.cache_archive.read_archive(store, path))
 
     def fetch(self, keys: Sequence[str]) -> None:
         """Copy answers that only a second level has into the local store. Here it does nothing."""
@@ -403,9 +419,7 @@ class ResponseCache:
         Raises:
             OSError: the cache cannot be read.
         """
-        from ..._features.cache_care.maintenance import explain
-
-        return self._with_store(lambda store: explain(store, question))
+        return self._with_store(lambda store: doors.cache_maintenance.explain(store, question))
 
     def _with_store(self, work: Callable[[Store], T]) -> T:
         """Do work that a user asked for, which may raise, once all earlier answers are written."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from .. import doors
 from ..money.price_rows import CLOUDS, PriceWarning, is_date
 from ..money.pricing import find_table, list_keys
 from ..requests.routing import Target, maker_names
@@ -39,9 +40,7 @@ COLUMNS = ModelLimits._fields
 def limits_of(provider: str, model: str) -> ModelLimits | None:
     """The limits of a model, matched as by `PriceTable.find`, without a region; else None."""
     if provider in CLOUDS:
-        from ..._features.clouds.price_names import drop_region
-
-        model = drop_region(provider, model)
+        model = doors.cloud_price_names.drop_region(provider, model)
     rows = _load()
     return next((rows[key] for key in list_keys(provider, model) if key in rows), None)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from ..._features.foreign.attributes import Hinting, missing_attribute
 from ..errors import MissingDependencyError
+from ..hints import Hinting, missing_attribute
 from ..runtime.frozen import quickly_made, with_late_field
 from .served_by import ServedBy
 from .usage import PaidResult, cost_text
@@ -76,11 +76,11 @@ class Embeddings(PaidResult, Hinting):
         )
 
     def _repr_html_(self) -> str:
-        from .. import html as _html
+        from .. import html
 
         tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self)
-        line = _html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
-        return _html.block(_html.safe(self._size()), line)
+        line = html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
+        return html.block(html.safe(self._size()), line)
 
     def _size(self) -> str:
         plural = "" if len(self.vectors) == 1 else "s"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from ..._features.foreign.attributes import NoMapping, missing_attribute
 from ..errors import ToolArgumentsError
+from ..hints import NoMapping, missing_attribute
 from ..runtime.frozen import quickly_made
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from ..._features.fallback.passed_over import PassedOver
-from ..._features.foreign.attributes import NoMapping
 from ..._features.score.scores import Scores
+from .. import doors
 from ..errors import (
     READERS,
     LengthFinishReasonError,
@@ -22,6 +22,7 @@ from ..errors import (
     SchemaMismatchError,
     cite,
 )
+from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
 from . import raw_reader
@@ -437,9 +438,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from ..._features.views.response_html import as_html
 
-        return as_html(self)
+        return doors.response_html.as_html(self)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))

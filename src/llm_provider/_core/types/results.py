@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
 
-from ..._features.foreign.attributes import Hinting, missing_attribute
 from ..._features.score.scores import Scores
+from .. import doors
 from ..errors import BatchError, LLMError
+from ..hints import Hinting, missing_attribute
 from . import raw_reader
 from .response import Response, Result
 from .usage import Cost, Usage
@@ -156,9 +157,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         Raises:
             OSError: the file cannot be written.
         """
-        from ..._features.views.results_views import to_jsonl
-
-        to_jsonl(self, path)
+        doors.results_views.to_jsonl(self, path)
 
     def export(
         self,
@@ -220,16 +219,21 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         >>> page.stat().st_size > 1_000_000  # the table's component has 1.4 MB
         True
         """
-        from ..._features.views.results_page import Run, check_results, name_runs, write_page
         from ..runtime.files import check_path
 
         check_path("path", path)
         runs: list[Results[Any]] = [self]
         if beside is not None:
-            check_results(beside)
+            doors.results_page.check_results(beside)
             runs.append(Results(beside))
         sums = (" · ".join(Results._summarise(run)) for run in runs)
-        write_page([Run(*run) for run in zip(name_runs(runs, names), runs, sums, strict=True)], path)
+        doors.results_page.write_page(
+            [
+                doors.results_page.Run(*run)
+                for run in zip(doors.results_page.name_runs(runs, names), runs, sums, strict=True)
+            ],
+            path,
+        )
 
     @staticmethod
     def from_jsonl(path: str | os.PathLike[str]) -> Results[Result]:
@@ -239,9 +243,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             OSError: the file cannot be read.
             RequestError: a line is no result.
         """
-        from ..._features.views.results_views import from_jsonl
-
-        return Results(from_jsonl(path))
+        return Results(doors.results_views.from_jsonl(path))
 
     def copy(self) -> Results[ResultT]:
         """A copy of the list, with the same results."""
@@ -278,9 +280,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         yield str(self.cost)
 
     def _repr_html_(self) -> str:
-        from ..._features.views.results_views import as_html
 
-        return as_html(self, " · ".join(self._summarise()))
+        return doors.results_views.as_html(self, " · ".join(self._summarise()))
 
 
 def _count(number: int, noun: str) -> str:

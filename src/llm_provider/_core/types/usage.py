@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
 
-from ..._features.foreign.attributes import NoMapping
 from ..errors import READERS, FailedAttempt
+from ..hints import NoMapping
 from ..json_values import check_fields
 from ..runtime.frozen import quickly_made
 from ..words import format_cost, format_usd

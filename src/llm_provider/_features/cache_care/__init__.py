@@ -1,1 +1,1 @@
-"""Care of a cache: archives, maintenance, and why an answer was not found. No extra; tests/_features/cache_care."""
+"""Care of a cache: archives, maintenance, reasons of a miss. No extra; tests/_features/cache_care."""

@@ -1,6 +1,4 @@
-"""What a user asks of a whole cache: counts, check, selection, pruning, why a call missed, recent answers."""
-
-from __future__ import annotations
+"""What a user asks of a whole cache: check, selection, pruning, why a call missed, recent answers."""
 
 import math
 import os
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 import orjson
 
@@ -17,10 +15,6 @@ from ..._core.errors import LLMError, RequestError
 from ..._core.runtime import clock
 from ..._core.store.entry import ELIDED, Entry, Question, decode_entry, decode_question, lacks_text
 from ..._core.store.store import Store
-
-if TYPE_CHECKING:
-    from ..second_level.access import SecondLevelStatistics
-
 
 _MOST_LISTED = 5
 _WIDTH = 60
@@ -224,31 +218,6 @@ def _cut(text: str) -> str:
 
 _AT_ONCE = 200
 _MOST_COMPARED = 300
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStatistics:
-    """The use of a cache in this process, and its size.
-
-    Args:
-        hits: Lookups that found an answer.
-        misses: Lookups that found none.
-        writes: Answers stored.
-        pending: Answers that are not stored yet, including those kept in memory after a failed write.
-        entries: Answers on disk.
-        bytes: Size of the files.
-        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
-        second_level: The use of the store that machines share; None if there is none.
-    """
-
-    hits: int
-    misses: int
-    writes: int
-    pending: int
-    entries: int
-    bytes: int
-    saved: float
-    second_level: SecondLevelStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib import import_module
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -238,12 +237,11 @@ def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[s
 
 async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days: int) -> list[Any]:
     """The pages of reports. Each has one day or more, so there are no more pages than days."""
-    from ..._core.formats import registry
+    from ..._core.formats import registry, sdk_clients
     from ..._core.journey.attempt import send_with_retries
-    from ..uploads.references import close_clients
 
     adapter, pages, most = target.route.adapter, [], days * len(queries)
-    client = import_module(f".._providers.{adapter}.files", __package__).sdk_client(target, key)
+    client = getattr(sdk_clients, f"{adapter}_client")(target, key)
     try:
         for path, query in queries:
             address, options = (
@@ -262,7 +260,7 @@ async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days:
                 # The list grows while it is read.
                 queries.append(following)
     finally:
-        await close_clients(client)
+        await sdk_clients.close_clients(client)
     return pages
 
 

@@ -1,1 +1,1 @@
-"""Models at Azure, Bedrock, Vertex and Foundry. Extras `azure` and `bedrock`; tests/end_to_end/test_clouds.py."""
+"""Models at Azure, Bedrock and Google. Extras `azure` and `bedrock`; tests/end_to_end/test_clouds.py."""

@@ -91,7 +91,7 @@ _REGION = re.compile(r"/locations/([^/]+)|[/.]bedrock(?:-runtime|-mantle)(?:-fip
 def find_priced_region(cloud: Cloud, base_url: str | None) -> str | None:
     """The region of Google or AWS that a call is billed in, and signed for; None where nothing tells it.
 
-    >>> from .cloud_routes import CLOUD_ROWS
+    >>> from .routes import CLOUD_ROWS
     >>> vertex = next(row.cloud for row in CLOUD_ROWS if row.provider == "vertex_ai")
     >>> find_priced_region(vertex, "https://aiplatform.googleapis.com/v1/projects/p/locations/global")
     'global'

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.batches.lookup import fetch_ahead
 from ..._core.errors import CacheMissError, LLMError, RequestError
+from ..._core.hints import Hinting
 from ..._core.journey.call import Call
 from ..._core.journey.engine import READING, Engine
 from ..._core.money.price_rows import VARIANTS
@@ -23,7 +24,6 @@ from ..._core.tokens.counting import adds_input, input_tokens, likely_input_toke
 from ..._core.tokens.range import Range
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
-from ..foreign.attributes import Hinting
 from .prompt_cache import collect_cached_input
 
 if TYPE_CHECKING:
@@ -150,15 +150,14 @@ class Estimate(Hinting):
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
-        from ..._core import html as _html
+        from ..._core import html
 
         rows = (
-            [_html.words(row.name), _html.figure(row.likely), _html.words(row.between)]
-            for row in self._rows()
+            [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()
         )
         title = f"{self.model}: {self.inputs:,} inputs"
-        notes = (_html.small(f"- {assumption}") for assumption in self.assumptions)
-        return _html.block(_html.table((), rows, caption=title), *notes)
+        notes = (html.small(f"- {assumption}") for assumption in self.assumptions)
+        return html.block(html.table((), rows, caption=title), *notes)
 
     def _rows(self) -> Iterator[_Row]:
         yield _Row("answered by the cache", f"{self.cached:,}")

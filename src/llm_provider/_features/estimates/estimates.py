@@ -74,11 +74,11 @@ class Estimates(dict[str, Estimate]):
         return f"Estimates({super().__repr__()})"
 
     def _repr_html_(self) -> str:
-        from ..._core import html as _html
+        from ..._core import html
 
-        rows = ([_html.words(name), *map(_html.figure, figures)] for name, *figures in self._rows())
-        notes = (_html.small(f"- {text}") for text in self.total.assumptions)
-        return _html.block(_html.table(_TITLES, rows), *notes)
+        rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
+        notes = (html.small(f"- {text}") for text in self.total.assumptions)
+        return html.block(html.table(_TITLES, rows), *notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for name, estimate in {**self, "total": self.total}.items():

@@ -1,1 +1,1 @@
-"""Hosts that users describe in a file, and hosts that speak OpenAI's format. No extra; tests/_features/hosts."""
+"""Hosts that speak OpenAI's format, also by a user's file. No extra; tests/_features/hosts."""

@@ -5,10 +5,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from ..._core.errors import APIResponseValidationError
+from ..._core.formats.sdk_clients import (
+    anthropic_client,
+    close_clients,
+    close_gemini_client,
+    gemini_client,
+    items_of,
+    openai_client,
+    pages_of,
+)
 from ..._core.json_values import JSONObject
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.routing import Target
-from ..uploads.references import close_clients, items_of
 
 _PAGE = 1000
 
@@ -31,9 +39,7 @@ ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedMod
 
 async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Anthropic, without the retired ones in its list."""
-    from ..uploads.anthropic import sdk_client
-
-    client = sdk_client(target, key)
+    client = anthropic_client(target, key)
     try:
         first = await client.models.list(limit=_PAGE)
         return [
@@ -60,9 +66,7 @@ def _read_anthropics(model: Any) -> ListedModel:
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
-    from ..uploads.gemini import close_client, pages_of, sdk_client
-
-    client, http_client = sdk_client(target, key)
+    client, http_client = gemini_client(target, key)
     try:
         models = []
         pager = await client.aio.models.list(config={"page_size": _PAGE})
@@ -75,7 +79,7 @@ async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
                 models.append(ListedModel(name, *limits, embeds=not answers))
         return models
     finally:
-        await close_client(client, http_client)
+        await close_gemini_client(client, http_client)
 
 
 _WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
@@ -93,9 +97,7 @@ async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
 
     Some hosts answer with a plain list, which the SDK's `models.list` cannot read.
     """
-    from ..uploads.openai import sdk_client
-
-    client = sdk_client(target, key)
+    client = openai_client(target, key)
     try:
         reply: Any = await client.get("/models", cast_to=object)
     finally:

@@ -1,4 +1,4 @@
-"""Runs a recheck from its arguments to its report: `_recheck` says what is asked, and compares."""
+"""Runs a recheck from its arguments to its report: `_features/recheck` says what is asked, and compares."""
 
 import functools
 import inspect

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..._core.errors import READERS
+from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.row_label import RowLabel
 from ..._core.types.served_by import ServedBy
 from ..._core.types.usage import PaidResult, Timing, cost_text
-from ..foreign.attributes import Hinting
 
 
 @quickly_made

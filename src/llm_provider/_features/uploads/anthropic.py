@@ -5,13 +5,12 @@ request has up to 32 MB, and an image in it up to 5 MiB in base64.
 """
 
 from types import MappingProxyType
-from typing import Any
 
+from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, anthropic_client
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
-from . import references as shared
-from .references import SECONDS_OF_A_FILE, FileConnection, FileLimits, UploadedFile
+from .references import FileConnection, FileLimits, UploadedFile
 
 _BETA = "files-api-2025-04-14"
 
@@ -29,15 +28,9 @@ def limits(target: Target) -> FileLimits | None:
     return _LIMITS if target.route.cloud is None else None
 
 
-def sdk_client(target: Target, key: Credential) -> Any:
-    import anthropic
-
-    return shared.sdk_client(anthropic, "AsyncAnthropic", target, key, open_telemetry=False)
-
-
 class AnthropicFiles(FileConnection):
     def __init__(self, target: Target, key: Credential) -> None:
-        super().__init__(sdk_client(target, key))
+        super().__init__(anthropic_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:

@@ -4,13 +4,11 @@ Facts from openai 2.54: a file has up to 512 MB, and is kept until it is deleted
 `file_id`: a PDF on both endpoints, an image on Responses alone. Compatible hosts have no such files.
 """
 
-from typing import Any
-
+from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, openai_client
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
-from . import references as shared
-from .references import SECONDS_OF_A_FILE, FileConnection, FileLimits, UploadedFile
+from .references import FileConnection, FileLimits, UploadedFile
 
 _LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
 """OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
@@ -21,15 +19,9 @@ def limits(target: Target) -> FileLimits | None:
     return _LIMITS if target.provider == "openai" else None
 
 
-def sdk_client(target: Target, key: Credential) -> Any:
-    import openai
-
-    return shared.sdk_client(openai, "AsyncOpenAI", target, key)
-
-
 class OpenAIFiles(FileConnection):
     def __init__(self, target: Target, key: Credential) -> None:
-        super().__init__(sdk_client(target, key))
+        super().__init__(openai_client(target, key))
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:

@@ -5,11 +5,8 @@ documented limits alone. So a cache key does not depend on what `_features/uploa
 """
 
 import abc
-import contextlib
-import inspect
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
@@ -17,22 +14,12 @@ import orjson
 from ..._core.errors import RequestError
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.registry import load_beside
+from ..._core.formats.sdk_clients import close_clients
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment, attachments_of, with_references
-from ..._core.requests.environment_headers import read_headers
 from ..._core.requests.media import MOST_BYTES
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
-from ..._core.settings import MAX_RESPONSE_BYTES
-
-SECONDS_OF_A_FILE = 900.0
-"""Seconds for an upload or a download: up to 2 GB."""
-
-SECONDS_OF_A_QUESTION = 60.0
-"""Seconds for every other request about a file or a batch."""
-
-_MOST_ITEMS = 1_000_000
-"""Items of a list that are read."""
 
 
 class FileLimits(NamedTuple):
@@ -79,50 +66,6 @@ class FileModule(Protocol):
 
     def connect(self, target: Target, key: Credential) -> FileConnection:
         """A connection for one account; imports the SDK."""
-
-
-def sdk_client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
-    """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
-    from ..._core.formats.transport.proxies import check_proxy
-    from ..._core.formats.transport.sdk_connection import build_http_client, replace_headers
-    from ..clouds.authorization import authorise_all
-
-    check_proxy(target.base_url, "http1")
-    http_client = build_http_client(sdk, "http1", 2**40)
-    http_client.most_whole = MAX_RESPONSE_BYTES
-    authorise_all(http_client, target, key)
-    client = getattr(sdk, client_class)(
-        base_url=target.base_url,
-        api_key=key.reveal(),
-        http_client=http_client,
-        max_retries=0,
-        timeout=SECONDS_OF_A_QUESTION,
-        **options,
-    )
-    return replace_headers(client, read_headers(target))
-
-
-async def items_of(pages: AsyncIterator[Sequence[Any]], name: str = "id") -> AsyncIterator[Any]:
-    """The items of a list in pages. It ends at a page without new ones: its server gives that for ever."""
-    seen: set[object] = set()
-    async for page in pages:
-        new = {getattr(item, name, None) for item in page} - seen
-        if page and (not new or len(seen) > _MOST_ITEMS):
-            return
-        seen |= new
-        for item in page:
-            yield item
-
-
-async def close_clients(*clients: Any, names: Sequence[str] = ("close", "aclose")) -> None:
-    """Close SDK clients. Nothing can be done about a failure."""
-    for client in clients:
-        methods = (getattr(client, name, None) for name in names)
-        close: Callable[[], Any] | None = next(filter(None, methods), None)
-        with contextlib.suppress(Exception):
-            closing = close() if close is not None else None
-            if inspect.isawaitable(closing):
-                await closing
 
 
 def module_of(target: Target) -> FileModule | None:

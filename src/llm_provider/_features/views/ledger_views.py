@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from ..._core import html as _html
+from ..._core import html
 from ..._core.runtime.files import replace_file
 from ..._core.runtime.imports import import_optional, install_command
 from ..._core.words import format_usd
@@ -84,15 +84,15 @@ def format_text(rows: list[LedgerRow], total: LedgerRow) -> str:
 def format_html(rows: list[LedgerRow], total: LedgerRow) -> str:
     """The first rows and the total of all as an HTML table for a notebook."""
     cells = _cells(rows, total)
-    left_out = max(0, len(rows) - _html.ROWS)
+    left_out = max(0, len(rows) - html.ROWS)
     lines = [
         [
-            _html.words(cell) if title in _WORDS else _html.figure(cell)
+            html.words(cell) if title in _WORDS else html.figure(cell)
             for title, cell in zip(cells, line, strict=True)
         ]
         for line in zip(*cells.values(), strict=True)
     ]
-    return _html.table(list(cells), [*lines[: _html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
+    return html.table(list(cells), [*lines[: html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
 
 
 def make_columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..._core import html as _html
+from ..._core import html
 from ..._core.errors import cite
 from ..._core.types.messages import ToolCall
 from ..._core.types.usage import cost_text
@@ -12,20 +12,20 @@ from ..._core.types.usage import cost_text
 def as_html(response: Any) -> str:
     """The samples of a `Response`, whose module imports this one, and a line about it."""
     parts: list[str] = []
-    for number, sample in enumerate(response.samples[: _html.ROWS], start=1):
+    for number, sample in enumerate(response.samples[: html.ROWS], start=1):
         if len(response.choices) > 1:
-            parts.append(_html.small(f"sample {number} of {len(response.choices)}"))
+            parts.append(html.small(f"sample {number} of {len(response.choices)}"))
         if sample.reasoning:
-            parts.append(_html.fold("reasoning", _html.text(sample.reasoning)))
+            parts.append(html.fold("reasoning", html.text(sample.reasoning)))
         if sample.text:
-            parts.append(_html.text(sample.text))
-        parts += [_html.code(call_text(call)) for call in sample.tool_calls]
-        parts += [_html.narrow(image._repr_html_()) for image in sample.images]
+            parts.append(html.text(sample.text))
+        parts += [html.code(call_text(call)) for call in sample.tool_calls]
+        parts += [html.narrow(image._repr_html_()) for image in sample.images]
         parts.append("" if sample.audio is None else sample.audio._repr_html_())
         sources = [source.title or source.url or source.quote or "" for source in sample.citations]
-        if titles := [_html.cut(title) for title in dict.fromkeys(sources) if title]:
-            parts.append(_html.fold(f"sources: {len(titles)}", _html.text("\n".join(titles))))
-    return _html.block(*parts, _html.small(*_summarise(response)))
+        if titles := [html.cut(title) for title in dict.fromkeys(sources) if title]:
+            parts.append(html.fold(f"sources: {len(titles)}", html.text("\n".join(titles))))
+    return html.block(*parts, html.small(*_summarise(response)))
 
 
 def _summarise(response: Any) -> Iterator[str]:
@@ -33,7 +33,7 @@ def _summarise(response: Any) -> Iterator[str]:
     who = response.served_by
     yield from (response.provider, response.model)
     if who is not None and who.host:
-        yield f"served by {_html.cut(who.host)}"
+        yield f"served by {html.cut(who.host)}"
     yield f"{'' if response.finish_reason in ('stop', 'tool_calls') else '⚠ '}{response.finish_reason}"
     yield f"{response.usage.input_tokens:,} + {response.usage.output_tokens:,} tokens"
     yield from (cost_text(response), f"{response.timing.total:.2f} s")

@@ -1,6 +1,6 @@
 """`Results` as a page: a table to filter, sort and search, whose rows open. Imported when one is written.
 
-The page is one file. Its style, its script and the components in `_features/views/page/vendor` are copied into it, and its
+The page is one file. Its style, its script and the components in `page/vendor` are copied into it, and its
 policy lets nothing else run and nothing be fetched. It has no text of a model but in its JSON.
 """
 
@@ -30,9 +30,9 @@ STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "sam
 """The states of rows in the order of the page. The last is that of a single run, the three before of two."""
 _CUT_OFF = ("length", "refusal", "content_filter", "unknown")
 
-_FOLDER = Path(__file__).parents[1] / "_page"
+_FOLDER = Path(__file__).parent / "page"
 _COMPONENTS = ("ag-grid-community", "diff")
-"""The packages in `_features/views/page/vendor`: the table, and the differences of two answers. One run needs no second."""
+"""The packages in `page/vendor`: the table, and the differences of two answers. One run needs no second."""
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"

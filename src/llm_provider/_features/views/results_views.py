@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ..._core import html as _html
+from ..._core import html
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import json_value
 from ..._core.runtime.files import read_lines, replace_file
@@ -68,7 +68,7 @@ def as_html(results: Sequence[Result | Scores], summary: str) -> str:
     # The sort keeps the order among errors and among responses.
     errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
     samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))
-    rows = sorted(islice(samples, _html.ROWS), key=itemgetter(0))
+    rows = sorted(islice(samples, html.ROWS), key=itemgetter(0))
     own = [metadata_columns(results[index]) for index, _ in rows]
     models = {row["model"] for _, row in rows if "error" not in row}
     titles = [
@@ -83,27 +83,27 @@ def as_html(results: Sequence[Result | Scores], summary: str) -> str:
     for (index, row), values in zip(rows, own, strict=True):
         result = results[index]
         label = str(index if result.row_label is None else result.row_label.value)
-        cells.append([_html.figure(label), *(_cell(title, values | row, result) for title in titles)])
+        cells.append([html.figure(label), *(_cell(title, values | row, result) for title in titles)])
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
     left_out = sum(map(row_count, results)) - len(rows)
-    table = _html.table(heads, cells, wide="text", left_out=left_out) if results else ""
-    return _html.block(_html.safe(summary), table)
+    table = html.table(heads, cells, wide="text", left_out=left_out) if results else ""
+    return html.block(html.safe(summary), table)
 
 
 def _cell(title: str, row: Mapping[str, Any], result: Result | Scores) -> str:
     value = row.get(title)
     if title == "text":
         if isinstance(result, Scores):
-            return _html.words(f"{value} ({row['logprob']:.3f})")
+            return html.words(f"{value} ({row['logprob']:.3f})")
         if "error" in row:
-            return _html.failure(f"{type(result).__name__}: {result}")
-        return _html.words(_describe(result.samples[row["sample"]]))
+            return html.failure(f"{type(result).__name__}: {result}")
+        return html.words(_describe(result.samples[row["sample"]]))
     if title in _FIGURES:
         if title == "cost" and row["cached"]:
-            return _html.figure("cached")
+            return html.figure("cached")
         unknown = "?" if title == "cost" else ""
-        return _html.figure(unknown if value is None else _FIGURES[title](value))
-    return _html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
+        return html.figure(unknown if value is None else _FIGURES[title](value))
+    return html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
 
 
 def _describe(sample: Response) -> str:

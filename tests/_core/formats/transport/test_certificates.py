@@ -56,7 +56,7 @@ def test_a_context_is_kept_until_authorities_change(tmp_path: Path, monkeypatch:
     assert share_context(ssl.create_default_context) is context
     assert share_context(httpx2.create_ssl_context) is not context
 
-    authority = Path(__file__).parents[2] / "data" / "authority.pem"
+    authority = Path(__file__).parents[3] / "data" / "authority.pem"
     path = tmp_path / "ca.pem"
     path.write_bytes(Path(certifi.where()).read_bytes())
     monkeypatch.setenv("SSL_CERT_FILE", str(path))

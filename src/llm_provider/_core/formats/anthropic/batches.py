@@ -11,12 +11,11 @@ from typing import Any
 
 import orjson
 
-from ...._features.uploads.anthropic import sdk_client
-from ...._features.uploads.references import SECONDS_OF_A_FILE, close_clients
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.canonical_json import write_exactly
 from ...runtime.json_pieces import loads
+from ..sdk_clients import SECONDS_OF_A_FILE, anthropic_client, close_clients
 from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
@@ -51,7 +50,7 @@ class AnthropicBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         from anthropic.types.messages import MessageBatch
 
-        self._client = sdk_client(target, key)
+        self._client = anthropic_client(target, key)
         self._batches = self._client.messages.batches
         self._batch_class = MessageBatch
 

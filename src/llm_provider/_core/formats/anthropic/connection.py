@@ -1,6 +1,6 @@
 """The connection to Anthropic and to servers with its format, through the anthropic SDK 2."""
 
-from ...._features.clouds.anthropic import stream_url
+from ... import doors
 from ...settings import MAX_RESPONSE_BYTES
 from ..transport.sdk_connection import PostConnection
 from .decode import OPERATION
@@ -15,7 +15,7 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnect
         most_bytes,
         client_class="AsyncAnthropic",
         path=lambda operation: f"/v1/{operation}" if operation.startswith(OPERATION) else f"/{operation}",
-        stream_url=stream_url,
+        stream_url=doors.cloud_anthropic.stream_url,
         # A stream reports its usage without being asked. The address of Bedrock's says that it is one.
         stream_fields=lambda outgoing: (
             {} if outgoing.encoded.operation.endswith("/invoke") else {"stream": True}

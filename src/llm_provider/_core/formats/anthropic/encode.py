@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...._features.clouds.anthropic import move_model
-from ...._features.foreign.tools import adapt_tools, owner_of
+from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
@@ -69,7 +68,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         skills = isinstance(payload.get("container"), Mapping)
         draft.labels["container"] = {"id": container} if skills else container
     encoded = EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
-    return encoded if cloud is None or not cloud.version else move_model(encoded, target, cloud)
+    return (
+        encoded
+        if cloud is None or not cloud.version
+        else doors.cloud_anthropic.move_model(encoded, target, cloud)
+    )
 
 
 def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
@@ -129,13 +132,13 @@ def _thinks_by_budget(draft: Draft[Family]) -> bool:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
-    tools = adapt_tools(draft.request, PROVIDER).tools or ()
+    tools = doors.foreign_tools.adapt_tools(draft.request, PROVIDER).tools or ()
     draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
 
 
 def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObject:
     """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
-    if owner_of(tool) == PROVIDER:
+    if doors.foreign_tools.owner_of(tool) == PROVIDER:
         return dict(tool)
     if "function" not in tool:
         # anthropic 2.11: tool_union_param.py has functions and tools of its own.

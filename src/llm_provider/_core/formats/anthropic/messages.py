@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...._features.foreign.messages import in_chat_form, is_anthropics
+from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.attachments import UploadReference
@@ -35,7 +35,7 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     if leading == 0:
         return None, 0
     blocks = []
-    for index, message in in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
+    for index, message in doors.foreign_messages.in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
         said = _without_blanks(_system(message, f"messages[{index}]"))
         blocks += _add_cache_control(said, message) if said else []
     if (
@@ -58,7 +58,7 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
     messages, converted = request.messages, list[JSONObject]()
     sent = SentCalls(BEDROCK if target.provider.startswith("bedrock") else CLAUDE, request.tool_names)
     previous = ""
-    for index, original in in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
+    for index, original in doors.foreign_messages.in_chat_form(messages, PROVIDER, own=PROVIDER, start=start):
         message, where = original, f"messages[{index}]"
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "assistant" and "function_call" in message:
@@ -309,7 +309,7 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
             # anthropic 2.11: content_block_param.py
             raise _wrong(path, _REFUSED[kind])
         convert = _PARTS.get(kind)
-        if convert is None and kind != "thinking" and not is_anthropics(entry):
+        if convert is None and kind != "thinking" and not doors.foreign_messages.is_anthropics(entry):
             # anthropic 2.11: content_block_param.py
             raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):

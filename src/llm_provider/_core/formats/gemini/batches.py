@@ -14,14 +14,13 @@ from typing import Any
 
 import orjson
 
-from ...._features.uploads.gemini import close_client, pages_of, sdk_client
-from ...._features.uploads.references import SECONDS_OF_A_FILE, items_of
 from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONObject
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.canonical_json import write_exactly
 from ...runtime.json_pieces import loads
+from ..sdk_clients import SECONDS_OF_A_FILE, close_gemini_client, gemini_client, items_of, pages_of
 from ..shared.batches import (
     BatchLimits,
     BatchSpec,
@@ -58,7 +57,7 @@ class GeminiBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         from google.genai import types
 
-        self._client, self._http_client = sdk_client(target, key)
+        self._client, self._http_client = gemini_client(target, key)
         self._http_client.event_hooks = {"response": [self._keep_operation]}
         self._operations: dict[str, JSONObject] = {}
         self._types = types
@@ -132,7 +131,7 @@ class GeminiBatches:
         await self._client.aio.batches.cancel(name=identifier)
 
     async def close(self) -> None:
-        await close_client(self._client, self._http_client)
+        await close_gemini_client(self._client, self._http_client)
 
 
 def _is_list(body: Any) -> bool:

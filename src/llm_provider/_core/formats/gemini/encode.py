@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ...._features.foreign.tools import adapt_tools, owner_of
+from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
@@ -176,8 +176,8 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
     from .schema import replace_constants
 
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(adapt_tools(draft.request, PROVIDER).tools or ()):
-        if owner_of(tool) == PROVIDER:
+    for index, tool in enumerate(doors.foreign_tools.adapt_tools(draft.request, PROVIDER).tools or ()):
+        if doors.foreign_tools.owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue
         if tool.get("type", "function") != "function" or "function" not in tool:

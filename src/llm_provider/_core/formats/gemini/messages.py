@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...._features.foreign.messages import in_chat_form
+from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.attachments import UploadReference
@@ -71,7 +71,7 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
     may hold media.
     """
     state = _Conversation(request, signed, media_in_results, SentCalls(GEMINI, request.tool_names))
-    for index, message in in_chat_form(request.messages, PROVIDER):
+    for index, message in doors.foreign_messages.in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]
         if role != "tool":
             state.results.clear()

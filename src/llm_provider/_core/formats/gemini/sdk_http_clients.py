@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextvars import ContextVar
 from typing import Any
 
-from ...._features.clouds.authorization import fetch_headers
+from ... import doors
 from ..protocol import Outgoing
 from ..shared.error_bodies import body_in_text
 from ..shared.errors import headers_of
@@ -197,13 +197,15 @@ async def _send_to_cloud(
         return await send(address, kept | {"x-goog-api-key": key.reveal()})
     if key.is_static:
         return await send(address, kept | {"Authorization": f"Bearer {key.reveal()}"})
-    token = await fetch_headers(key, "POST", address, outgoing.body)
+    token = await doors.authorization.fetch_headers(key, "POST", address, outgoing.body)
     response = await send(address, kept | token)
     if getattr(response, "status", getattr(response, "status_code", None)) != 401:
         return response
     await close_response(response)
     key.invalidate(token)
-    return await send(address, kept | await fetch_headers(key, "POST", address, outgoing.body))
+    return await send(
+        address, kept | await doors.authorization.fetch_headers(key, "POST", address, outgoing.body)
+    )
 
 
 def read(response: Any, most_bytes: int) -> Awaitable[bytes]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...._features.foreign.tools import adapt_tools
+from ... import doors
 from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.usage import Usage
@@ -23,7 +23,7 @@ __all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usag
 def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the request for the endpoint that serves this model with these parameters."""
     if request.tools:
-        request = adapt_tools(request, target.maker)
+        request = doors.foreign_tools.adapt_tools(request, target.maker)
     family = family_of(target)
     if family is None:
         if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":

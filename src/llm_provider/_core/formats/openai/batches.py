@@ -6,8 +6,6 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ...._features.uploads.openai import sdk_client
-from ...._features.uploads.references import SECONDS_OF_A_FILE, close_clients
 from ...errors import LLMError
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
@@ -15,6 +13,7 @@ from ...runtime.canonical_json import write_exactly
 from ...runtime.json_pieces import loads
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
+from ..sdk_clients import SECONDS_OF_A_FILE, close_clients, openai_client
 from ..shared import batches as shared
 from ..shared.error_bodies import error_fields
 from ..shared.errors import from_answer
@@ -40,7 +39,7 @@ class OpenAIBatches:
         service = target.route.batches
         assert service is not None
         self._purpose = service.purpose
-        self._client = sdk_client(target, key)
+        self._client = openai_client(target, key)
 
     def line(self, spec: shared.BatchSpec, custom_id: str, body: bytes) -> bytes:
         """One row as a line of OpenAI's file, with the bytes of a live request."""

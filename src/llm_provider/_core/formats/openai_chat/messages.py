@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...._features.foreign.messages import in_chat_form
+from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping
 from ...requests.attachments import UploadReference
@@ -71,7 +71,7 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
     provider, plain = target.provider, foreign | _IN_OTHER_FORMS
     sent = SentCalls(rules, request.tool_names)
     media: list[Any] = []
-    for index, original in in_chat_form(request.messages, provider):
+    for index, original in doors.foreign_messages.in_chat_form(request.messages, provider):
         if media and original["role"] != "tool":
             yield {"role": "user", "content": media}
             media = []

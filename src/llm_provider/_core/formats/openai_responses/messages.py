@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from ...._features.foreign.messages import in_chat_form, with_every_call
+from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.attachments import UploadReference
@@ -55,10 +55,12 @@ def _is_loose(item: JSONObject, after: JSONObject | None) -> bool:
 def _items(request: Request, target: Target) -> Iterator[JSONObject]:
     messages, sent = request.messages, SentCalls(RESPONSES, request.tool_names)
     any_text = not target.custom_base_url and target.maker == "openai"
-    for index, message in in_chat_form(messages, PROVIDER, own=PROVIDER):
+    for index, message in doors.foreign_messages.in_chat_form(messages, PROVIDER, own=PROVIDER):
         where = f"messages[{index}]"
         if message["role"] == "assistant":
-            items = _original_items(message) or list(_assistant_items(with_every_call(message), index))
+            items = _original_items(message) or list(
+                _assistant_items(doors.foreign_messages.with_every_call(message), index)
+            )
             yield from _link_calls(items, index, sent, any_text=any_text)
         elif message["role"] == "tool":
             _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})

@@ -1,7 +1,7 @@
 """The protocol of batch connections. Each adapter with batches has one in a module `batches` beside it.
 
 It calls the batch methods of its provider's SDK, and turns their objects into those below. It knows nothing
-of journals, caches and prices; `_batches` does.
+of journals, caches and prices; `_core/batches` does.
 """
 
 import re
@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from ...._features.uploads.references import items_of
 from ...errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.json_pieces import read_large, takes_long
 from ...runtime.threads import result_in_thread
 from ..registry import load_beside
+from ..sdk_clients import items_of
 from ..transport.body_size import too_large
 from ..transport.sse import BYTE_ORDER_MARK
 

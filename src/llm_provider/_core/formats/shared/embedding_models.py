@@ -3,6 +3,7 @@
 import functools
 import re
 
+from ... import doors
 from ...errors import RequestError
 from ...requests.embed_request import EmbedRequest
 from ...requests.model_kinds import find_uncovered_kind, not_covered
@@ -52,9 +53,12 @@ def examples(provider: str | None = None) -> tuple[str, ...]:
     >>> examples("groq") == examples()
     True
     """
-    from ...._features.clouds.price_names import is_model_name
     from ...money.pricing import PriceTable
 
-    rows = (row for row in PriceTable.load() if row.provider == provider and is_model_name(row.model))
+    rows = (
+        row
+        for row in PriceTable.load()
+        if row.provider == provider and doors.cloud_price_names.is_model_name(row.model)
+    )
     names = {f"{row.provider}/{row.model}" for row in rows}
     return tuple(sorted(name for name in names if "embed" in name)) or _EXAMPLES

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from ...._features.clouds.addresses import find_priced_region
+from ... import doors
 from ...requests.routing import Target
 from ...types.served_by import FIELDS, ServedBy
 from .request_facts import variant_of
@@ -108,7 +108,7 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
     if (
         cloud is not None
         and "region" not in origin
-        and (region := find_priced_region(cloud, target.base_url))
+        and (region := doors.cloud_addresses.find_priced_region(cloud, target.base_url))
     ):
         origin["region"] = region
     return origin or None

@@ -47,7 +47,7 @@ def load(transport: str) -> None:
 
 
 def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: Any) -> Any:
-    """An aiohttp session of a class, without cookies or a limit of connections, as `_limits` has one."""
+    """An aiohttp session of a class, without cookies or a limit of connections, as `_core/pace` has one."""
     import aiohttp
 
     return (kind or aiohttp.ClientSession)(

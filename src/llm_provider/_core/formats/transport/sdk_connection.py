@@ -13,8 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ...._features.clouds.authorization import key_headers, post_with_token, repeat_key
-from ...._features.clouds.aws_frames import AWS_FRAMES, read_frames
+from ... import doors
 from ...pace.concurrency import most_connections
 from ...requests.route import Route
 from ...runtime import randomness
@@ -27,7 +26,7 @@ from .sse import events
 
 MAX_CONNECTIONS = 4096
 """Connections that a process may hold per SDK. With the SDKs' own limit of 100 idle ones, each burst of 256
-requests opens 156 new ones. Concurrency is limited by `_limits`, not by the pool."""
+requests opens 156 new ones. Concurrency is limited by `_core/pace`, not by the pool."""
 
 READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
@@ -88,9 +87,15 @@ class PostConnection:
         endpoint = self._endpoints.get(key)
         if endpoint is None:
             client, path = self._client(outgoing), self._path(outgoing.encoded.operation)
-            post, headers = functools.partial(post_with_token, outgoing.key, client.post), {}
+            post, headers = (
+                functools.partial(doors.authorization.post_with_token, outgoing.key, client.post),
+                {},
+            )
             if outgoing.key.is_static:
-                post, headers = client.post, key_headers(target, outgoing.key, self._sdk.Omit())
+                post, headers = (
+                    client.post,
+                    doors.authorization.key_headers(target, outgoing.key, self._sdk.Omit()),
+                )
             # Absolute: joining a relative URL to the base costs the SDK 5 % of a call.
             base = str(client.base_url).rstrip("/")
             if path.startswith("//"):
@@ -120,7 +125,7 @@ class PostConnection:
                 client.api_key, client.auth_token = None, outgoing.key.reveal()
             # The headers of the environment belong to the request: the SDK logs its own ones.
             self._clients[identity] = _parse_urls_once(
-                replace_headers(client, repeat_key(target, outgoing.key))
+                replace_headers(client, doors.authorization.repeat_key(target, outgoing.key))
             )
         return client
 
@@ -147,10 +152,12 @@ class PostConnection:
         endpoint = self._endpoint(outgoing)
         response = await self._open(outgoing, endpoint, endpoint.stream_url, body)
         chunks = response.aiter_bytes()
-        framed = response.headers.get("content-type", "").startswith(AWS_FRAMES)
+        framed = response.headers.get("content-type", "").startswith(doors.aws_frames.AWS_FRAMES)
         try:
             on_headers(response.headers)
-            async for batch in read_frames(chunks) if framed else events(chunks, mark_end=True):
+            async for batch in (
+                doors.aws_frames.read_frames(chunks) if framed else events(chunks, mark_end=True)
+            ):
                 yield batch
                 if is_complete():
                     break

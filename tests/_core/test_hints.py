@@ -21,6 +21,7 @@ from llm_provider import (
     ToolCall,
     Usage,
 )
+from llm_provider._core import hints
 from llm_provider._core.types.messages import AssistantMessage
 from llm_provider._features.foreign import attributes as tables
 
@@ -147,7 +148,7 @@ def test_protocols_find_nothing_and_search_nothing(value: Any, monkeypatch: pyte
 
 
 def test_an_error_inside_a_property_is_not_hidden() -> None:
-    class Broken(tables.Hinting):
+    class Broken(hints.Hinting):
         @property
         def text(self) -> Any:
             return None.lower()  # type: ignore[attr-defined]  # wrong on purpose

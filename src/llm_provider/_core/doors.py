@@ -1,0 +1,80 @@
+"""The doors through which the core reaches features: names of modules, each imported when it is first needed.
+
+`doors.remedies.word_remedy(...)` imports the module at its first use. Type checkers see the imports below.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._features.cache_care import archive as cache_archive
+    from .._features.cache_care import maintenance as cache_maintenance
+    from .._features.clouds import addresses as cloud_addresses
+    from .._features.clouds import anthropic as cloud_anthropic
+    from .._features.clouds import authorization, aws_frames, token_credential
+    from .._features.clouds import identities as cloud_identities
+    from .._features.clouds import price_names as cloud_price_names
+    from .._features.clouds import routes as cloud_routes
+    from .._features.estimates import client_methods as estimates
+    from .._features.foreign import attributes as foreign_attributes
+    from .._features.foreign import messages as foreign_messages
+    from .._features.foreign import parameters as foreign_parameters
+    from .._features.foreign import remedies, sdk_messages
+    from .._features.foreign import tools as foreign_tools
+    from .._features.hosts import compatible_hosts, host_routes
+    from .._features.litellm import prices as litellm_prices
+    from .._features.prompt_caching import settings as prompt_caching
+    from .._features.recheck import run as recheck
+    from .._features.second_level import access as second_level_access
+    from .._features.second_level import settings as second_level_settings
+    from .._features.second_level import two_level_cache
+    from .._features.shared_budget import balance_file
+    from .._features.shared_pace import shared_controller
+    from .._features.uploads import references as upload_references
+    from .._features.uploads import uploads
+    from .._features.views import ledger_views, response_html, results_page, results_views
+
+_MODULES = {
+    "cache_archive": "cache_care.archive",
+    "cache_maintenance": "cache_care.maintenance",
+    "cloud_addresses": "clouds.addresses",
+    "cloud_anthropic": "clouds.anthropic",
+    "authorization": "clouds.authorization",
+    "aws_frames": "clouds.aws_frames",
+    "cloud_identities": "clouds.identities",
+    "cloud_price_names": "clouds.price_names",
+    "cloud_routes": "clouds.routes",
+    "token_credential": "clouds.token_credential",
+    "estimates": "estimates.client_methods",
+    "foreign_attributes": "foreign.attributes",
+    "foreign_messages": "foreign.messages",
+    "foreign_parameters": "foreign.parameters",
+    "remedies": "foreign.remedies",
+    "sdk_messages": "foreign.sdk_messages",
+    "foreign_tools": "foreign.tools",
+    "compatible_hosts": "hosts.compatible_hosts",
+    "host_routes": "hosts.host_routes",
+    "litellm_prices": "litellm.prices",
+    "prompt_caching": "prompt_caching.settings",
+    "recheck": "recheck.run",
+    "second_level_access": "second_level.access",
+    "second_level_settings": "second_level.settings",
+    "two_level_cache": "second_level.two_level_cache",
+    "balance_file": "shared_budget.balance_file",
+    "shared_controller": "shared_pace.shared_controller",
+    "upload_references": "uploads.references",
+    "uploads": "uploads.uploads",
+    "ledger_views": "views.ledger_views",
+    "response_html": "views.response_html",
+    "results_page": "views.results_page",
+    "results_views": "views.results_views",
+}
+"""Name of a door → the module of a feature behind it."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"there is no door {name!r}")
+        module = globals()[name] = import_module(f"llm_provider._features.{_MODULES[name]}")
+        return module

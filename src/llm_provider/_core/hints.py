@@ -1,0 +1,73 @@
+"""Values that say what to write where a program uses them like values of another library.
+
+`Hinting` is the base class of values that users read. A subclass has the rows of its bases.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import doors
+
+
+def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
+    """What to write in place of a name that an object or a module does not have; empty if nothing is like it.
+
+    `owners` are the rows of the table to search, in this order, and `known` the names that there are.
+
+    >>> remedy_for(["Response"], "content", []), remedy_for(["Usage"], "input_token", ["input_tokens"])
+    (': use .text', ": did you mean 'input_tokens'?")
+    """
+    if name.startswith("_"):
+        # Protocols of other programs look for such names again and again.
+        return ""
+    for owner in owners:
+        if name in (remedies := doors.foreign_attributes.remedies_of(owner)):
+            return f": use {remedies[name]}"
+    import difflib
+
+    public = [other for other in known if not other.startswith("_")]
+    near = difflib.get_close_matches(name, public, n=1, cutoff=0.7)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def missing_attribute(value: object, name: str) -> AttributeError:
+    """The error for an attribute that a value does not have."""
+    # Python would add a guess of its own to an error that names its object.
+    return AttributeError(
+        f"{type(value).__name__} has no attribute {name!r}{_remedy(value, name)}", name=name, obj=None
+    )
+
+
+def _remedy(value: object, name: str) -> str:
+    kind = type(value)
+    return remedy_for([base.__name__ for base in kind.__mro__], name, dir(kind))
+
+
+class Hinting:
+    """A value that says what to write where a program uses it like a value of another library."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            attribute = getattr(type(self), name, None)
+            if isinstance(attribute, property):
+                # Python comes here too if a property raised an AttributeError, which is raised once more.
+                return attribute.__get__(self)
+            raise missing_attribute(self, name)
+
+
+class NoMapping(Hinting):
+    """A value with attributes: it says so where a program uses it like a dict."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getitem__(self, name: Any) -> Any:
+            kind = type(self)
+            if not isinstance(name, str):
+                raise TypeError(f"{kind.__name__} is neither a list nor a dict: use its attributes")
+            remedy = f": use .{name}" if hasattr(kind, name) else _remedy(self, name)
+            raise TypeError(f"{kind.__name__} is not a dict{remedy or f', and has no {name!r}'}")
