@@ -33,7 +33,6 @@ WITHOUT_TESTS = {
     "_features/evidence/export.py": "test_verification.py exports every kind of result",
     "_features/evidence/client_methods.py": "cli/test_export.py exports files and parts of the cache",
     "_features/cli/verify.py": "tests/_features/cli/test_export.py verifies what it exports",
-    "_features/evidence/verified.py": "tests/_features/evidence/test_verification.py reads what it holds",
     "_features/score/scores.py": "test_score.py has values, tables and JSON of scores",
     "_features/score/requests.py": "test_score.py meets every check, and the probe",
     "_features/recheck/stored_chat.py": "_features/recheck/test_run.py asks stored questions of every format",

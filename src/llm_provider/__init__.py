@@ -121,8 +121,8 @@ if TYPE_CHECKING:
     from ._features.cache_care.maintenance import Explanation
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
+    from ._features.evidence.container import Evidence
     from ._features.evidence.verification import verify
-    from ._features.evidence.verified import Evidence
     from ._features.fallback.passed_over import PassedOver
     from ._features.hosts.host import Host
     from ._features.models.known_models import Model

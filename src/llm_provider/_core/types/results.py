@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ..._features.evidence.verified import Evidence
+    from ..._features.evidence.container import Evidence
 
 ResultT = TypeVar("ResultT", bound=Result | Scores)
 T = TypeVar("T")

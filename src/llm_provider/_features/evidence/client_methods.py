@@ -14,8 +14,8 @@ from ..._core.json_values import JSONObject, plain_number
 from ..._core.types.response import Result
 from ..cache_care.maintenance import Selection
 from ..score.scores import Scores
+from .container import Evidence
 from .export import add_replies, read_entries, read_scores, write_evidence
-from .verified import Evidence
 
 
 def export_results(

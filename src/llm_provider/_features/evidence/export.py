@@ -25,6 +25,7 @@ from ..._core.types.response import Response, Result
 from ..._core.types.usage import Usage
 from ..score.scores import Score, Scores
 from .container import (
+    Evidence,
     Figures,
     Part,
     describe_git,
@@ -37,7 +38,6 @@ from .container import (
 from .rows import RowMaker
 from .score_records import ScoreRecords
 from .verification import MANIFEST, PRICES, ROWS, STATEMENT, decode_replies, sum_usage
-from .verified import Evidence
 
 
 def write_evidence(

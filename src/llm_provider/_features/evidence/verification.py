@@ -31,6 +31,7 @@ from ..score.scores import Score
 from .container import (
     FORMAT,
     VERSION,
+    Evidence,
     Figures,
     Part,
     describe_parts,
@@ -40,7 +41,6 @@ from .container import (
     read_parts,
 )
 from .score_records import ScoreRecords
-from .verified import Evidence
 
 FORMATS = frozenset(row.adapter for row in ROUTES.values())
 _OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")

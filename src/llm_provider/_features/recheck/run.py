@@ -26,8 +26,7 @@ from ..._core.types.response import Response
 from ..._core.types.results import Results
 from ..cache_care.maintenance import Selection
 from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
-from .report import Recheck
-from .statistics import USUAL_FLOOR
+from .report import USUAL_FLOOR, Recheck
 from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
 
 
