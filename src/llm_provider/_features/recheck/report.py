@@ -1,4 +1,4 @@
-"""What a recheck can see, and what it saw: `Recheck`, and exact tests. No number in them is drawn at random."""
+"""What a recheck can see, and what it saw: `Recheck`, and its tests, which are exact and draw no number."""
 
 from __future__ import annotations
 
