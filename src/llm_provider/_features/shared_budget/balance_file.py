@@ -319,7 +319,7 @@ class BalanceFile:
             self._connection.execute("PRAGMA synchronous = NORMAL")
         identity = identity_of(self._path)
         self._identity = self._identity or identity
-        if identity != self._identity:
+        if identity is None or identity != self._identity:
             # Other processes would use the new file, and both files would be spent in full.
             raise RequestError(f"the budget's file {self._path} was deleted or replaced while it was in use")
         return self._connection
