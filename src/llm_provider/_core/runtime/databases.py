@@ -14,9 +14,10 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from . import clock, files
+from .files import Identity, identity_of
 from .forks import run_around_forks
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
@@ -24,9 +25,6 @@ _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH)
 """The last is the code of a statement that would run what somebody put into the database."""
-
-Identity: TypeAlias = tuple[int, int]
-"""The device and the inode of a file, which stay with the file when it is renamed."""
 
 
 class Allowed(NamedTuple):
@@ -105,15 +103,6 @@ def is_corrupt(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT or str(error).startswith(
         ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
     )
-
-
-def identity_of(path: str | Path) -> Identity | None:
-    """The identity of the file that has a name now; None if there is no such file."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 -- a third of the time of Path.stat
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 @contextlib.contextmanager

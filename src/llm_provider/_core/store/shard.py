@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..runtime import clock
-from ..runtime.databases import Allowed, Identity, identity_of, open_database
+from ..runtime.databases import Allowed, open_database
+from ..runtime.files import Identity, identity_of
 
 DATABASE = "cache.db"
 

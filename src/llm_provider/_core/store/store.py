@@ -28,15 +28,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..runtime import clock, files
-from ..runtime.databases import (  # fmt: skip
-    Identity,
-    hold_folder,
-    identity_of,
-    is_busy,
-    is_corrupt,
-    make_lock,
-)
-from ..runtime.files import require_locks
+from ..runtime.databases import hold_folder, is_busy, is_corrupt, make_lock
+from ..runtime.files import Identity, identity_of, require_locks
 from .entry import SCHEMA_VERSION
 from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, create_database, rescue
 

@@ -32,7 +32,8 @@ from ..._core.pace.controller import AdaptiveController
 from ..._core.pace.headers import Headroom
 from ..._core.pace.rate_estimator import Ticket
 from ..._core.runtime import randomness
-from ..._core.runtime.databases import identity_of, is_corrupt, make_lock, open_database, remove_database
+from ..._core.runtime.databases import is_corrupt, make_lock, open_database, remove_database
+from ..._core.runtime.files import identity_of
 from ..._core.runtime.leases import Lease, check_own_directory, hold
 from ..._core.runtime.warning import warn_user
 
