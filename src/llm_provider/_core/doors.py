@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .._features.cache_care import archive as cache_archive
-    from .._features.cache_care import diff as cache_diff
     from .._features.cache_care import maintenance as cache_maintenance
-    from .._features.cache_care import selection as cache_selection
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
     from .._features.clouds import authorization, aws_frames, token_credential
@@ -51,9 +49,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "cache_archive": "cache_care.archive",
-    "cache_diff": "cache_care.diff",
     "cache_maintenance": "cache_care.maintenance",
-    "cache_selection": "cache_care.selection",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
     "authorization": "clouds.authorization",

@@ -24,8 +24,7 @@ from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
-from ..store.entry import Entry, Question
-from ..store.key import cache_key
+from ..store.entry import Entry, Question, cache_key
 from ..types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
