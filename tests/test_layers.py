@@ -30,7 +30,7 @@ HEAVY = frozenset({
 })  # fmt: skip
 # These are themselves imported only where they are first needed.
 MAY_BE_HEAVY = frozenset({
-    "integrations.llm", "simulator._server.certificate", "simulator._server.process",
+    "_core.store.row_format", "integrations.llm", "simulator._server.certificate", "simulator._server.process",
 })  # fmt: skip
 
 SEAMS = {
@@ -66,6 +66,7 @@ CHANGE_A_FILE = {
 """Method of a path → its positional arguments. The `replace` of a text has two."""
 
 DIRECT_USES = {
+    ("_core.store.store", "diskcache.Cache"): "creates an empty database under another name",
     ("_core.store.store", "shutil.copyfile"): "copies a database before it gets its name",
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_core.batches.preload", "os.open"): "opens the null device",
@@ -248,7 +249,7 @@ def test_the_imports_are_seen() -> None:
     assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
     assert "_core.formats.protocol" in own_imports("_core.formats.openai.encode")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
-    assert "_core.schemas.checking" in own_imports("_core.batches.preload")
+    assert {"_core.store.row_format", "_core.schemas.checking"} <= own_imports("_core.batches.preload")
     assert (
         named_module("llm_provider._core.formats.") == "_core.formats"
     )  # an f-string, before its first field

@@ -104,7 +104,7 @@ for model, url in {models!r}.items():
     answer = call(model, "What is 2+2?", base_url=url)
     assert (answer.text, answer.cached) == ("4", True)
 """
-    assert loaded_after(f"import tqdm\n{program}", tmp_path) - {"platformdirs"} == {"tqdm"}
+    assert loaded_after(f"import tqdm\n{program}", tmp_path) - {"diskcache", "platformdirs"} == {"tqdm"}
 
 
 def test_the_other_distribution_of_this_name_is_named_once(tmp_path: Path, run_script: RunScript) -> None:

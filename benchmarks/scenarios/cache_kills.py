@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 # Imported before the fork, so that a process is killed while it writes, and not while it imports.
+import llm_provider._core.store.row_format
 import llm_provider._core.store.store  # noqa: F401
 from llm_provider._core.store.response_cache import Entry, ResponseCache
 

@@ -73,6 +73,7 @@ IMPORTS = {
     "asyncio": Program("import asyncio"),
     "llm_provider": Program("import llm_provider"),
     "call, from llm_provider": Program("from llm_provider import call"),
+    "diskcache": Program("import diskcache"),
     "aiohttp": Program("import aiohttp"),
     "openai 3": Program("import openai"),
     "openai 2": Program("import openai", "ours-openai2"),
@@ -259,7 +260,7 @@ def _first_calls(taken: Mapping[Program, Sample], above: Mapping[Program, float]
 def _versions(processes: Processes, programs: list[Program]) -> dict[str, dict[str, str]]:
     code = (
         "import importlib.metadata as m, json; names = {'openai', 'anthropic', 'google-genai', 'litellm', "
-        "'any-llm-sdk', 'aiohttp', 'orjson'}; "
+        "'any-llm-sdk', 'aiohttp', 'diskcache', 'orjson'}; "
         "print(json.dumps({d.name: d.version for d in m.distributions() if d.name in names}))"
     )
     names = dict.fromkeys(program.environment for program in programs)

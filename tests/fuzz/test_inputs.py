@@ -26,6 +26,7 @@ from llm_provider._core.pace.retry import retry_after, retry_delay
 from llm_provider._core.pace.state import InvalidStateError
 from llm_provider._core.store import entry
 from llm_provider._core.store.entry import Entry, Question
+from llm_provider._core.store.row_format import BytesDisk
 from llm_provider._features.cache_care import archive
 
 
@@ -128,6 +129,21 @@ def test_a_stored_answer_with_a_valid_checksum(changes: Any) -> None:
         assert isinstance(decoded.seconds, (int, float))
         assert isinstance(decoded.created, (int, float))
         assert isinstance(decoded.served, str | None)
+
+
+@fuzzed
+@given(
+    st.integers(-1, 9),
+    st.none() | st.text(max_size=9),
+    st.none() | st.binary(max_size=9) | st.text(max_size=9) | st.integers() | st.floats(),
+    st.booleans(),
+)
+def test_a_row_of_the_cache(mode: int, filename: str | None, value: Any, read: bool) -> None:
+    disk = BytesDisk.__new__(BytesDisk)
+    with contextlib.suppress(ValueError):
+        assert disk.fetch(mode, filename, value, read) is value
+        assert type(value) is bytes
+        assert filename is None
 
 
 LINE = archive._fields(KEY, STORED)

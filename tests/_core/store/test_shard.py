@@ -8,55 +8,17 @@ from pathlib import Path
 import diskcache
 import pytest
 
-from bytes_disk import BytesDisk
 from llm_provider._core.runtime.databases import is_corrupt
-from llm_provider._core.store.shard import DATABASE, Reader, Row, Writer, create_database, rescue
+from llm_provider._core.store.row_format import BytesDisk
+from llm_provider._core.store.shard import DATABASE, Reader, Row, Writer, rescue
 
 PATIENCE = 0.1
 
 
 def create(folder: Path) -> Path:
     """A new database, as a store creates it."""
-    folder.mkdir()
-    create_database(folder, "wal")
+    diskcache.Cache(str(folder), disk=BytesDisk, eviction_policy="none", sqlite_journal_mode="wal").close()
     return folder
-
-
-def read_layout(folder: Path) -> tuple[object, ...]:
-    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
-        pragmas = [
-            database.execute(f"PRAGMA {name}").fetchone()
-            for name in ("auto_vacuum", "page_size", "journal_mode", "encoding")
-        ]
-        tables = {
-            table: [row[1:6] for row in database.execute(f"PRAGMA table_info({table})")]
-            for table in ("Cache", "Settings")
-        }
-        texts = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
-        others = [
-            (kind, name, sql and " ".join(sql.replace('"', "'").split()))
-            for kind, name, sql in texts
-            if kind != "table"
-        ]
-        settings = database.execute("SELECT rowid, key, value FROM Settings").fetchall()
-        return pragmas, tables, others, settings
-
-
-@pytest.mark.parametrize("journal", ["wal", "delete"])
-def test_a_new_database_has_the_layout_of_diskcache(tmp_path: Path, journal: str) -> None:
-    """Without the index and the triggers of what the cache does not use: expiry, and values in files."""
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    ours.mkdir()
-    create_database(ours, journal)
-    diskcache.Cache(
-        str(theirs), disk=BytesDisk, eviction_policy="none", cull_limit=0, sqlite_journal_mode=journal
-    ).close()
-    with contextlib.closing(sqlite3.connect(theirs / DATABASE)) as database:
-        for unused in (
-            "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
-        ):  # fmt: skip
-            database.execute(f"DROP {unused}")
-    assert read_layout(ours) == read_layout(theirs)
 
 
 def rows(count: int, tag: str | None = None) -> list[Row]:

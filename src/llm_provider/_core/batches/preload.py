@@ -18,6 +18,9 @@ cache, three for the event loop, and the rest for connections and small files.""
 
 SHORTAGES = (errno.EMFILE, errno.ENFILE)
 
+_MODULES = ("diskcache", "llm_provider._core.store.row_format")
+"""What is imported at the first answer otherwise."""
+
 _MODULES_OF_STRUCTURES = (
     "jsonschema_rs",
     "llm_provider._core.schemas.checking",
@@ -38,6 +41,8 @@ def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
             with contextlib.ExitStack() as opened:
                 for _ in range(_NEEDED):
                     opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+            for module in _MODULES:
+                import_module(module)
             engine.recorder.prices()
             _prepared.add(engine)
         if call.encoded.structure is not None:

@@ -1,4 +1,4 @@
-"""With this format of rows, diskcache opens the databases of the cache: raw bytes only."""
+"""The format of diskcache rows that the cache allows: raw bytes only. Imported when a cache is created."""
 
 import sqlite3
 
@@ -7,7 +7,11 @@ from diskcache.core import MODE_RAW
 
 
 class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores `bytes` inside the database, and reads nothing else. diskcache's own formats unpickle values."""
+    """Stores `bytes` inside the database, and reads nothing else: any other row is an error, and a miss.
+
+    diskcache's own formats unpickle values and open files that a row names, so anybody who can write the
+    database could run code or read files (CVE-2025-69872).
+    """
 
     def put(self, key: object) -> tuple[str, bool]:
         if type(key) is not str:
