@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from ._core.requests.api_keys import KeyWarning
     from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
     from ._core.store.response_cache import CacheStatistics, CacheWarning
-    from ._core.tokens.range import Range
+    from ._core.tokens.counting import Range
     from ._core.types.embeddings import Embeddings
     from ._core.types.logprobs import TokenLogprob
     from ._core.types.messages import (
@@ -168,7 +168,7 @@ _HOMES = (
     "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
     "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
-    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.counting",
     "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
     "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",

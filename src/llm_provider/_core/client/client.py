@@ -25,8 +25,7 @@ from ..types.messages import Prompt
 from ..types.response import Response
 from ..types.usage import Usage
 from .batch_methods import BatchMethods
-from .call_runner import CallRunner, Run, observer_of
-from .lifetime import Lifetime, cache_of, ledger_of, prices_of
+from .call_runner import CallRunner, Lifetime, Run, cache_of, ledger_of, observer_of, prices_of
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -87,7 +86,7 @@ class Client(BatchMethods):
         self._has_keys = self._own_settings.pop("keys", None) is not None
         defaults: JSONMapping = {}
         if parameters.keys() - NAMES:
-            from ..requests.defaults import check_defaults
+            from ..requests.parameter_table import check_defaults
 
             rest = {name: value for name, value in parameters.items() if name not in NAMES}
             defaults = check_defaults("Client", rest, NAMES)
@@ -252,7 +251,7 @@ class Client(BatchMethods):
         ...     creative.usage is client.usage
         True
         """
-        from ..requests.defaults import check_defaults
+        from ..requests.parameter_table import check_defaults
 
         seal(options)
         variant = object.__new__(type(self))

@@ -13,7 +13,7 @@ from ..requests.signatures import with_parameters
 from ..types.embeddings import Embeddings
 from ..types.messages import Prompt
 from ..types.response import Response, Result
-from .batch_arguments import Models, OnError
+from .batch_methods import Models, OnError
 from .client import Client
 
 if TYPE_CHECKING:

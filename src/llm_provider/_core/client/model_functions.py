@@ -9,7 +9,7 @@ from ..requests.request import seal
 from ..requests.signatures import with_parameters
 from ..types.messages import Prompt
 from ..types.usage import Usage
-from .batch_arguments import Models, OnError
+from .batch_methods import Models, OnError
 from .functions import default_client
 
 if TYPE_CHECKING:

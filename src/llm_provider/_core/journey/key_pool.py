@@ -42,8 +42,7 @@ from ..pace.rate_estimator import Ticket
 from ..pace.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
 from ..pace.scopes import Controller, Limiter, Scope, SlotRequest
 from ..pace.timeouts import Patience
-from ..requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
-from ..requests.env_file import EnvFile
+from ..requests.api_keys import Accounts, Credential, EnvFile, KeyWarning, find_accounts, find_key
 from ..requests.request import Request
 from ..requests.routing import Route, Target
 from ..runtime.warning import warn_user

@@ -20,7 +20,7 @@ from ..formats import registry
 from ..money.track import current
 from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Deadline, Patience
-from ..requests.environment_headers import adds_headers, with_headers
+from ..requests.request import adds_headers, with_headers
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported

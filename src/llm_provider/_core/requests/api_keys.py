@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import doors
 from ..errors import MissingAPIKeyError, RequestError
-from .credential import APIKey, Credential, make_key
+from .credential import APIKey, Credential, EnvFile, make_key
 
 if TYPE_CHECKING:
-    from .env_file import EnvFile
     from .routing import Target
 
 __all__ = [
-    "NO_KEY", "APIKey", "Accounts", "Credential", "KeyList", "KeyWarning", "environment_secrets",
+    "NO_KEY", "APIKey", "Accounts", "Credential", "EnvFile", "KeyList", "KeyWarning", "environment_secrets",
     "find_accounts", "find_key", "find_written_key", "make_key", "name_source", "seal_keys",
 ]  # fmt: skip
 

@@ -38,7 +38,7 @@ MOVED: dict[str, str] = {
     "_telemetry.observed_call": "_core.events.events",
     "_telemetry.telemetry": "_features.telemetry.observer",
     "_tokens.models": "_features.models.known_models",
-    "_tokens.range": "_core.tokens.range",
+    "_tokens.range": "_core.tokens.counting",
     "_types.embeddings": "_core.types.embeddings",
     "_types.evidence": "_features.evidence.container",
     "_types.logprobs": "_core.types.logprobs",

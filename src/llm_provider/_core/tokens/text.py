@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .vocabularies import load_stop_words, load_weights
+from .tokenizer import load_stop_words, load_weights
 
 _WORD = re.compile("[A-ZÀ-Þ]?[a-zß-ɏ\u1e00-\u1eff\u0300-\u036f]+|[A-ZÀ-Þ\u0100-\u024f\u1e00-\u1eff]+")
 _DIGITS = re.compile(r"[0-9]+")

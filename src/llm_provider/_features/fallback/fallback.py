@@ -18,8 +18,7 @@ from ..._core.pace.concurrency import Concurrency
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.outage import still_waits
 from ..._core.pace.timeouts import Patience
-from ..._core.requests.environment_headers import read_headers
-from ..._core.requests.request import Request, check_model_name
+from ..._core.requests.request import Request, check_model_name, read_headers
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.types.messages import Step

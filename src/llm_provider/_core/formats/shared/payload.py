@@ -6,9 +6,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ...errors import UnsupportedParameterError
 from ...json_values import JSONMapping, JSONObject
-from ...requests.embed_request import EmbedRequest
 from ...requests.parameter_table import PARAMETERS
-from ...requests.request import Request
+from ...requests.request import EmbedRequest, Request
 from ...requests.routing import Target
 
 Family = TypeVar("Family")
