@@ -1,8 +1,13 @@
-"""Money, durations and times of day as people read them, and switches as they write them."""
+"""Money, durations and times as people read them, switches as they write them, and what terminals show."""
+
+from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
 _SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
@@ -54,6 +59,8 @@ def format_usd(
         return f"{known}at most {format_usd(at_most)} ({unknown:,} unknown)"
     if unknown:
         return f"≥ {format_usd(amount)}, {unknown:,} unknown" if amount else f"{unknown:,} unknown"
+    from decimal import Decimal
+
     # A float is formatted by its digits, so that it rounds as the decimal that it stands for.
     amount = amount if isinstance(amount, Decimal) else Decimal(repr(float(amount)))
     # Of the smallest amounts, twenty decimal places are enough.

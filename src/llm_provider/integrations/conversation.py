@@ -13,8 +13,8 @@ from .._core.client.functions import default_client
 from .._core.errors import ToolArgumentsError
 from .._core.json_values import JSONMapping, JSONObject
 from .._core.requests.parameters import Parameters
-from .._core.types.logprobs import TokenLogprob
 from .._core.types.messages import Message, ToolCall
+from .._core.types.parts import TokenLogprob
 from .._core.types.response import Response
 
 NAME = "llm_provider"

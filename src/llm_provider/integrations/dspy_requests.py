@@ -9,8 +9,8 @@ from dspy import lm15
 
 from .._core import errors
 from .._core.json_values import JSONMapping, JSONObject
-from .._core.types.logprobs import TokenLogprob
 from .._core.types.messages import Delta, FinishReason, Message
+from .._core.types.parts import TokenLogprob
 from .._core.types.response import Choice, Response
 from .._core.types.usage import Usage
 from . import conversation

@@ -17,7 +17,7 @@ from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
-from ..money.track import current
+from ..money.totals import find_tracks
 from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Deadline, Patience
 from ..requests.request import adds_headers, with_headers
@@ -114,7 +114,7 @@ class LookupEngine:
             started=started,
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
-            tracks=current(),
+            tracks=find_tracks(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
             listeners=self.events.listeners,
         )

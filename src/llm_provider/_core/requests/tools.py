@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from ..errors import RequestError, ToolArgumentsError, cite
 from ..json_values import JSONMapping, JSONObject
-from ..schemas.python_types import slow_pattern
+from ..schemas.structure import slow_pattern
 from ..types.messages import ToolCall
 from ..types.response import Choice
 

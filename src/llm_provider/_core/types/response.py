@@ -23,11 +23,9 @@ from ..errors import (
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
-from . import raw_reader
-from .logprobs import TokenLogprob, token_from_dict
+from . import parts
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
-from .row_label import RowLabel
-from .served_by import ServedBy
+from .parts import RowLabel, ServedBy, TokenLogprob, token_from_dict
 from .usage import PaidResult, Timing, cost_text
 
 if TYPE_CHECKING:
@@ -142,7 +140,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         except ValueError:
             # A response that a program has made may have any body.
             reply = None
-        return raw_reader.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
+        return parts.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
 
     @property
     def text(self) -> str:
@@ -245,7 +243,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         return cast("tuple[int, ...] | None", self._read_extra("prompt_token_ids"))
 
     def _read_extra(self, name: str) -> object:
-        return raw_reader.read(name, self.provider, self.raw)
+        return doors.rich_content.read(name, self.provider, self.raw)
 
     @property
     def rounds(self) -> tuple[Response, ...]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, ov
 from .. import doors
 from ..errors import BatchError, LLMError
 from ..hints import Hinting, missing_attribute
-from . import raw_reader
 from .response import Response, Result
 from .usage import Cost, Usage
 
@@ -186,7 +185,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             OSError: a file cannot be written.
             RequestError: a score is no number, or an element is no response, score or error.
         """
-        return raw_reader.export(self, path, client, scores, evaluation)
+        return doors.evidence.export_results(self, path, client, scores, evaluation)
 
     def to_html(
         self,

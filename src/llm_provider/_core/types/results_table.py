@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
+from .parts import FIELDS, ServedBy
 from .response import Response, Result
-from .served_by import FIELDS, ServedBy
 from .usage import PaidResult, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from .row_label import RowLabel
+    from .parts import RowLabel
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...types.logprobs import TokenLogprob
 from ...types.messages import AssistantMessage, FinishReason
+from ...types.parts import TokenLogprob
 from ...types.response import Choice
 from ...types.usage import Usage
 from ..openai_chat.usage import read_usage, tier_variant
