@@ -445,7 +445,9 @@ def as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        defaults = {field.name: _default(field) for field in dataclasses.fields(value)}
+        defaults = {
+            field.name: _default(field) for field in dataclasses.fields(value) if field.init or field.repr
+        }
         return _without_defaults({name: getattr(value, name) for name in defaults}, defaults)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _without_defaults(value._asdict(), value._field_defaults)

@@ -13,8 +13,9 @@ from ..journey.call import Call
 from ..journey.engine import Engine
 from ..journey.lookup import READING
 from ..money.totals import find_tracks
+from ..requests.request import describe_input
 from ..runtime import clock
-from ..types.messages import Prompt, describe_input
+from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .template import Template, find_template
 

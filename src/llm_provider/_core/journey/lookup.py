@@ -20,14 +20,14 @@ from ..formats import registry
 from ..money.totals import find_tracks
 from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Deadline, Patience
-from ..requests.request import adds_headers, with_headers
+from ..requests.request import adds_headers, describe_input, with_headers
+from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
-from ..types.messages import describe_input
 from ..types.response import Response, text_to_parse
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .recorder import CostRecorder
@@ -82,7 +82,8 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        target = settings.find_target(request.model, request.base_url)
+        hosts, deployments = settings.hosts, settings.deployments
+        target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter, target.quirks)
         encoded = operation.encode(request, target, adapter)
@@ -258,7 +259,8 @@ class LookupEngine:
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
         thread but the main one. A failure is reported when the call is sent.
         """
-        route, transport = call.target.route, self.settings.transport_of(call.target.route)
+        route = call.target.route
+        transport = self.settings.transport or route.transport
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))

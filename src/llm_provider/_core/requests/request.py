@@ -82,11 +82,20 @@ class Request(CommonArguments):
     top_logprobs: int | None = None
     options: JSONMapping | None = None
     """The rare parameters that are set, by name; None if there are none."""
+    parameters_to_send: JSONMapping = field(init=False, repr=False, compare=False)
+    """The parameters that are set and that a wire format has to send, by name, in the table's order."""
+
+    def __post_init__(self) -> None:
+        values, parameters = _sent_values(self), self.options or {}
+        if values != _UNSET:
+            # An empty tuple of stop texts or tools asks for nothing.
+            pairs = zip(SENT, values, strict=True)
+            parameters = {**{name: value for name, value in pairs if value not in (None, ())}, **parameters}
+        object.__setattr__(self, "parameters_to_send", parameters)
 
     @classmethod
     def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:
         """Check and normalise the arguments of a call by the public function with this name."""
-        seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, CHECKS, parameters)
         conversation = _conversation(messages)
@@ -116,17 +125,6 @@ class Request(CommonArguments):
             for message in self.messages
         )  # fmt: skip
         return replace(self, messages=mended)
-
-    def parameters_to_send(self) -> JSONObject:
-        """The parameters that are set and that a wire format has to send, by name, in the table's order."""
-        parameters: JSONObject = {}
-        values = _sent_values(self)
-        if values != _UNSET:
-            # An empty tuple of stop texts or tools asks for nothing.
-            parameters = {
-                name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())
-            }
-        return {**parameters, **self.options} if self.options else parameters
 
 
 def seal(parameters: Any) -> None:
@@ -325,6 +323,28 @@ def _own_name(tool: SentTool) -> str | None:
     return next((name for name in names if isinstance(name, str)), None)
 
 
+def describe_input(request: Any) -> Any:
+    """The input of a request, as its result keeps it: a prompt, or the context of scores; else None."""
+    messages = getattr(request, "messages", None)
+    return describe_prompt(messages) if messages else getattr(request, "context", None)
+
+
+def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
+    """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
+    if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
+        return messages[0]["content"]
+    return [
+        {**message, "content": list(map(_drop_data, message["content"]))}
+        if isinstance(message.get("content"), (list, tuple))
+        else message
+        for message in messages
+    ] or None
+
+
+def _drop_data(part: Any) -> Any:
+    return part if part.get("type") == "text" else {"type": part.get("type")}
+
+
 SHARED = tuple(CommonArguments.__dataclass_fields__)
 """The parameters that `call` has too, with the same meaning."""
 
@@ -357,7 +377,6 @@ class EmbedRequest(TextRequest):
         cls, model: str, inputs: Iterable[str], parameters: EmbedParameters, function: str = "embed"
     ) -> EmbedRequest:
         """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed."""
-        seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, _TEXT_CHECKS, parameters)
         return cls(model=model, inputs=_texts(inputs), **checked)

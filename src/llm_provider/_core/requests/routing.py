@@ -223,6 +223,8 @@ class Target:
     """The server in the cache key. A host of the user's own has none: it may move."""
     maker: str = field(init=False, repr=False, compare=False)
     """The provider that makes the route's models: "openai" for Azure."""
+    known_model: str = field(init=False, repr=False, compare=False)
+    """The model's name at its maker, which says what it accepts."""
 
     def __post_init__(self) -> None:
         # Every call reads them several times, and the targets are kept.
@@ -231,6 +233,11 @@ class Target:
         note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
         note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
         note("maker", (route.cloud and route.cloud.maker) or route.provider)
+        name = self.model
+        if route.cloud is not None:
+            deployed = self.deployed and doors.cloud_price_names.drop_region(route.provider, self.deployed)
+            name = doors.cloud_addresses.plain_name(deployed or name)
+        note("known_model", name)
 
     @property
     def servers(self) -> tuple[Target, ...]:
@@ -239,18 +246,6 @@ class Target:
         if host is None or self.base_url is not None:
             return (self,)
         return tuple(replace(self, base_url=url) for url in host.urls)
-
-    @property
-    def known_model(self) -> str:
-        """The model's name at its maker, which says what it accepts."""
-        if self.route.cloud is None:
-            return self.model
-        if not self.deployed:
-            return doors.cloud_addresses.plain_name(self.model)
-
-        return doors.cloud_addresses.plain_name(
-            doors.cloud_price_names.drop_region(self.provider, self.deployed)
-        )
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})

@@ -43,7 +43,7 @@ def keep_names(*names: str) -> dict[str, str]:
 
 def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
     """The draft's payload with the parameters that are set, if they are accepted, and with `extra_body`."""
-    for name, value in draft.request.parameters_to_send().items():
+    for name, value in draft.request.parameters_to_send.items():
         row = PARAMETERS[name]
         write = accepts.get(name)
         if write is None:
