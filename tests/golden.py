@@ -48,7 +48,7 @@ from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.formats.shared.embeddings import check_model
 from llm_provider._core.formats.transport.sse import events
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.ledger_file import LedgerFile, read_postings
 from llm_provider._core.money.model_drift import Served
 from llm_provider._core.money.price_rows import PriceFile, check

@@ -20,7 +20,7 @@ PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
     *(PACKAGE / "_features" / "quirks").glob("*.py"),
-    PACKAGE / "_features" / "litellm" / "bounded_session.py",  # a list of litellm's providers
+    PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
     PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
@@ -68,9 +68,6 @@ OF_ONE_HOST = {
     ("_core/journey/recorder.py", "local"): "a server of the user's own has no price",
     ("_features/models/known_models.py", "xai"): "a provider that people call by the name of its models",
     ("_core/formats/shared/errors.py", "mistral"): "the header of its request ids has its name",
-    ("_features/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
-    ("_features/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
-    ("_features/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
     ("_features/rich_content/openai.py", "groq"): "the names of its own fields",
     ("_core/requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",
     ("simulator/_settings.py", "openrouter"): "the help of a setting names the routers",

@@ -72,16 +72,6 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
     return cast("EmbeddingFormat", module)
 
 
-def load_scores(model: str, target: Target) -> Any:
-    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
-    module = load_beside(target.route.adapter, "scores")
-    if module is None:
-        from ..._features.score.openai import refuse_scores
-
-        raise refuse_scores(model, target)
-    return module
-
-
 def load_prompt_cache(target: Target) -> PromptCacheFormat | None:
     """The module that knows the prompt cache of a target; None where nothing can be done for it."""
     module = cast("PromptCacheFormat | None", load_beside(target.route.adapter, "prompt_cache"))

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -217,18 +218,19 @@ class Target:
     quirks: str | None = field(init=False, compare=False)
     """The module of `_features/quirks` for the server; None where nothing is known of the server."""
 
+    provider: str = field(init=False, repr=False, compare=False)
+    url_in_key: str | None = field(init=False, repr=False, compare=False)
+    """The server in the cache key. A host of the user's own has none: it may move."""
+    maker: str = field(init=False, repr=False, compare=False)
+    """The provider that makes the route's models: "openai" for Azure."""
+
     def __post_init__(self) -> None:
-        quirks = self.route.quirks
-        object.__setattr__(self, "quirks", (quirks or None) if self.custom_base_url else quirks)
-
-    @property
-    def provider(self) -> str:
-        return self.route.provider
-
-    @property
-    def url_in_key(self) -> str | None:
-        """The server in the cache key. A host of the user's own has none: it may move."""
-        return self.base_url if self.route.host is None or self.custom_base_url else None
+        # Every call reads them several times, and the targets are kept.
+        route, note = self.route, partial(object.__setattr__, self)
+        note("provider", route.provider)
+        note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
+        note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
+        note("maker", (route.cloud and route.cloud.maker) or route.provider)
 
     @property
     def servers(self) -> tuple[Target, ...]:
@@ -237,12 +239,6 @@ class Target:
         if host is None or self.base_url is not None:
             return (self,)
         return tuple(replace(self, base_url=url) for url in host.urls)
-
-    @property
-    def maker(self) -> str:
-        """The provider that makes the route's models: "openai" for Azure."""
-        cloud = self.route.cloud
-        return self.route.provider if cloud is None else cloud.maker or self.route.provider
 
     @property
     def known_model(self) -> str:

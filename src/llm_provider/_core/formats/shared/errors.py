@@ -28,7 +28,7 @@ from ...pace.outage import SHORTAGES
 from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
-from ..transport.certificates import trust_remedy
+from ..transport.environment import proxy_in, trust_remedy
 from ..transport.sse import EventSplitter
 
 _LONGEST_MESSAGE = 500
@@ -174,9 +174,6 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        # It imports urllib.request, which imports ssl.
-        from ..transport.proxies import proxy_in
-
         refused, code = _status_of_proxy(links, names), _system_code(links, names)
         if code in SHORTAGES:
             detail = (
