@@ -72,8 +72,8 @@ DIRECT_USES = {
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_core.batches.preload", "os.open"): "opens the null device",
     ("_features.cli.output", "os.open"): "opens the null device",
-    ("_core.types.rich_content", ".open()"): "writes to memory",
-    ("_core.types.rich_content", "open()"): "exports to a file of the user",
+    ("_features.rich_content.values", ".open()"): "writes to memory",
+    ("_features.rich_content.values", "open()"): "exports to a file of the user",
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
 }
 """A module and what it uses directly → the reason."""
@@ -123,6 +123,8 @@ EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
     ("cli", "hosts"): "a command shows it",
     ("cli", "models"): "a command shows it",
     ("cli", "reconcile"): "a command shows it",
+    ("estimates", "prompt_caching"): "knows what prompt caches keep of a batch",
+    ("estimates", "views"): "shows its tables in notebooks",
     ("evidence", "cache_care"): "exports a part of the cache",
     ("litellm", "foreign"): "reads the tools of other formats",
     ("models", "clouds"): "counts tokens at clouds, and names their models",

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .._features.litellm import prices as litellm_prices
     from .._features.models import client_methods as token_counts
     from .._features.models import list_models, model_lists
+    from .._features.progress import bar as progress_bar
+    from .._features.progress import jobs as job_progress
+    from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.recheck import run as recheck
     from .._features.score import operation as score
@@ -37,8 +40,10 @@ if TYPE_CHECKING:
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
+    from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
+    from .._features.views import blocks as html
     from .._features.views import ledger_views, response_html, results_page, results_views
 
 _MODULES = {
@@ -69,6 +74,9 @@ _MODULES = {
     "list_models": "models.list_models",
     "model_lists": "models.model_lists",
     "token_counts": "models.client_methods",
+    "progress_bar": "progress.bar",
+    "job_progress": "progress.jobs",
+    "prefix_gate": "prompt_caching.prefix_gate",
     "prompt_caching": "prompt_caching.settings",
     "recheck": "recheck.run",
     "score": "score.operation",
@@ -79,8 +87,10 @@ _MODULES = {
     "two_level_cache": "second_level.two_level_cache",
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
+    "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
+    "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "response_html": "views.response_html",
     "results_page": "views.results_page",

@@ -43,8 +43,8 @@ from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
 
 if TYPE_CHECKING:
+    from ..._features.progress.bar import Progress
     from ..types.row_label import RowLabel
-    from .progress import Progress
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""
