@@ -72,8 +72,8 @@ DIRECT_USES = {
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_core.batches.preload", "os.open"): "opens the null device",
     ("_features.cli.output", "os.open"): "opens the null device",
-    ("_core.types.rich_content", ".open()"): "writes to memory",
-    ("_core.types.rich_content", "open()"): "exports to a file of the user",
+    ("_features.rich_content.values", ".open()"): "writes to memory",
+    ("_features.rich_content.values", "open()"): "exports to a file of the user",
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
 }
 """A module and what it uses directly → the reason."""
@@ -117,7 +117,6 @@ EXCEPTIONS_OF_THE_CORE: frozenset[tuple[str, str]] = frozenset({
     ("_core.requests.parameters", "telemetry"),
     ("_core.settings", "telemetry"),
     ("_core.store.response_cache", "telemetry"),
-    ("_core.tools.loop", "fallback"),
     ("_core.types.response", "fallback"),
     ("_core.types.response", "score"),
     ("_core.types.results", "score"),
@@ -136,13 +135,16 @@ EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
     ("cli", "models"): "a command shows it",
     ("cli", "reconcile"): "a command shows it",
     ("cli", "score"): "a command shows it",
+    ("estimates", "prompt_caching"): "knows what prompt caches keep of a batch",
     ("estimates", "score"): "estimates scores",
+    ("estimates", "views"): "shows its tables in notebooks",
     ("evidence", "cache_care"): "exports a part of the cache",
     ("evidence", "score"): "exports scores",
     ("litellm", "foreign"): "reads the tools of other formats",
     ("models", "clouds"): "counts tokens at clouds, and names their models",
     ("recheck", "cache_care"): "asks a part of the cache again",
     ("second_level", "cache_care"): "takes an archive too",
+    ("tool_rounds", "fallback"): "prepares a round for other models",
     ("views", "score"): "shows scores",
 }
 """Feature → another that it imports, and the reason."""

@@ -116,7 +116,6 @@ if TYPE_CHECKING:
     )
     from ._core.types.response import Choice, Response
     from ._core.types.results import Results
-    from ._core.types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._core.types.served_by import ServedBy
     from ._core.types.usage import Cost, Timing, Usage
     from ._features.cache_care.diff import Explanation
@@ -129,6 +128,7 @@ if TYPE_CHECKING:
     from ._features.models.known_models import Model
     from ._features.models.token_count import TokenCount
     from ._features.recheck.report import Recheck
+    from ._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._features.score.scores import Score, Scores
     from ._features.second_level.access import SecondLevelStatistics
     from ._features.second_level.settings import SecondLevel, SecondLevelStore
@@ -163,7 +163,7 @@ __all__ = [
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
-    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
     "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
     "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
     "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
@@ -215,7 +215,7 @@ def _import_when_called(module: str, name: str) -> _Any:
 
 
 _raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
-_raw_reader.read = _import_when_called("_core.formats.shared.rich_content", "read")
+_raw_reader.read = _import_when_called("_features.rich_content.reading", "read")
 _raw_reader.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .._features.foreign import tools as foreign_tools
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.progress import bar as progress_bar
+    from .._features.progress import jobs as job_progress
+    from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.recheck import run as recheck
     from .._features.second_level import access as second_level_access
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
+    from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
+    from .._features.views import blocks as html
     from .._features.views import ledger_views, response_html, results_page, results_views
 
 _MODULES = {
@@ -59,6 +64,9 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "progress_bar": "progress.bar",
+    "job_progress": "progress.jobs",
+    "prefix_gate": "prompt_caching.prefix_gate",
     "prompt_caching": "prompt_caching.settings",
     "recheck": "recheck.run",
     "second_level_access": "second_level.access",
@@ -66,8 +74,10 @@ _MODULES = {
     "two_level_cache": "second_level.two_level_cache",
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
+    "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
+    "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "response_html": "views.response_html",
     "results_page": "views.results_page",

@@ -74,7 +74,7 @@ OF_ONE_HOST = {
     ("_core/formats/openai_chat/stream.py", "openrouter"): "the names of its own fields",
     ("_core/formats/openai_chat/text_chunk.py", "groq"): "the names of its own fields",
     ("_core/formats/openai_chat/text_chunk.py", "openrouter"): "the names of its own fields",
-    ("_core/formats/openai/rich_content.py", "groq"): "the names of its own fields",
+    ("_features/rich_content/openai.py", "groq"): "the names of its own fields",
     ("_core/formats/shared/upstream.py", "huggingface"): "a router, which takes the host in the model's name",
     ("_core/formats/shared/upstream.py", "openrouter"): "its own models are routers",
     ("_core/requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",

@@ -19,11 +19,11 @@ from litellm_support import (
     sent,
 )
 from llm_provider import APIResponseValidationError, Client, RequestError
-from llm_provider._core.formats.shared import rich_content
 from llm_provider._core.requests.api_keys import find_key
 from llm_provider._core.requests.routing import resolve
 from llm_provider._features.litellm import adapter
 from llm_provider._features.litellm.connection import load
+from llm_provider._features.rich_content import reading as rich_content
 from llm_provider.simulator import Fault, Simulator
 from openai_support import completion
 from raw_server import RawServer, answering, streaming

@@ -43,8 +43,8 @@ from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
 
 if TYPE_CHECKING:
+    from ..._features.progress.bar import Progress
     from ..types.row_label import RowLabel
-    from .progress import Progress
 
 Answered = (Response, Scores)
 """The results of calls that did not fail."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from .. import doors
 from ..batches.preload import SHORTAGES, shortage
 from ..errors import LLMError, RequestError
 from ..formats.shared.batches import DAY, module_of
@@ -86,10 +87,8 @@ class CallRunner:
                 if call.request.max_tool_rounds is None:
                     result = event_loop.wait((run or self.run)(call), engine.cancel)
                 else:
-                    from ..tools import loop as tool_loop
-
                     chat, hit = cast("Any", call), cast("Any", result)
-                    result = cast("T", tool_loop.run_and_wait(engine, chat, hit))
+                    result = cast("T", doors.tool_loop.run_and_wait(engine, chat, hit))
         except LLMError as error:
             self.tell_of(error)
             raise
@@ -122,11 +121,9 @@ class CallRunner:
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
-                from ..tools import loop as tool_loop
-
                 self.start()
                 chat, hit = cast("Any", call), cast("Any", result)
-                result = cast("T", await tool_loop.Rounds(self.engine, chat).run(hit))
+                result = cast("T", await doors.tool_loop.Rounds(self.engine, chat).run(hit))
             elif result is None:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
@@ -202,9 +199,7 @@ class CallRunner:
         if function == "stream" and hit is None:
             self.engine.load(call)
         if rounds is not None:
-            from ..tools import loop as tool_loop
-
-            return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
+            return doors.tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
         def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)

@@ -35,9 +35,9 @@ from .usage import PaidResult, Timing, cost_text
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ..._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ..schemas.reading import ParsedFrom, Reading
     from .messages import FinishReason as EndOfSample
-    from .rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:

@@ -99,7 +99,7 @@ class Estimate(Hinting):
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
-        from ..._core import html
+        from ..views import blocks as html
 
         rows = (
             [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()

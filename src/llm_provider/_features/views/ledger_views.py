@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from ..._core import html
 from ..._core.runtime.files import replace_file
 from ..._core.runtime.imports import import_optional, install_command
 from ..._core.words import format_usd
+from . import blocks as html
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -8,7 +8,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ..._core import html
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import json_value
 from ..._core.runtime.files import full_disk, read_lines, replace_file
@@ -17,6 +16,7 @@ from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import metadata_columns, row_count, table_rows
 from ..._core.words import format_usd
 from ..score.scores import Scores
+from . import blocks as html
 from .response_html import call_text
 
 

@@ -6,8 +6,7 @@ from datetime import datetime
 from ...json_values import JSONMapping
 from ...runtime import clock
 from ...types.messages import Message
-from ..shared.replies import part
-from ..shared.rich_content import dicts, text
+from ..shared.replies import dicts, part, text
 from .decode import PROVIDER
 
 

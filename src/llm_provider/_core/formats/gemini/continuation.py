@@ -7,8 +7,7 @@ first candidate goes on with all candidates. Lists are joined, and counts are ad
 from typing import Any
 
 from ...json_values import JSONMapping, JSONObject
-from ..shared.replies import count, part
-from ..shared.rich_content import dicts
+from ..shared.replies import count, dicts, part
 from .decode import CONTINUES, index_of
 
 _OF_THE_LAST = frozenset({CONTINUES, "finishReason", "finishMessage"})

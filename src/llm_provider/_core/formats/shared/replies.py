@@ -112,3 +112,13 @@ def same(first: object, second: object) -> bool:
         return bool(first == second)
     except RecursionError:
         return False
+
+
+def dicts(value: Any) -> list[JSONObject]:
+    """The objects in a list; empty where it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text(container: JSONMapping, *names: str) -> str | None:
+    """The first of some fields that is a text which is not empty."""
+    return next((value for name in names if isinstance(value := container.get(name), str) and value), None)

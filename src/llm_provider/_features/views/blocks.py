@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from .words import format_cost
+from ..._core.words import format_cost
 
 ROWS = 20
 """Rows of a table."""

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from llm_provider import ToolCall, ToolResult
 from llm_provider._core.requests.tools import FunctionTool, read_tools
-from llm_provider._core.tools import runner as tool_runner
-from llm_provider._core.tools.runner import content_of, run_tools
+from llm_provider._features.tool_rounds import runner as tool_runner
+from llm_provider._features.tool_rounds.runner import content_of, run_tools
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
 

@@ -17,17 +17,17 @@ import weakref
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import RequestError, ToolArgumentsError
-from ..journey.call import MAX_REQUEST_BYTES
-from ..json_values import JSONMapping
-from ..requests.media import PART_TYPES, is_image, media_type, part_of
-from ..requests.tools import FunctionTool
-from ..runtime.canonical_json import canonical, replace_halves
-from ..runtime.threads import Outcome, run_in_thread
-from ..types.messages import ToolCall, ToolResult
+from ..._core.errors import RequestError, ToolArgumentsError
+from ..._core.journey.call import MAX_REQUEST_BYTES
+from ..._core.json_values import JSONMapping
+from ..._core.requests.media import PART_TYPES, is_image, media_type, part_of
+from ..._core.requests.tools import FunctionTool
+from ..._core.runtime.canonical_json import canonical, replace_halves
+from ..._core.runtime.threads import Outcome, run_in_thread
+from ..._core.types.messages import ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from ..._features.telemetry.spans import Spans
+    from ..telemetry.spans import Spans
 
 MOST_AT_ONCE = 64
 

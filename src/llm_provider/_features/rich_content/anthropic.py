@@ -1,8 +1,9 @@
 """Citations and server tools in a message of Anthropic's format, which has no images and no audio. Pure."""
 
-from ...json_values import JSONMapping
-from ...types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
-from ..shared.rich_content import dicts, number, text
+from ..._core.formats.shared.replies import dicts, text
+from ..._core.json_values import JSONMapping
+from .reading import number
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
 _CALLS = ("server_tool_use", "mcp_tool_use")
 

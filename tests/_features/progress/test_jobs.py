@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from llm_provider._core.batches.job_progress import BatchProgress, describe_records
+from llm_provider._features.progress.jobs import BatchProgress, describe_records
 
 from .conftest import MakeRecord
 

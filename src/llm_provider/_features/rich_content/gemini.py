@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from ...json_values import JSONMapping, JSONObject
-from ...types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
-from ..shared.replies import part
-from ..shared.rich_content import audio_of, decode_base64, dicts, number, text
-from .decode import is_result, open_calls
+from ..._core.formats.gemini.decode import is_result, open_calls
+from ..._core.formats.shared.replies import dicts, part, text
+from ..._core.json_values import JSONMapping, JSONObject
+from .reading import audio_of, decode_base64, number
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
 _RATE = re.compile(r"rate=(\d+)")
 

@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..batches.lookup import with_metadata
-from ..errors import APITimeoutError, LLMError, ToolRoundsExceededError
-from ..journey.call import Call, Emit, delta_of_choice
-from ..journey.engine import Engine
-from ..journey.sent_requests import SentRequests, sum_of_prices
-from ..journey.stream import Arrived, MakeSource
-from ..json_values import JSONMapping, JSONObject
-from ..requests.tools import FunctionTool
-from ..runtime import clock, event_loop
-from ..types.messages import Delta, Prompt, ToolCall, ToolResult
-from ..types.response import Response, Result, ToolRounds
-from ..types.usage import Timing, Usage
+from ..._core.batches.lookup import with_metadata
+from ..._core.errors import APITimeoutError, LLMError, ToolRoundsExceededError
+from ..._core.journey.call import Call, Emit, delta_of_choice
+from ..._core.journey.engine import Engine
+from ..._core.journey.sent_requests import SentRequests, sum_of_prices
+from ..._core.journey.stream import Arrived, MakeSource
+from ..._core.json_values import JSONMapping, JSONObject
+from ..._core.requests.tools import FunctionTool
+from ..._core.runtime import clock, event_loop
+from ..._core.types.messages import Delta, Prompt, ToolCall, ToolResult
+from ..._core.types.response import Response, Result, ToolRounds
+from ..._core.types.usage import Timing, Usage
 from .runner import run_tools
 
 
@@ -164,7 +164,7 @@ class Rounds:
         if answered is last:
             call = self._engine.prepare(last.operation, request, last.concurrency)
         else:
-            from ..._features.fallback.fallback import prepare_round
+            from ..fallback.fallback import prepare_round
 
             call = prepare_round(self._engine, last, request)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client, Response
-from llm_provider._core.formats.shared import rich_content
+from llm_provider._features.rich_content import reading as rich_content
 from raw_server import RawServer, answering
 from wire_shapes import SHAPES
 

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from ..errors import LLMError
-from ..events.waits import Waits, print_line
-from ..json_values import JSONObject
-from ..pace.scopes import ScopeStatistics
-from ..runtime import clock, threads
-from ..runtime.notebooks import in_jupyter, in_marimo, in_notebook
-from ..types.usage import Cost
-from ..words import format_clock_time
+from ..._core.errors import LLMError
+from ..._core.events.waits import Waits, print_line
+from ..._core.json_values import JSONObject
+from ..._core.pace.scopes import ScopeStatistics
+from ..._core.runtime import clock, threads
+from ..._core.runtime.notebooks import in_jupyter, in_marimo, in_notebook
+from ..._core.types.usage import Cost
+from ..._core.words import format_clock_time
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._core.batches.progress import Progress, jupyter_bar, marimo_bar
+from llm_provider._features.progress.bar import Progress, jupyter_bar, marimo_bar
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
@@ -43,7 +43,7 @@ def test_a_pipe_gets_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
     delivery: Any,
 ) -> None:
-    monkeypatch.setattr("llm_provider._core.batches.progress._LINE_EVERY", 0.05)
+    monkeypatch.setattr("llm_provider._features.progress.bar._LINE_EVERY", 0.05)
     simulator.configure(batch_seconds=0.5, batch_clock=1)
     for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
         simulator.inject(Fault(delay=0.5), match="2+2", times=1)

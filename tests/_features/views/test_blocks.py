@@ -1,7 +1,7 @@
 """The blocks of the views in notebooks."""
 
 from llm_provider import CacheMissError, LLMError, RateLimitError
-from llm_provider._core import html
+from llm_provider._features.views import blocks as html
 
 HOSTILE = "<script>alert('1')</script>\"&\ud800"
 SAFE = "&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;&quot;&amp;?"

@@ -1,6 +1,6 @@
 """Citations, images, audio and server tools in stored replies, for the properties of `Response`.
 
-A module `rich_content` beside each adapter has the functions `citations`, `images`, `audio` and
+The module of each adapter here has the functions `citations`, `images`, `audio` and
 `server_tool_calls`. They raise nothing, because an answer with other shapes than theirs is valid.
 """
 
@@ -8,9 +8,9 @@ import base64
 import importlib
 from typing import Any
 
-from ...json_values import JSONMapping, JSONObject
-from ...requests.routing import ROUTES
-from ...types.rich_content import GeneratedAudio, GeneratedImage
+from ..._core.json_values import JSONMapping
+from ..._core.requests.routing import ROUTES
+from .values import GeneratedAudio, GeneratedImage
 
 _SIGNATURES = (
     (b"RIFF", "wav"), (b"fLaC", "flac"), (b"OggS", "opus"), (b"ID3", "mp3"), (b"\xff\xf1", "aac"),
@@ -27,19 +27,9 @@ def read(name: str, provider: str, reply: Any) -> Any:
         reply = reply[0] if reply else None
     route = ROUTES.get(provider)
     folder = "openai" if route is None or route.adapter == "litellm" else route.adapter
-    module = importlib.import_module(f"llm_provider._core.formats.{folder}.rich_content")
+    module = importlib.import_module(f"llm_provider._features.rich_content.{folder}")
     read_part = getattr(module, name, None)
     return None if read_part is None else read_part(reply if isinstance(reply, dict) else {})
-
-
-def dicts(value: Any) -> list[JSONObject]:
-    """The objects in a list; empty where it is no list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def text(container: JSONMapping, *names: str) -> str | None:
-    """The first of some fields that is a text which is not empty."""
-    return next((value for name in names if isinstance(value := container.get(name), str) and value), None)
 
 
 def number(container: JSONMapping, name: str, offset: int = 0) -> int | None:

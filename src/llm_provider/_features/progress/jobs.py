@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from ..runtime import clock
-from ..words import format_duration
-from .journal import Record
-from .progress import Progress
+from ..._core.batches.journal import Record
+from ..._core.runtime import clock
+from ..._core.words import format_duration
+from .bar import Progress
 
 
 class BatchProgress(Progress):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import RequestError
+from ..._core.errors import RequestError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...json_values import JSONMapping, JSONObject
-from ...types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
-from ..anthropic.rich_content import citation_of
-from ..openai_responses.calls import is_call
-from ..shared.replies import part
-from ..shared.rich_content import audio_of, decode_base64, dicts, image_at, number, text
+from ..._core.formats.openai_responses.calls import is_call
+from ..._core.formats.shared.replies import dicts, part, text
+from ..._core.json_values import JSONMapping, JSONObject
+from .anthropic import citation_of
+from .reading import audio_of, decode_base64, image_at, number
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
 _ENDING = "_call"
 

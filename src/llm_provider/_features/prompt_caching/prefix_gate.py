@@ -15,14 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .. import doors
-from ..formats.registry import load_prompt_cache
-from ..journey.call import Call
-from ..runtime import clock
-from ..types.response import Response, Result
+from ..._core import doors
+from ..._core.formats.registry import load_prompt_cache
+from ..._core.journey.call import Call
+from ..._core.runtime import clock
+from ..._core.types.response import Response, Result
 
 if TYPE_CHECKING:
-    from ..._features.prompt_caching.settings import Prefix, PrefixMark
+    from .settings import Prefix, PrefixMark
 
 _GATHER_SECONDS = 0.02
 """Longest time for which a call waits for others with the same prefix. Reading an input takes below 1 ms."""
