@@ -124,7 +124,7 @@ class Assembler(standard.Assembler):
         *standard.Assembler.HEAD, "provider", "citations", "search_results", "metadata",
         "openrouter_metadata", "perf_metrics", "prompt_token_ids",
     )  # fmt: skip
-    """Those of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too. Groq's own is folded."""
+    """The fields of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too. Groq's own is folded."""
     READ_IN_FULL = standard.Assembler.READ_IN_FULL | {
         "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids", groq.FIELD
     }  # fmt: skip
