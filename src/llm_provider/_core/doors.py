@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .._features.cache_care import archive as cache_archive
-    from .._features.cache_care import diff as cache_diff
     from .._features.cache_care import maintenance as cache_maintenance
-    from .._features.cache_care import selection as cache_selection
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
     from .._features.clouds import authorization, aws_frames, token_credential
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
+    from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
     from .._features.score import operation as score
     from .._features.score import score_many, scores
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
+    from .._features.telemetry import logs as log_handler
+    from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "cache_archive": "cache_care.archive",
-    "cache_diff": "cache_care.diff",
     "cache_maintenance": "cache_care.maintenance",
-    "cache_selection": "cache_care.selection",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
     "authorization": "clouds.authorization",
@@ -71,13 +70,16 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
-    "list_models": "models.list_models",
-    "model_lists": "models.model_lists",
-    "token_counts": "models.client_methods",
     "progress_bar": "progress.bar",
     "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
+    "list_models": "models.list_models",
+    "model_lists": "models.model_lists",
+    "token_counts": "models.client_methods",
     "prompt_caching": "prompt_caching.settings",
+    "any_server": "quirks.any_server",
+    "failures": "quirks.failures",
+    "routers": "quirks.routers",
     "recheck": "recheck.run",
     "score": "score.operation",
     "score_many": "score.score_many",
@@ -90,6 +92,8 @@ _MODULES = {
     "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
+    "log_handler": "telemetry.logs",
+    "observer": "telemetry.observer",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "response_html": "views.response_html",

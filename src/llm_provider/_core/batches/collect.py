@@ -26,8 +26,8 @@ from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
+from ..journey.reservation import worst_case
 from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
-from ..journey.worst_case import worst_case
 from ..json_values import JSONMapping
 from ..runtime import clock
 from ..runtime.exact_decimal import exact

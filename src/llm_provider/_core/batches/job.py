@@ -204,7 +204,8 @@ class Job:
             row = self.wanted.get(name)
             if row is not None and row.sent and name not in self.failed:
                 # Its batch goes on, and is billed.
-                row.waiting[0][0].sent.begin()
+                row.waiting[0][0].sent.start()
+                row.waiting[0][0].sent.leave()
         for name in names:
             row, own = self.wanted.pop(name, None), self.failed.pop(name, error)
             for pending, _ in () if row is None else row.waiting:

@@ -76,7 +76,7 @@ def _by_template(
 ) -> Iterator[Result | Call[Response]]:
     cache, call = engine.cache, shared.call
     reads = call.cache in READING
-    by_template = call.watch is None or not call.watch.observer.reads_prompts
+    by_template = not any(listener.reads_prompts for listener in call.listeners)
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = clock.perf_counter()

@@ -214,16 +214,14 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
     """What calls the user's function for results, with the call too if it takes two arguments."""
     if on_result is None:
         return None
-    takes_call = _takes_two(on_result)
-    if takes_call:
-        engine.observer.remember_calls()
+    memory = engine.events.remember_calls() if _takes_two(on_result) else None
 
     def tell(result: Any) -> None:
         try:
-            if takes_call:
-                on_result(result, engine.observer.take_call(result))
-            else:
+            if memory is None:
                 on_result(result)
+            else:
+                on_result(result, memory.take(result))
         except Exception as error:  # an error of the user's function must not lose an answer
             warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ..._features.cache_care.diff import Explanation
+    from ..._features.cache_care.maintenance import Explanation
     from ..._features.models.known_models import Model
     from ..._features.models.token_count import TokenCount
     from ..._features.recheck.report import Recheck
@@ -317,7 +317,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            return doors.cache_diff.Explanation(call.key(part), (), 1, stored=True)
+            return doors.cache_maintenance.Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(

@@ -24,8 +24,7 @@ from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
-from ..store.entry import Entry, Question
-from ..store.key import cache_key
+from ..store.entry import Entry, Question, cache_key
 from ..types.messages import Delta, Step, ToolCallDelta, delta_of
 from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
@@ -33,7 +32,7 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
     from ..._features.fallback.passed_over import PassedOver
-    from ..._features.telemetry.observer import Watch
+    from ..events.events import Listener
     from ..formats.shared.request_facts import RequestFacts
     from ..money.model_drift import Change
     from .early_stop import EarlyStop
@@ -241,8 +240,8 @@ class Call(Generic[T]):
     """Whether the user reads the answer as a stream."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
-    watch: Watch | None = None
-    """Observes the call; None if nothing does."""
+    listeners: tuple[Listener, ...] = ()
+    """Who hears of its events."""
     relay: Relay | None = None
     """Asks other calls in its place; None for most."""
     passed_over: tuple[PassedOver, ...] | None = None

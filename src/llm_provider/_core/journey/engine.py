@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatchError, UnknownPriceError
+from ..events.events import tell_work
 from ..events.waits import Waits
 from ..formats.shared.replies import reply_body
 from ..pace.outage import still_waits
@@ -25,7 +26,6 @@ from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
 from .early_stop import ENOUGH_FAILURES, EarlyStop, is_of_batch
 from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
-from .observation import observe_call
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
 
@@ -95,14 +95,14 @@ class Engine(LookupEngine):
     def begin(
         self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
     ) -> Coroutine[Any, Any, V]:
-        """Work for a call that is sent, with its observer and its deadline."""
+        """Work for a call that is sent, with its listeners and its deadline."""
         call.sent = SentRequests()
-        if call.deadline is None and call.watch is None:
+        if call.deadline is None and not call.listeners:
             return work(call)
         started = partial(work, call)
         if call.deadline is not None:
             started = partial(self._finish_by, call.deadline, call, work)
-        return started() if call.watch is None else observe_call(call, started)
+        return tell_work(call, started) if call.listeners else started()
 
     async def _finish_by(
         self, deadline: Deadline, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]

@@ -13,11 +13,9 @@ from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._features.telemetry.logs import is_logging
-from ..._features.telemetry.observer import Observer
-from ..._features.telemetry.telemetry import SDK
 from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
+from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
 from ..money.track import current
 from ..pace.concurrency import Concurrency
@@ -32,7 +30,6 @@ from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import describe_input
 from ..types.response import Response, text_to_parse
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
-from .observation import observe_lookup
 from .recorder import CostRecorder
 
 if TYPE_CHECKING:
@@ -67,7 +64,7 @@ class LookupEngine:
         self.recorder = recorder
         self.closed = False
         """Whether the client is closed. A closed client makes no calls."""
-        self.observer = Observer(settings.telemetry, content=settings.log_content, statistics=self.statistics)
+        self.events = Events(settings, self.statistics)
         self._loaded: set[tuple[str, str]] = set()
         # Weak keys: if a loop ends within an iteration, its count is removed with it.
         self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
@@ -87,7 +84,7 @@ class LookupEngine:
         settings = self.settings
         target = settings.find_target(request.model, request.base_url)
         request = with_headers(request, target) if self._adds_headers else request
-        adapter = registry.load(target.route.adapter)
+        adapter = registry.load(target.route.adapter, target.quirks)
         encoded = operation.encode(request, target, adapter)
         try:
             body = canonical(encoded.payload)
@@ -104,7 +101,7 @@ class LookupEngine:
             problem = f"the request has {size}: pass large files as URLs"
             raise RequestError(problem, provider=target.provider, model=request.model)
         patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
-        cache = request.cache or self.settings.cache
+        cache = request.cache or settings.cache
         call = Call(
             operation=operation,
             exchange=operation,
@@ -119,9 +116,10 @@ class LookupEngine:
             cache=cassette.modes.get(cache, cache),
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
+            listeners=self.events.listeners,
         )
-        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
-            call.watch = self.observer.idle
+        if is_logging(20) or SDK in modules:
+            call.listeners = self.events.find()
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options:
@@ -162,7 +160,7 @@ class LookupEngine:
                     raise self.missing(call, part)
                 return None
             samples.append(sample)
-        return observe_lookup(call, call.started, self.result(call, samples))
+        return tell_lookup(call, call.started, self.result(call, samples))
 
     async def lookup_soon(self, call: Call[T]) -> T | None:
         """`lookup` for an event loop, which must not wait long for the disk."""
@@ -205,7 +203,7 @@ class LookupEngine:
         if change is not None:
             self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
         result = call.operation.restore(call, entry, answer, started)
-        return result if call.watch is None else observe_lookup(call, started, result)
+        return result if not call.listeners else tell_lookup(call, started, result)
 
     def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:
         """The answer in the cache entry of a key, if it can be served."""
@@ -252,7 +250,7 @@ class LookupEngine:
                 if nearest is not None:
                     message += f"; {nearest}"
         error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
-        return observe_lookup(call, call.started, error)
+        return tell_lookup(call, call.started, error)
 
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.

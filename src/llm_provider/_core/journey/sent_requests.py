@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
+from ..formats.transport.departure import Departure
 from ..json_values import JSONObject
 from ..pace.timeouts import Deadline
 from ..runtime.exact_decimal import total
@@ -38,17 +39,17 @@ class Charge(NamedTuple):
     """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
-class SentRequests:
+class SentRequests(Departure):
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     __slots__ = (
-        "attempts", "before_telling", "charges", "failures", "heir", "is_told", "is_too_late", "outage",
-        "parts", "problem", "under_way",
+        "before_telling", "charges", "failures", "heir", "is_too_late", "outage", "parts", "problem",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.attempts = 0
-        self.under_way = 0
+        # As in `Departure`, whose call would be one more for each call.
+        self.attempts = self.under_way = 0
+        self.is_held = self.is_told = False
         self.failures: tuple[FailedAttempt, ...] = ()
         self.charges: tuple[Charge, ...] = ()
         self.parts: tuple[SentRequests, ...] = ()
@@ -59,24 +60,10 @@ class SentRequests:
         """The message of the last failure."""
         self.outage: Outage | None = None
         """What is known of the provider's outages, once a request has waited for its turn."""
-        self.is_told = False
-        """Whether an error has told of the last request, which was under way then."""
         self.before_telling: SentRequests | None = None
         """The requests that an error has told of, where later ones are counted from 0."""
         self.is_too_late = False
         """Whether the last failure was not sent again because of the deadline of this call."""
-
-    def begin(self) -> None:
-        self.is_told = False
-        self.attempts += 1
-        self.under_way += 1
-
-    def withdraw(self) -> bool:
-        """Take back a request that was not sent after all; False if an error has told of it."""
-        if not self.is_told:
-            self.attempts -= 1
-            self.under_way -= 1
-        return not self.is_told
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""

@@ -44,6 +44,7 @@ _ROWS = (
         like_openai=True,
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
+        quirks="",
     ),
     Route(
         "anthropic",
@@ -84,6 +85,7 @@ _ROWS = (
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+        quirks="routers",
     ),
     Route(
         "huggingface",
@@ -92,6 +94,7 @@ _ROWS = (
         # Hosts behind it ignore `n`: huggingface/huggingface_hub#2931.
         lacks=frozenset({"n"}),
         options=frozenset({"upstream"}),
+        quirks="routers",
     ),
     Route(
         "groq",
@@ -212,6 +215,8 @@ class Target:
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
     """The model that a deployment is, where the user says so: `Client(deployments=)`."""
+    quirks: str | None = field(init=False, compare=False)
+    """The module of `_features/quirks` for the server; None where nothing is known of the server."""
 
     provider: str = field(init=False, repr=False, compare=False)
     url_in_key: str | None = field(init=False, repr=False, compare=False)
@@ -223,6 +228,7 @@ class Target:
         # Every call reads them several times, and the targets are kept.
         route, note = self.route, partial(object.__setattr__, self)
         note("provider", route.provider)
+        note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
         note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
         note("maker", (route.cloud and route.cloud.maker) or route.provider)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ..._features.evidence.verified import Evidence
+    from ..._features.evidence.container import Evidence
     from .results_table import AnyResult
 
 ResultT = TypeVar("ResultT", bound="AnyResult")

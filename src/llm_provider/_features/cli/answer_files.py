@@ -13,7 +13,7 @@ from ..._core.runtime.files import lines_of, open_data
 from ..._core.runtime.json_pieces import check_size
 from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import AnyResult
-from .map_forms import Table, choose_form
+from .map_output import Table, choose_form
 from .output import PROGRAM
 
 _DETAILS = re.compile(r" \[[^\[\]]*\]$")

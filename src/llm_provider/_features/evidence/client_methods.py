@@ -12,10 +12,9 @@ from ..._core.client.functions import default_client
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, plain_number
 from ..._core.types.results_table import AnyResult
-from ..cache_care.selection import Selection
-from .export import write_evidence
-from .stored_answers import add_replies, read_entries, read_scores
-from .verified import Evidence
+from ..cache_care.maintenance import Selection
+from .container import Evidence
+from .export import add_replies, read_entries, read_scores, write_evidence
 
 
 def export_results(

@@ -251,20 +251,20 @@ class _Turns:
 
     def _finish(self, number: int) -> Response:
         """The response of a model with the sums of all requests, or its error."""
-        call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
+        call, outcome, events = self._call, self._outcomes[number], self._engine.events
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
         passed = self._list_before(number)
         if isinstance(outcome, errors.LLMError):
             call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
-            raise observer.join_calls(outcomes, outcome)
+            raise events.join_calls(outcomes, outcome)
         own, began = self._last_tries.get(number, (None, call.started))
         sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
-        whole: Response = observer.join_calls(
+        whole: Response = events.join_calls(
             outcomes,
             replace(
                 outcome,

@@ -135,7 +135,7 @@ class Rounds:
                 self._tools,
                 None if deadline is None else max(0.0, deadline.left),
                 self._tell,
-                self._engine.observer.spans,
+                self._engine.events.listeners,
             )
         except TimeoutError as error:
             assert deadline is not None
@@ -192,7 +192,7 @@ class Rounds:
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
         )
-        return self._engine.observer.join_calls(responses, whole)
+        return self._engine.events.join_calls(responses, whole)
 
     def _too_many_rounds(self, response: Response) -> ToolRoundsExceededError:
         names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
@@ -203,7 +203,7 @@ class Rounds:
             response=whole,
             **self._target_names(),
         )
-        return self._engine.observer.join_calls([whole], error)
+        return self._engine.events.join_calls([whole], error)
 
     def _target_names(self) -> JSONObject:
         return {"provider": self._call.target.provider, "model": self._call.request.model}

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import json_value
-from ..._core.runtime.files import full_disk, read_lines, replace_file
+from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
 from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import AnyResult, OtherResult, metadata_columns, row_count, table_rows
@@ -27,12 +27,9 @@ def to_jsonl(results: Iterable[AnyResult], path: str | os.PathLike[str]) -> None
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
     """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
-    try:
-        with replace_file(Path(path).expanduser(), 0o666) as file:
-            file.writelines(lines)
-    except OSError as error:
-        safe = "the results are in memory, and an earlier file is as it was"
-        raise full_disk(error, path, safe) or error from None
+    safe = "the results are in memory, and an earlier file is as it was"
+    with replace_file(Path(path).expanduser(), 0o666, safe) as file:
+        file.writelines(lines)
 
 
 def _parts_of_line(result: AnyResult) -> Iterable[str]:
