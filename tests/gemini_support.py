@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llm_provider._core.errors import LLMError
-from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.gemini import encode as adapter
 from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.gemini.stream import Assembler
 from llm_provider._core.formats.protocol import Answer, Outgoing

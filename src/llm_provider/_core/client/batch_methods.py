@@ -16,7 +16,7 @@ from ..requests.signatures import take_types_of, with_parameters
 from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
-from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
-            for each in call.fallback[:-1]:
+            for each in call.candidates[:-1]:
                 # A model that another stands in for stops its own calls alone.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call
@@ -234,9 +234,8 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        results: Results[Scores | LLMError] = self._call_inputs(
-            parse_scores(model, contexts, continuations, parameters, on_error)
-        )
+        options = doors.score_many.parse_scores(model, contexts, continuations, parameters, on_error)
+        results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
 
     @with_parameters

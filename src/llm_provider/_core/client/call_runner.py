@@ -24,7 +24,6 @@ from ..requests.routing import price_names
 from ..runtime.warning import warn_user
 
 if TYPE_CHECKING:
-    from ..._features.models.token_count import TokenCount
     from ..journey.stream import Arrived, MakeSource
     from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
@@ -52,7 +51,7 @@ class CallRunner:
     """Tells the user's `on_result` of a result; None if there is none."""
     defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
-    counts: OrderedDict[str, TokenCount] = field(default_factory=OrderedDict)
+    counts: OrderedDict[str, Any] = field(default_factory=OrderedDict)
     """The counts by providers so far, by the keys of their questions."""
     warned: set[tuple[str, str]] = field(default_factory=set)
     """The models and parameters that were warned about before."""
@@ -74,7 +73,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-            if call.encoded.dropped or call.fallback:
+            if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
@@ -149,7 +148,7 @@ class CallRunner:
         if self.defaults:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-        if call.encoded.dropped or call.fallback:
+        if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
         return call
 
@@ -215,16 +214,14 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
     """What calls the user's function for results, with the call too if it takes two arguments."""
     if on_result is None:
         return None
-    takes_call = _takes_two(on_result)
-    if takes_call:
-        engine.observer.remember_calls()
+    memory = engine.events.remember_calls() if _takes_two(on_result) else None
 
     def tell(result: Any) -> None:
         try:
-            if takes_call:
-                on_result(result, engine.observer.take_call(result))
-            else:
+            if memory is None:
                 on_result(result)
+            else:
+                on_result(result, memory.take(result))
         except Exception as error:  # an error of the user's function must not lose an answer
             warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 

@@ -15,7 +15,8 @@ sweep, and the rates become equal.
 """
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
 from .state import Stored, count, flag, number, positive
@@ -100,6 +101,8 @@ class Ticket(Stored):
     order: int = 0
     """Its number among the requests of this process, set by its scope. `number` counts those of all processes
     that share the controller."""
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """The headers of the answer. A server may repeat the API key there."""
 
 
 @dataclass(slots=True, eq=False)

@@ -135,7 +135,7 @@ class Rounds:
                 self._tools,
                 None if deadline is None else max(0.0, deadline.left),
                 self._tell,
-                self._engine.observer.spans,
+                self._engine.events.listeners,
             )
         except TimeoutError as error:
             assert deadline is not None
@@ -153,20 +153,14 @@ class Rounds:
 
     def _next(self) -> Call[Response]:
         """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
-        last = answered = self._call
-        if last.fallback:
-            # A conversation stays with its model: the others may not read all of it.
-            answered = last.fallback[len(self._responses[-1].passed_over)]
-        before = answered.request
+        last, relay = self._call, self._call.relay
+        # A conversation stays with its model: the others may not read all of it.
+        before = (last if relay is None else relay.find_answering(self._responses[-1])).request
         request = replace(
             before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
         )
-        if answered is last:
-            call = self._engine.prepare(last.operation, request, last.concurrency)
-        else:
-            from ..fallback.fallback import prepare_round
-
-            call = prepare_round(self._engine, last, request)
+        prepare = self._engine.prepare if relay is None else relay.prepare_round
+        call = prepare(last.operation, request, last.concurrency)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
         call.metadata, call.streamed = last.metadata, last.streamed
         return call
@@ -179,10 +173,7 @@ class Rounds:
             responses[-1],
             prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
-            cost=sent.cost,
-            cost_source=sent.cost_source,
-            cost_unknown=sent.cost_unknown,
-            cost_bounds=sent.cost_bounds,
+            **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
             stored_price=sum_of_prices(
                 [response.price if response.cached else response.stored_price for response in responses]
@@ -201,7 +192,7 @@ class Rounds:
                 responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
             ),
         )
-        return self._engine.observer.join_calls(responses, whole)
+        return self._engine.events.join_calls(responses, whole)
 
     def _too_many_rounds(self, response: Response) -> ToolRoundsExceededError:
         names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
@@ -212,7 +203,7 @@ class Rounds:
             response=whole,
             **self._target_names(),
         )
-        return self._engine.observer.join_calls([whole], error)
+        return self._engine.events.join_calls([whole], error)
 
     def _target_names(self) -> JSONObject:
         return {"provider": self._call.target.provider, "model": self._call.request.model}

@@ -27,7 +27,7 @@ from ..._core.runtime.threads import Outcome, run_in_thread
 from ..._core.types.messages import ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from ..telemetry.spans import Spans
+    from ..._core.events.events import Listener
 
 MOST_AT_ONCE = 64
 
@@ -54,7 +54,7 @@ async def run_tools(
     tools: Mapping[str, FunctionTool],
     seconds: float | None,
     emit: Callable[[ToolResult], object],
-    spans: Spans | None = None,
+    listeners: Sequence[Listener] = (),
 ) -> list[ToolResult]:
     """The results of the tools that an answer calls, in the order of the calls; `emit` gets each at once.
 
@@ -63,7 +63,7 @@ async def run_tools(
     """
 
     async def run(call: ToolCall) -> ToolResult:
-        result = await _run_in_span(call, tools, spans)
+        result = await _run_observed(call, tools, listeners)
         if isinstance(result.error, KeyboardInterrupt):
             raise _InterruptedError from result.error
         emit(result)
@@ -100,18 +100,20 @@ async def _end(tasks: Sequence[asyncio.Task[ToolResult]]) -> None:
         await asyncio.wait(unfinished, timeout=_GRACE)
 
 
-async def _run_in_span(call: ToolCall, tools: Mapping[str, FunctionTool], spans: Spans | None) -> ToolResult:
-    """Run the tool of one call in a span of its own, which is the parent of the tool's spans."""
-    if spans is None:
-        return await _run(call, tools)
+async def _run_observed(
+    call: ToolCall, tools: Mapping[str, FunctionTool], listeners: Sequence[Listener]
+) -> ToolResult:
+    """Run the tool of one call. Listeners hear of it in the task that runs it."""
     described = tools[call.name]["function"] if call.name in tools else {}
-    started = spans.start_tool(call, described.get("description"))
+    ends = [listener.begin_tool(call, described.get("description")) for listener in listeners]
     try:
         result = await _run(call, tools)
     except BaseException as error:
-        spans.end_tool(started, error)
+        for end in ends:
+            end(error, None)
         raise
-    spans.end_tool(started, result.error, result.content)
+    for end in ends:
+        end(result.error, result.content)
     return result
 
 

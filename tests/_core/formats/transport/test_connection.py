@@ -16,7 +16,7 @@ from anthropic_support import exchange, outgoing
 from gemini_support import connected
 from gemini_support import outgoing as gemini_outgoing
 from llm_provider import Client
-from llm_provider._core.formats.anthropic import adapter
+from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.transport.connection import MOST_ENDPOINTS
 from llm_provider.simulator import Fault, Simulator
 from support import ignore

@@ -15,8 +15,7 @@ from typing import Any
 
 from ...settings import MAX_RESPONSE_BYTES
 from ..protocol import Outgoing
-from ..shared.error_bodies import body_in_text
-from ..shared.errors import headers_of
+from ..shared.errors import body_in_text, headers_of
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.environment import share_context
 from .decode import error_of
