@@ -54,7 +54,6 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
     # Imported here because most clients have one level.
-
     level = (
         cache
         if isinstance(cache, doors.second_level_settings.SecondLevel)
@@ -79,7 +78,6 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
         raise RequestError(
             f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
         )
-
     for deployment, model in deployments.items():
         provider, _, rest = str(deployment).partition("/")
         if not rest or provider not in ROUTES or ROUTES[provider].cloud is None:
@@ -117,7 +115,6 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
     # Imported here because few clients have one.
-
     return doors.host_routes.read_hosts(hosts)
 
 

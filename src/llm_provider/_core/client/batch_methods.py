@@ -68,7 +68,6 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.estimate` with the settings and defaults of this client."""
         seal(parameters)
-
         return doors.estimates.estimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: model_functions.aestimate)
@@ -81,7 +80,6 @@ class BatchMethods(Hinting):
     ) -> Estimate | Estimates:
         """`llm_provider.aestimate` with the settings and defaults of this client."""
         seal(parameters)
-
         return await doors.estimates.aestimate_batch(self._runner, model, inputs, parameters)
 
     @take_types_of(lambda: functions.iter_many)
@@ -189,7 +187,6 @@ class BatchMethods(Hinting):
         )
         if request.max_tool_rounds is not None:
             caches_prompts = False
-
             lookup, run = doors.tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
         if metadata is not None:
             run = functools.partial(run_with_metadata, run)

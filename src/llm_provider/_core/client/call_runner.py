@@ -185,7 +185,6 @@ class CallRunner:
         """Whether a batch delivers a call. All models go one way, since they share budget and deadline."""
         if delivery.mode == "live":
             return False
-
         self.start()
         engine, prices = self.engine, self.prices
         return all(uses_batch_api(engine, prices, model, delivery.mode, parameters) for model in models)
@@ -411,5 +410,4 @@ def cache_of(
     directory = None if directory is None else check_path("cache_dir", directory)
     if level is None:
         return ResponseCache(directory, saved=saved, shared=shared)
-
     return doors.two_level_cache.TwoLevelCache(level, directory, saved=saved, shared=shared)

@@ -229,7 +229,6 @@ class Client(BatchMethods):
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
-
         return doors.recheck.run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters

@@ -210,11 +210,9 @@ class Ledger(Hinting):
         return iter(self.rows())
 
     def __repr__(self) -> str:
-
         return doors.ledger_views.format_text(self.rows(), self.total)
 
     def _repr_html_(self) -> str:
-
         return doors.ledger_views.format_html(self.rows(), self.total)
 
 

@@ -446,7 +446,6 @@ def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
         spelled = _spell_name(provider, model)
         yield from ((provider, name) for name in _add_families(spelled))
         return
-
     for cloud in filter(None, (provider, doors.cloud_price_names.SAME_BILL.get(provider))):
         yield from (
             (cloud, name) for name in _add_families(doors.cloud_price_names.spell_cloud_name(cloud, model))

@@ -74,7 +74,6 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
         description = type(value).__name__ if name == "api_key" else cite(value)
-
         raise RequestError(
             f"{name} must be a non-empty str, not {description}{doors.remedies.text_remedy(name, value)}"
         )

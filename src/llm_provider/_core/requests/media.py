@@ -133,7 +133,6 @@ def prompt_remedy(prompt: object) -> str:
     """How to write a prompt that is neither text nor a list."""
     if is_medium(prompt):
         return ": give a list, as in ['What is this?', Path('a.png')]"
-
     return _suggest(prompt) or doors.remedies.prompt_remedy(prompt)
 
 
@@ -160,7 +159,6 @@ def part_of(content: object, where: str) -> Part:
         return _encode_bytes(bytes(content), where)
     if is_image(content):
         return _encode_bytes(_encode_png(content, where), where)
-
     fields = doors.sdk_messages.plain(content)
     if isinstance(fields, Mapping):
         # A part or a block of an SDK.

@@ -230,7 +230,6 @@ def _check_message(message: Message, where: str) -> Message:
         )
     if all(isinstance(call, Mapping) for call in calls):
         return message
-
     return {**message, "tool_calls": [doors.sdk_messages.plain(call) for call in calls]}
 
 

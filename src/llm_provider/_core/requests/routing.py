@@ -357,7 +357,6 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
                 return row, rest if deployed else match[1]
         # litellm has more routes to the clouds.
         return ROUTES["litellm"], model
-
     _refuse_cloud_within(prefix, rest, model)
     problem = doors.foreign_parameters.problem_with(model, _OTHER_NAMES)
     if problem is not None:
@@ -386,7 +385,6 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     cloud = target.route.cloud
     if cloud is None:
         return target.provider, target.model
-
     served = served if cloud.identity == "entra" else None
     model = target.deployed or served or target.model
     return target.provider, doors.cloud_price_names.name_in_region(

@@ -77,7 +77,6 @@ class Embeddings(PaidResult, Hinting):
         )
 
     def _repr_html_(self) -> str:
-
         tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self)
         line = doors.html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
         return doors.html.block(doors.html.safe(self._size()), line)

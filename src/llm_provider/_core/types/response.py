@@ -435,7 +435,6 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-
         return doors.response_html.as_html(self)
 
 

@@ -279,7 +279,6 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         yield str(self.cost)
 
     def _repr_html_(self) -> str:
-
         return doors.results_views.as_html(self, " · ".join(self._summarise()))
 
 
