@@ -61,7 +61,6 @@ WITHOUT_TESTS = {
     "_features/score/score_many.py": "_core/journey/test_score.py asks for many scores",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",
-    "_core/types/parts.py": "formats/shared/test_served_by.py and test_response.py read them",
     "_features/views/response_html.py": "test_response.py shows answers as HTML",
     "_features/foreign/remedies.py": "the golden pairs of wrong calls have what each message suggests",
     "__main__.py": "one line, which tests/_features/cli/test_main.py runs as a program",

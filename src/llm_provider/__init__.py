@@ -12,7 +12,7 @@ from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
-from ._core.types import parts as _parts
+from ._core.types import usage as _usage
 
 if TYPE_CHECKING:
     from typing import Any as _Any
@@ -110,10 +110,9 @@ if TYPE_CHECKING:
         ToolCallDelta,
         ToolResult,
     )
-    from ._core.types.parts import ServedBy, TokenLogprob
     from ._core.types.response import Choice, Response
     from ._core.types.results import Results
-    from ._core.types.usage import Cost, Timing, Usage
+    from ._core.types.usage import Cost, ServedBy, Timing, TokenLogprob, Usage
     from ._features.cache_care.maintenance import Explanation
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
@@ -162,7 +161,7 @@ _HOMES = (
     "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
     "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
     "_features.fallback.passed_over", "_core.types.results",
-    "_features.score.scores", "_core.types.parts", "_features.models.token_count", "_core.errors",
+    "_features.score.scores", "_features.models.token_count", "_core.errors",
     "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
     "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.ledger",
@@ -212,7 +211,7 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_parts.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
+_usage.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

@@ -21,9 +21,8 @@ from llm_provider._core.errors import (
     SchemaMismatchError,
 )
 from llm_provider._core.types.messages import ToolCall
-from llm_provider._core.types.parts import TokenLogprob
 from llm_provider._core.types.response import Choice, Response
-from llm_provider._core.types.usage import Timing, Usage
+from llm_provider._core.types.usage import Timing, TokenLogprob, Usage
 
 CHOICE_FIELDS = frozenset({"finish_reason", "reasoning", "tool_calls", "message"})
 

@@ -8,13 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from .. import doors
+from ..errors import RequestError, cite
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
 from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping
 from ..money.ledger import Ledger
+from ..money.price_rows import VARIANTS
+from ..money.pricing import NO_PRICE, warn_of_unknown_cost
 from ..pace.concurrency import UNBOUNDED, default_concurrency
+from ..pace.state import count as is_count
 from ..requests.checks import DeliveryOptions
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
@@ -322,11 +326,36 @@ class Client(BatchMethods):
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
     ) -> Decimal | None:
         """`llm_provider.price` with the settings and defaults of this client."""
-        from ..money.quote import quote
+        from datetime import date
 
         settings = self._engine.settings
         names = price_names(find_route(model, settings.hosts, settings.deployments))
-        return quote(self._runner.prices(), names, usage, service_tier, at)
+        if not isinstance(usage, Usage):
+            raise RequestError(
+                f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
+                "Usage(input_tokens=1000)"
+            )
+        counts = {name: getattr(usage, name) for name in Usage.__slots__}
+        wrong = [name for name, value in counts.items() if not is_count(value) or value >= 2**63]
+        if wrong:
+            value = cite(getattr(usage, wrong[0]))
+            raise RequestError(f"{wrong[0]} of a usage is a whole number from 0 to 2**63 - 1, not {value}")
+        variant = "standard" if service_tier in (None, "default", "auto") else service_tier
+        if variant not in VARIANTS:
+            raise RequestError(
+                f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {cite(service_tier)}"
+            )
+        if at is not None and not isinstance(at, date):
+            raise RequestError(
+                f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write "
+                "date(2026, 1, 31)"
+            )
+        cost = self._runner.prices().explain_cost(*names, usage, variant=variant, at=at)
+        if not isinstance(cost, str):
+            return cost
+        if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
+            warn_of_unknown_cost(cost)
+        return None
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """`llm_provider.models`, with the models of the client's own price table too.

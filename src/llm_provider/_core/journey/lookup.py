@@ -281,7 +281,7 @@ def mismatch(call: Call[Any], answer: Any) -> str | None:
     if answer.checked is not None and answer.checked[0] is structure:
         known: str | None = answer.checked[1]
         return known
-    from ..schemas.checking import find_problem, is_small
+    from ..schemas.reading import find_problem, is_small
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and is_small(text := text_to_parse(choice), structure):
@@ -296,11 +296,11 @@ async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
     structure, problem = call.encoded.structure, None
     if structure is None or (answer.checked is not None and answer.checked[0] is structure):
         return mismatch(call, answer)
-    from ..schemas import checking
+    from ..schemas import reading
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and problem is None:
-            problem = await checking.find_mismatch(text_to_parse(choice), structure)
+            problem = await reading.find_mismatch(text_to_parse(choice), structure)
     answer.checked = structure, problem
     return problem
 

@@ -25,7 +25,7 @@ from ..errors import RequestError, cite
 from ..json_values import MISSING, JSONObject
 from ..runtime.warning import warn_user
 from ..types.messages import Prompt
-from ..types.parts import RowLabel
+from ..types.usage import RowLabel
 
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""

@@ -8,8 +8,7 @@ from .. import doors
 from ..errors import MissingDependencyError
 from ..hints import Hinting, missing_attribute
 from ..runtime.frozen import quickly_made, with_late_field
-from .parts import ServedBy
-from .usage import PaidResult, cost_text
+from .usage import PaidResult, ServedBy, cost_text
 
 
 @quickly_made

@@ -23,10 +23,9 @@ from ..errors import (
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
-from . import parts
+from . import usage
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
-from .parts import RowLabel, ServedBy, TokenLogprob, token_from_dict
-from .usage import PaidResult, Timing, cost_text
+from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -140,7 +139,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         except ValueError:
             # A response that a program has made may have any body.
             reply = None
-        return parts.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
+        return usage.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
 
     @property
     def text(self) -> str:

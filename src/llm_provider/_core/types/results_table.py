@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
-from .parts import FIELDS, ServedBy
 from .response import Response, Result
-from .usage import PaidResult, Usage
+from .usage import FIELDS, PaidResult, ServedBy, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from .parts import RowLabel
+    from .usage import RowLabel
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""

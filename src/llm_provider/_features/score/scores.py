@@ -10,9 +10,8 @@ from ..._core.errors import READERS
 from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.runtime.frozen import quickly_made, with_late_field
-from ..._core.types.parts import RowLabel, ServedBy
 from ..._core.types.results_table import OtherResult
-from ..._core.types.usage import Timing, Usage, cost_text
+from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 
 
 @quickly_made
