@@ -1,10 +1,10 @@
 """Reads the JSON in the text of an answer, also where a model wrote Markdown or words around it.
 
 `find_mismatch` says where an answer does not match, without stopping the event loop. A thread does not
-relieve the loop of C code, which holds Python's lock. So an answer is checked on the loop if answer and schema
-are small together, at most about 50 ms; in a thread if Python code checks it; and in a process if they are large,
-which is ended after `_MOST_SECONDS`. There a Python type is checked by its JSON schema only, because the
-process does not know the user's modules.
+relieve the loop of C code, which holds Python's lock. So an answer is checked on the loop if answer and
+schema are small together, at most about 50 ms; in a thread if Python code checks it; and in a process if they
+are large, which is ended after `_MOST_SECONDS`. There a Python type is checked by its JSON schema only,
+because the process does not know the user's modules.
 """
 
 from __future__ import annotations
