@@ -59,7 +59,7 @@ def _to_text(value: object) -> str:
         return format(value, "f")
     try:
         return str(value)
-    except Exception:  # the class may be the user's, as that of an exception of a tool
+    except Exception:  # the class may be the user's, such as an exception of a tool
         return cite(value)
 
 

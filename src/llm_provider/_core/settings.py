@@ -98,7 +98,7 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
 
 
 def read_deployments() -> Mapping[str, str]:
-    """Those of the environment, such as `azure/mine=gpt-6.1-sol`, with spaces or commas between them."""
+    """The deployments of the environment, such as `azure/mine=gpt-6.1-sol`, between spaces or commas."""
     entries = os.environ.get("LLM_PROVIDER_DEPLOYMENTS", "").replace(",", " ").split()
     pairs = [entry.partition("=") for entry in entries]
     return _check_deployments("LLM_PROVIDER_DEPLOYMENTS", {name: model for name, _, model in pairs})
@@ -167,9 +167,9 @@ def _rule(
 ) -> Any:
     """How a setting is checked.
 
-    `check` makes the value of the field from the name and the value that the user gave. `default` is that of
-    a setting that is not given, or a function that finds it in the environment. `of` is the name of the
-    setting, where it is not that of the field. None means "not given", unless it counts as a value.
+    `check` makes the value of the field from the name and the value that the user gave. `default` is for a
+    setting that is not given: a value, or a function that finds it in the environment. `of` names the setting
+    if it has another name than the field. None means "not given", unless it counts as a value.
     """
     return field(metadata={"check": check, "default": default, "of": of, "none_counts": none_counts})
 

@@ -166,13 +166,13 @@ class BatchMethods(Hinting):
             nonlocal first
             call = runner.prepare(options.operation, model, prompt, parameters, allowed, options.function)
             if first is None:
-                # It is made here, for the template. Its deadline and patience are those of the whole batch.
+                # It is made here, for the template. Its deadline and patience hold for the whole batch.
                 first = call
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             for each in call.candidates[:-1]:
-                # A model that another stands in for stops its own calls alone.
+                # A model that another stands in for stops only its own calls.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call
 

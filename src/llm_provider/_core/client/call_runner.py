@@ -57,7 +57,7 @@ class CallRunner:
     start: Callable[[], None]
     """Prepares the end of the process. It is called before a call is sent."""
     concurrency: Concurrency
-    """That of batches and asynchronous calls."""
+    """The limit of batches and asynchronous calls."""
     concurrency_of_threads: Concurrency
     tell: Callable[[object], None] | None
     """Tells the user's `on_result` of a result; None if there is none."""
@@ -284,8 +284,8 @@ def uses_batch_api(
     deadline = parameters.get("deadline")
     if deadline is not None:
         deadline = check("deadline", deadline)
-    alone = parameters.get("max_tool_rounds") or parameters.get("fallback")
-    if not has_batches or not cached or alone or (deadline is not None and deadline < DAY):
+    live_only = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    if not has_batches or not cached or live_only or (deadline is not None and deadline < DAY):
         return False
     standard, batch = (
         prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")
@@ -299,7 +299,7 @@ def uses_batch_api(
 
 
 _lifetimes: weakref.WeakSet[Lifetime] = weakref.WeakSet()
-"""Those of every client that may have open files or connections."""
+"""Every client that may have open files or connections."""
 
 
 class Lifetime:
@@ -395,7 +395,7 @@ def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Calla
 
 
 def ledger_of(path: Path | None) -> LedgerFile | None:
-    """The file of the ledger; by default that of `LLM_PROVIDER_LEDGER`, else None."""
+    """The file of the ledger; by default the one in `LLM_PROVIDER_LEDGER`, else None."""
     if path is not None:
         return LedgerFile(check_path("ledger", path))
     named = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()

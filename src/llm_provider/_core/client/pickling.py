@@ -30,8 +30,8 @@ def reduce_client(
 ) -> tuple[Any, ...]:
     """What `pickle` writes for a client; `TypeError` if it holds what only this process can have.
 
-    `original` is the client that it is a variant of, else itself. `settings` are those of the original,
-    without its API keys. `has_keys` says whether the user gave it API keys.
+    `original` is the client that it is a variant of, else itself. `settings` are the original's, without its
+    API keys. `has_keys` says whether the user gave it API keys.
     """
     defaults: tuple[JSONMapping, ...] = (original._runner.defaults, client._runner.defaults)  # noqa: SLF001  # of this package
     if has_keys:

@@ -62,7 +62,7 @@ class Ledger(Hinting):
         their number.
 
         Args:
-            *paths: The files, for example those of all workers of a cluster. A file that is given twice
+            *paths: The files, for example one of each worker of a cluster. A file that is given twice
                 counts once.
 
         Raises:

@@ -232,7 +232,7 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
 class Totals:
     """Sums of postings by provider, model asked for, model served and tag. Safe to share between threads.
 
-    Postings are queued and added up together. Those of a forked child begin at zero.
+    Postings are queued and added up together. The sums of a forked child begin at zero.
     """
 
     def __init__(self) -> None:

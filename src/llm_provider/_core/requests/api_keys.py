@@ -72,7 +72,7 @@ def _of_environment(value: str) -> APIKey | None:
 
 
 def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
-    """The single key that the environment has for a target, else that of a `.env` file, else its identity.
+    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
 
     `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
     """
@@ -117,7 +117,7 @@ def find_accounts(
     configured: Mapping[str, Accounts],
     env_file: EnvFile | None = None,
 ) -> Accounts | None:
-    """The accounts of a provider: the client's, else those of the first variable that lists any, else None.
+    """The accounts of a provider: the client's, else the first variable's that lists any, else None.
 
     Lists for the variable `OPENAI_API_KEY` are read from `OPENAI_API_KEYS`, then from `OPENAI_KEYS`. The
     environment comes before the `.env` file, also with a single key. Without a list there is at most one key,

@@ -39,7 +39,7 @@ CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `pace/controller`, which
 the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
-is the baseline for comparisons: additive increase and multiplicative decrease alone."""
+is the baseline for comparisons: only additive increase and multiplicative decrease."""
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")

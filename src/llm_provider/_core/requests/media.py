@@ -86,7 +86,7 @@ _HEAD_BYTES = 64
 """The beginning of a file that tells its kind."""
 
 _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a"}
-"""OpenAI's names of audio formats, where they are not those of the media type."""
+"""OpenAI's names of audio formats, where the media type has another name."""
 
 OTHER_TYPES = {"image/jpg": "image/jpeg"}
 """Common names of types that are not registered. Claude and Gemini refuse them:
@@ -327,7 +327,7 @@ def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Part:
         return {"type": "input_audio", "input_audio": {"data": attachment, "format": form}}
     if family in ("image", "video"):
         return {"type": f"{family}_url", f"{family}_url": {"url": attachment}}
-    # OpenAI requires a name. That of the file would make the cache key depend on the path.
+    # OpenAI requires a name. The file's own name would make the cache key depend on the path.
     return {"type": "file", "file": {"filename": "document.pdf", "file_data": attachment}}
 
 

@@ -425,7 +425,7 @@ def adds_headers() -> bool:
 
 
 def read_headers(target: Target) -> dict[str, str]:
-    """The headers that the environment adds to a request; `RequestError` for those of the library."""
+    """The headers that the environment adds to a request; `RequestError` for the library's own."""
     if target.provider == "litellm":
         # It leaves them to the SDKs, so they are only checked.
         for variable in _VARIABLES.values():
@@ -444,7 +444,7 @@ def _parse(variable: str, text: str) -> dict[str, str]:
 
 
 def with_headers(request: RequestT, target: Target) -> RequestT:
-    """A request with the headers that the environment adds. Those of the call replace them."""
+    """A request with the headers that the environment adds. The headers of the call replace them."""
     headers = read_headers(target)
     return (
         replace(request, extra_headers={**headers, **(request.extra_headers or {})}) if headers else request

@@ -67,7 +67,7 @@ _ROWS = (
         "together_ai",
         "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-        # types/embedding_create_params.py of together 3.1 has a model and texts alone.
+        # types/embedding_create_params.py of together 3.1 has only a model and texts.
         lacks=frozenset({"dimensions"}),
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
@@ -241,7 +241,7 @@ class Target:
 
     @property
     def servers(self) -> tuple[Target, ...]:
-        """The targets that may answer: those of a host's equal servers, else this one."""
+        """The targets that may answer: one for each of a host's equal servers, else this one."""
         host = self.route.host
         if host is None or self.base_url is not None:
             return (self,)
@@ -266,7 +266,7 @@ def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
 def find_route(
     model: str, hosts: Mapping[str, Route] = NO_HOSTS, deployments: Mapping[str, str] = _NO_DEPLOYMENTS
 ) -> Target:
-    """The target of a model at the provider's own server. That of a cloud has no address."""
+    """The target of a model at the provider's own server. A cloud's target has no address."""
     deployed = deployments.get(model, "")
     route, name = _find_host(model, hosts) or _route(model, deployed)
     return Target(route, name, route.base_url, deployed=deployed)
@@ -287,8 +287,8 @@ def resolve(
 ) -> Target:
     """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
-    Without `base_url`, the route's environment variable decides, else that of `env_file`, else the route's
-    own server. The client's own hosts come before litellm's providers. `deployments` has the models that
+    Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
+    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models that
     deployments at clouds are.
 
     Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
@@ -367,10 +367,10 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
 def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
-    A call through litellm has the price of the provider that litellm reaches; one to Vertex that of the
-    location in litellm's variables, or of litellm's default, `us-central1`. A model at a cloud has the price
-    of its region, and a deployment that of its model: the one that the user names, else the one that the
-    answer names, `served`.
+    A call through litellm has the price of the provider that litellm reaches. A call to Vertex has the price
+    in the location that litellm's variables name, else in litellm's default, `us-central1`. A model at a cloud
+    has the price of its region. A deployment has the price of its model: the user names it, else the answer
+    does, in `served`.
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")

@@ -131,7 +131,7 @@ def count_charged_tokens(provider: str, usage: Usage) -> float | None:
 
 
 def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int] | None = None) -> Range:
-    """About how many tokens a request reads. `count` counts those of a text, if the tokenizer is here."""
+    """About how many tokens a request reads. `count` counts a text's, if the tokenizer is on this machine."""
     provider, model = maker_names(target)
     host = target.route.host
     vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
@@ -261,7 +261,7 @@ _OPENAI: tuple[tuple[str, _Tiles | _Patches], ...] = (
 
 
 def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "auto") -> Range:
-    """About how many tokens an image in base64 has for a model; `detail` is that of `Medium`."""
+    """About how many tokens an image in base64 has for a model; `detail` is `Medium.detail`."""
     width, height = size_of(data) if data else _UNKNOWN_SIZE
     if provider == "openai":
         likely = next(rule for name, rule in _OPENAI if re.fullmatch(name, model)).tokens(

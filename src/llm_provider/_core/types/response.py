@@ -102,7 +102,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     the requests of this call that failed before one succeeded, and those whose answers did not match
     `response_format`. `schema_in_prompt` says that the provider could not enforce the schema, so the prompt
     asked for it. `raw` is the provider's unchanged answer. `dropped` has the parameters that
-    `unsupported="drop"` left out. `metadata` is that of the input in its batch.
+    `unsupported="drop"` left out. `metadata` is the input's, in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
@@ -185,7 +185,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def samples(self) -> list[Response[T_co]]:
         """A response for each of the `n` samples, with its own text, `raw`, `citations` and `images`.
 
-        Their `usage`, `cost` and `timing` are those of the whole call, because the samples of one request
+        Their `usage`, `cost` and `timing` are for the whole call, because the samples of one request
         share them.
         """
         if len(self.choices) == 1:
@@ -231,7 +231,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def token_ids(self) -> tuple[int, ...] | None:
         """The ids of the first sample's tokens in the model's vocabulary; None where the reply has none.
 
-        vLLM and Fireworks give them and those of the prompt with `extra_body={"return_token_ids": True}`,
+        vLLM and Fireworks give them and the prompt's with `extra_body={"return_token_ids": True}`,
         Together with `logprobs=True`, and Groq with `extra_body={"debug": True}`.
         """
         return cast("tuple[int, ...] | None", self._read_extra("token_ids"))
@@ -246,7 +246,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
 
     @property
     def rounds(self) -> tuple[Response, ...]:
-        """The answers of the model, one for each round of `max_tool_rounds`; else this one alone."""
+        """The answers of the model, one for each round of `max_tool_rounds`; else only this one."""
         return (self,) if self.tool_rounds is None else self.tool_rounds.responses
 
     @property

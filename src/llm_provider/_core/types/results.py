@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Results(Hinting, list[ResultT], Generic[ResultT]):
     """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
 
-    Those of `score_many` are `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
+    `score_many` returns `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
     copies and pickles are `Results` too.
 
     >>> from llm_provider import call_many
@@ -175,8 +175,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         Args:
             path: The file, such as "results.evidence.zip"; an existing one is replaced.
-            client: The `Client` that made the results, whose cache and prices are read; default that of the
-                module's functions.
+            client: The `Client` that made the results, whose cache and prices are read; default the
+                client of the module's functions.
             scores: Your scores of the results, by position; 1 and more count as correct. With them the file
                 holds records of Every Eval Ever 0.3.0, and a log that inspect_ai reads, for each model.
             evaluation: The name of the evaluation in these.
@@ -201,7 +201,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         Args:
             path: The file. An existing one is replaced when the page is on disk.
-            beside: Other results, such as those of another model or an earlier run, side by side with these.
+            beside: Other results, such as from another model or an earlier run, side by side with these.
                 Rows belong together if prompts and metadata are equal, else by metadata, prompt or position.
                 Rows that differ come before those that are the same.
             names: What the page calls these results and the others; default their models.
