@@ -53,7 +53,6 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
             raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
-    # Imported here because most clients have one level.
     level = (
         cache
         if isinstance(cache, doors.second_level_settings.SecondLevel)
@@ -114,7 +113,6 @@ def _check_env_file(_: str, path: Path) -> EnvFile:
 def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
-    # Imported here because few clients have one.
     return doors.host_routes.read_hosts(hosts)
 
 

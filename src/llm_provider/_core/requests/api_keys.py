@@ -81,7 +81,6 @@ def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
     if key is not None:
         return key
     if target.route.cloud is not None:
-        # Imported here, because few programs call a cloud.
         return doors.cloud_identities.identity_of(target, env_file)
     if target.route.key_required and not target.custom_base_url:
         where = "" if env_file is None else f" (it is not in {env_file.path} either)"

@@ -288,8 +288,8 @@ def resolve(
     """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
     Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
-    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models that
-    deployments at clouds are.
+    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models
+    that deployments at clouds are.
 
     Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
@@ -368,9 +368,9 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
     A call through litellm has the price of the provider that litellm reaches. A call to Vertex has the price
-    in the location that litellm's variables name, else in litellm's default, `us-central1`. A model at a cloud
-    has the price of its region. A deployment has the price of its model: the user names it, else the answer
-    does, in `served`.
+    in the location that litellm's variables name, else in litellm's default, `us-central1`. A model at a
+    cloud has the price of its region. A deployment has the price of its model: the user names it, else the
+    answer does, in `served`.
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
