@@ -39,7 +39,7 @@ from llm_provider._core.formats.openai import adapter as openai
 from llm_provider._core.formats.protocol import Answer, EncodedRequest
 from llm_provider._core.formats.shared import rich_content
 from llm_provider._core.formats.transport.sse import events
-from llm_provider._core.pace.retry import RetryBudget, judge
+from llm_provider._core.pace.failures import RetryBudget, judge
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.litellm import adapter as litellm
 from wire_shapes import SHAPES, read_arguments

@@ -10,7 +10,7 @@ import pytest
 from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError, RateLimitError
 from llm_provider._core.journey.server_scope import ServerRequest, Servers, ServerScope
 from llm_provider._core.pace.controller import AdaptiveController
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 
 
 def make(count: int = 2) -> tuple[Servers, list[ServerScope]]:

@@ -13,7 +13,7 @@ from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.worst_case import worst_case
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import price_names
 from llm_provider._core.tokens.counting import most_input_tokens, most_output_tokens

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from llm_provider._core.pace.controller import _LONG_WAIT, AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 from rate_limit_world import bucket, run
 
 LARGEST = 1e5

@@ -5,7 +5,7 @@ import pytest
 from llm_provider import Client
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._features.estimates.history import history_of, mean
 

@@ -22,9 +22,8 @@ from ..errors import BudgetExceededError, CacheMissError, LLMError, RequestError
 from ..events.waits import Waits
 from ..formats import registry
 from ..money.track import current
-from ..pace.concurrency import Concurrency
-from ..pace.outage import still_waits
-from ..pace.timeouts import Deadline, Patience
+from ..pace.call_limits import Concurrency, Deadline, Patience
+from ..pace.failures import still_waits
 from ..requests.environment_headers import adds_headers, with_headers
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical

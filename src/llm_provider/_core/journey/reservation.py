@@ -11,7 +11,7 @@ from ..errors import LLMError, UnknownPriceError
 from ..events.waits import Waits
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.pricing import PriceTable
-from ..pace.rate_estimator import Ticket
+from ..pace.state import Ticket
 from ..words import format_usd
 from .call import Call
 from .key_pool import KeySelection

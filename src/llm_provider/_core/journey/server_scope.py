@@ -22,9 +22,9 @@ from typing import Any
 
 from ..errors import LLMError, RateLimitError
 from ..events.waits import Waits
-from ..pace.rate_estimator import Ticket
 from ..pace.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..pace.server_window import ServerWindow
+from ..pace.state import Ticket
 from .prompt_memory import PromptMemory
 
 _LOOK_AHEAD = 128

@@ -30,16 +30,15 @@ monotonic clock, given by the caller.
 
 import math
 import sys
-from typing import ClassVar
+from typing import Self
 
 from ..runtime import randomness
 from .headers import Allowance, Headroom, Level
+from .limits import COHORT, EARLY, FIRST_WINDOW, ConcurrencyWindow, RateEstimator
 from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
-from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
-from .state import Stored, count, flag, number, positive
-from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
+from .state import InvalidStateError, Mark, Stored, Ticket
 
-_STATE_VERSION = 7
+_STATE_VERSION = 8
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
@@ -76,19 +75,6 @@ class AdaptiveController(Stored):
     request, to exactly one of the other methods `record_…`. `random_source` is for the jitter of back-off.
     """
 
-    FIELDS: ClassVar = {
-        "_version": lambda value: value == _STATE_VERSION,
-        "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
-        "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-        "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-        "_probing": flag, "_refusal_latency": number, "_heeds_headers": flag, "_predicted_after": count,
-        "_margin": positive,
-    }  # fmt: skip
-    PARTS: ClassVar = {
-        "_estimator": RateEstimator, "_window": ConcurrencyWindow, "_mark": Mark, "_refused": RandomRefusals,
-        "_overloaded": RandomRefusals, "_request_level": Level, "_token_level": Level,
-    }  # fmt: skip
-    _version = _STATE_VERSION
     _random = randomness.generator
     """Source of jitter, which is no part of the state."""
 
@@ -102,14 +88,15 @@ class AdaptiveController(Stored):
             self._random = random_source
         self._estimator = RateEstimator()
         self._window = ConcurrencyWindow()
+        self.version = _STATE_VERSION
         self._number = 0
         self._tokens_sent = 0.0
         self._answered = 0
         """Requests that were served."""
         self._first_at = math.inf
         self._squared_tokens = 0.0
-        self._estimated = self._used = _SETTLED / 100
-        self._mark = Mark(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
+        self._estimated = self._used_tokens = _SETTLED / 100
+        self._mark = Mark(0, 0.0, 0.0, math.inf, 0)
         self._cut = 0
         """Number of the newest request when the last episode began. Requests up to it belong to the
         episode."""
@@ -123,6 +110,13 @@ class AdaptiveController(Stored):
         self._request_level, self._token_level = Level(), Level()
         self._predicted_after = 0
         self._margin = 1.0
+
+    @classmethod
+    def from_state(cls, state: object) -> Self:
+        made = super().from_state(state)
+        if made.version != _STATE_VERSION:
+            raise InvalidStateError("another version")
+        return made
 
     @property
     def rate(self) -> float:
@@ -215,7 +209,7 @@ class AdaptiveController(Stored):
         self.in_flight -= 1
         if tokens is not None:
             self._estimated += ticket.tokens - self._estimated / _SETTLED
-            self._used += max(1.0, tokens) - self._used / _SETTLED
+            self._used_tokens += max(1.0, tokens) - self._used_tokens / _SETTLED
         if ticket.number > self._cut:
             self._failures = 0
         self._answered += 1
@@ -387,9 +381,7 @@ class AdaptiveController(Stored):
                 spread = max(1.0, self._squared_tokens / self._number / mean**2)
                 estimator.learn(ticket, self._mark, mean, spread)
         rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
-        self._mark = Mark(
-            ticket.number, ticket.at, ticket.tokens_sent, fresh=False, rate=rate, in_flight=late
-        )
+        self._mark = Mark(ticket.number, ticket.at, ticket.tokens_sent, rate, late)
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
         wait = 0.0 if retry_after is None else retry_after
@@ -415,7 +407,7 @@ class AdaptiveController(Stored):
         if headroom.requests is not None:
             self._request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
-            off = self._estimated / self._used
+            off = self._estimated / self._used_tokens
             allowance = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
             self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=allowance)
 

@@ -28,9 +28,8 @@ wait costs more than a trial, so each refusal that asks for one is worth it, onc
 
 import bisect
 import math
-from typing import ClassVar
 
-from .state import Stored, count, flag, number, positive
+from .state import Stored
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -67,20 +66,8 @@ OVERLOAD_PROOF = 3.0
 """More proof for 503 and 529, which say that the provider lacks a resource, not that we sent too much."""
 
 
-def _numbers(value: object) -> bool:
-    """Allows lists of numbers of refused requests."""
-    return isinstance(value, list) and len(value) <= _RECENT and all(map(count, value))
-
-
 class RandomRefusals(Stored):
     """The record of one kind of refusals. `proof` is the additional proof that a limit requires."""
-
-    FIELDS: ClassVar = {
-        "_proof": positive, "_recent": _numbers, "_since": count, "_sent": number, "_refused": number,
-        "_carried": number, "_doubt": count, "_failed": count, "_passed": count, "highest": number,
-        "trial": count, "_tried": count, "_trial_refused": count, "seen": flag,
-        "_trial_until": number,
-    }  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof

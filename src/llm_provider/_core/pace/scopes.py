@@ -20,12 +20,19 @@ from ..events.reasons import reason
 from ..events.waits import LEAST_SECONDS, Waits, count_calls
 from ..runtime import clock
 from ..words import format_clock_time, format_duration
-from .concurrency import IN_FLIGHT, InFlight, group_of
-from .headers import headroom
-from .outage import Outage, is_answer, is_outage, may_be_of_requests, note_outage
-from .rate_estimator import Ticket
-from .retry import RetryBudget, end_retries, is_congestion
-from .timeouts import DEFAULT_PATIENCE, Patience
+from .call_limits import DEFAULT_PATIENCE, IN_FLIGHT, InFlight, Patience, group_of
+from .failures import (
+    Outage,
+    RetryBudget,
+    end_retries,
+    is_answer,
+    is_congestion,
+    is_outage,
+    may_be_of_requests,
+    note_outage,
+)  # fmt: skip
+from .headers import LIMIT_HEADERS, headroom
+from .state import Ticket
 
 if TYPE_CHECKING:
     from ..._features.shared_pace.shared_controller import SharedController
@@ -247,8 +254,8 @@ class Scope:
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
         """Read the headers of a success or a failure."""
-        limits = headroom(headers)
-        if limits is not None:
+        # Most answers have none of these headers.
+        if any(map(headers.__contains__, LIMIT_HEADERS)) and (limits := headroom(headers)) is not None:
             self.controller.on_headers(ticket, limits)
 
     def record_end(
@@ -274,7 +281,7 @@ class Scope:
         was_down = self.outage.down_since is not None
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
-            self.retries.earn()
+            self.retries.answers += 1
             self.outage.answered_at, self.outage.excused_until = now, -math.inf
             if self.outage.watches:
                 self._works(now, ticket)

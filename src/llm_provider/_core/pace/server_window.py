@@ -10,7 +10,7 @@ seconds.
 
 import math
 
-from .rate_estimator import Ticket
+from .state import Ticket
 
 _FIRST = 16
 """Requests before the first answer."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..._features.telemetry.telemetry import Telemetry
 from ..money.budget import Budget
-from ..pace.timeouts import Timeouts
+from ..pace.call_limits import Timeouts
 from ..types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (

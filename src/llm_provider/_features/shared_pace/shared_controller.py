@@ -28,7 +28,7 @@ from typing import TypeVar
 
 from ..._core.pace.controller import AdaptiveController
 from ..._core.pace.headers import Headroom
-from ..._core.pace.rate_estimator import Ticket
+from ..._core.pace.state import Ticket
 from ..._core.runtime import randomness
 from ..._core.runtime.databases import open_database
 from ..._core.runtime.leases import Lease, Leases, check_own_directory

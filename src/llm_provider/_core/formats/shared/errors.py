@@ -20,9 +20,8 @@ from ...errors import (
 )
 from ...json_values import JSONMapping
 from ...pace.failure_table import find_rule
-from ...pace.headers import wait_for_reset, wait_in_words
-from ...pace.outage import SHORTAGES
-from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
+from ...pace.failures import ORDERLY_END, SHORTAGES, heed_should_retry
+from ...pace.headers import retry_after, wait_for_reset, wait_in_words
 from ...runtime.imports import exception_chain
 from ..transport.certificates import trust_remedy
 from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure

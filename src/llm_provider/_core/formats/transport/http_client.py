@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
 
-from ...pace.concurrency import most_connections
+from ...pace.call_limits import most_connections
 from . import body_size, departure
 from .certificates import share_context
 from .http_pools import KEEPALIVE

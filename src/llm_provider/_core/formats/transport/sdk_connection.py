@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ... import doors
-from ...pace.concurrency import most_connections
+from ...pace.call_limits import most_connections
 from ...requests.route import Route
 from ...runtime import randomness
 from ...runtime.canonical_json import canonical, write_exactly

@@ -1,4 +1,4 @@
-"""Estimates the rate limit of a scope from refusals and paces requests to it.
+"""Estimates the two limits of a scope from refusals: requests per second, and requests in flight.
 
 The limit of a token bucket is exceeded only when the bucket is empty, so every refusal **marks** an instant
 at which it was empty. The requests accepted between two marks, divided by the time between them, are the
@@ -15,10 +15,8 @@ sweep, and the rates become equal.
 """
 
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
-from .state import Stored, count, flag, number, positive
+from .state import Mark, Stored, Ticket
 
 _FIRST_RATE = 80.0
 """Requests per second at the start. Forty calls are sent within half a second. A limit of ten per second
@@ -78,74 +76,8 @@ _BEYOND_DOUBT = 3.0
 """Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
 
-@dataclass(slots=True, eq=False)
-class Ticket(Stored):
-    """A request in flight, and the state of the limits when it was sent."""
-
-    FIELDS: ClassVar = {
-        "number": count, "at": number, "in_flight": count, "tokens": number, "tokens_sent": number,
-        "rate": number, "phase": number, "order": count,
-    }  # fmt: skip
-
-    number: int
-    at: float
-    in_flight: int
-    """Including this request."""
-    tokens: float
-    """Estimated tokens of this request."""
-    tokens_sent: float
-    """Estimated tokens of all requests so far, including this one."""
-    rate: float
-    phase: float
-    order: int = 0
-    """Its number among the requests of this process, set by its scope. `number` counts those of all processes
-    that share the controller."""
-
-
-@dataclass(slots=True, eq=False)
-class Mark(Stored):
-    """An instant at which the limit was exhausted, or untouched after idling, and the refusals since then."""
-
-    FIELDS: ClassVar = {
-        "number": count, "at": number, "tokens_sent": number, "fresh": flag, "rate": positive,
-        "in_flight": count, "refused": count, "refused_tokens": number,
-    }  # fmt: skip
-
-    number: int
-    at: float
-    tokens_sent: float
-    _: KW_ONLY
-    fresh: bool
-    """Whether the limit was untouched."""
-    rate: float
-    in_flight: int
-    """Requests sent between this instant and the arrival of the refusal."""
-    refused: int = 0
-    refused_tokens: float = 0.0
-
-    def count(self, ticket: Ticket) -> None:
-        if ticket.number > self.number:
-            self.refused += 1
-            self.refused_tokens += ticket.tokens
-
-    def count_refused_use(self, rate: float) -> int:
-        """How many requests used the limit although they were refused: none if the provider counts them too.
-
-        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted.
-        """
-        counted = self.in_flight * (1 - 0.3 * min(1.0, rate / self.rate))
-        return self.refused if self.refused > max(2.0, counted) else 0
-
-
 class RateEstimator(Stored):
     """Paces requests to an estimate of the limit, and improves the estimate with each mark."""
-
-    FIELDS: ClassVar = {
-        "open": flag, "rate": positive, "estimate": positive, "by_tokens": flag, "phase":
-        number, "_credit": number, "_at": number, "_step": positive, "_cycle": positive, "_weight": positive,
-        "_evidence": number, "_following": flag, "_due": count, "_growth": positive, "_former": number,
-        "_former_at": number,
-    }  # fmt: skip
 
     def __init__(self) -> None:
         self.open = True
@@ -244,30 +176,24 @@ class RateEstimator(Stored):
         elapsed = max(ticket.at - mark.at, 1e-3)
         # What was accepted between the mark and the refused request.
         requests = float(ticket.number - mark.number - 1 - mark.refused)
-        if mark.fresh:
-            # The measurement includes the savings of a full bucket, so it can only be too high.
-            measured = requests / elapsed if requests > 8 else 0.85 * self.estimate
-            self.estimate = max(_LEAST_CUT * self.estimate, min(self.estimate, measured))
-            self._weight = 1.0
+        self._choose_unit(ticket.tokens / mean_tokens, spread)
+        tokens = ticket.tokens_sent - ticket.tokens - mark.tokens_sent - mark.refused_tokens
+        accepted = tokens / mean_tokens if self.by_tokens else requests
+        accepted += mark.count_refused_use(accepted / elapsed)
+        # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
+        waited = ticket.phase * self._cycle < elapsed / 2
+        early = ticket.phase < EARLY
+        if self.by_tokens:
+            expected = self.estimate * elapsed
+            early = expected - accepted > 3 + 2 * math.sqrt(expected)
+        followed = self._following
+        if not waited:
+            self._judge(ticket.phase, early=early)
+        self._growth = _GENTLE_GROWTH if self._following or waited else _GROWTH
+        if followed or self._following:
+            self._follow(ticket)
         else:
-            self._choose_unit(ticket.tokens / mean_tokens, spread)
-            tokens = ticket.tokens_sent - ticket.tokens - mark.tokens_sent - mark.refused_tokens
-            accepted = tokens / mean_tokens if self.by_tokens else requests
-            accepted += mark.count_refused_use(accepted / elapsed)
-            # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
-            waited = ticket.phase * self._cycle < elapsed / 2
-            early = ticket.phase < EARLY
-            if self.by_tokens:
-                expected = self.estimate * elapsed
-                early = expected - accepted > 3 + 2 * math.sqrt(expected)
-            followed = self._following
-            if not waited:
-                self._judge(ticket.phase, early=early)
-            self._growth = _GENTLE_GROWTH if self._following or waited else _GROWTH
-            if followed or self._following:
-                self._follow(ticket)
-            else:
-                self._update(ticket, accepted, elapsed, early=early, waited=waited)
+            self._update(ticket, accepted, elapsed, early=early, waited=waited)
         self._begin()
 
     def _judge(self, phase: float, *, early: bool) -> None:
@@ -342,3 +268,221 @@ class RateEstimator(Stored):
         self._evidence = max(0.0, self._evidence + more)
         if self._evidence > _BEYOND_DOUBT:
             self.by_tokens, self._evidence = not self.by_tokens, 0.0
+
+
+# --- requests in flight ---
+
+FIRST_WINDOW = 256
+"""Requests in flight at most before any answer, so a server that hangs does not get more."""
+
+_CAP_CLOSENESS = 0.015
+"""Largest relative difference between the numbers in flight at two refusals that are explained by one cap."""
+_CAP_PROOF = 3
+"""Refusals at one concurrency, without successes there, that prove a cap. As many below a cap disprove it."""
+_MOST_AT_ONCE, _SPACED = 64, 1.1
+"""Requests that may be sent at once below a guessed cap, and seconds between the requests below a higher one,
+as a multiple of the interval between the answers at that cap."""
+_PENDING = 64
+"""Twice the number of the last refusals that are kept."""
+_CAP_PROBE = 9.0
+"""Seconds between attempts above a known cap: at 32 and 2 s of latency, 7 refusals per 1,000 requests."""
+
+COHORT = 32
+"""Requests whose mean latency is compared. All of them count, as the first answers are always fast."""
+_SLOWED = 2.0
+"""Ratio of the mean latency to the lowest one at which more concurrency only lengthens a queue."""
+_RELEASE = 1.1
+"""Factor on the brake after each cohort that was fast enough."""
+_OVERLOADED_CUT = 0.7
+"""Factor on the window after 503 and 529: the server lacks a resource, but the rate limit is unchanged."""
+
+
+class ConcurrencyWindow(Stored):
+    """How many requests may be in flight: a slow start, the provider's cap, and a brake on queues."""
+
+    def __init__(self) -> None:
+        self.size = float(FIRST_WINDOW)
+        self.slow_start = True
+        """Whether each answer enlarges the window by one."""
+        self.notable = 1.0
+        """Number of requests in flight from which on a success tells something about a cap."""
+        self.cap = math.inf
+        self.unpaced = math.inf
+        """Requests in flight below which the rate is not limited: a guessed cap, infinity before the first
+        refusal, and 0 if the guess is wrong and the rate is limited."""
+        self._unguessed = math.inf
+        """The value of `unpaced` without a guess."""
+        self._guesses = True
+        """Whether a cap may be guessed: at the first refusals only."""
+        self._served = 0
+        """Most requests in flight at which one was served: a cap is not lower."""
+        self._brake = math.inf
+        self._braked_at = math.inf
+        """Mean latency, in seconds, at which the brake was applied."""
+        # A suspected cap, with the evidence for it and against it.
+        self._suspect = math.inf
+        self._suspected_number, self._suspected_at = 0, 0.0
+        self._accepted_there = self._refused_there = self._refused_below = 0
+        self._pending: list[int] = []
+        """Pairs of numbers for each of the last refusals: that of the refused request, and that of the newest
+        request when the refusal arrived. Requests between them counted the refused one as in flight."""
+        self._changed = 0
+        self._probe_at = math.inf
+        self._at_once = 0
+        self._latency = 0.0
+        self._lowest = math.inf
+        self.measure_after(0)
+
+    def measure_after(self, number: int) -> None:
+        """Begin a cohort after a request: its latency is measured. `most` is its peak number in flight."""
+        self.first, self._missing, self._measured, self._sum, self.most = number, COHORT, 0, 0.0, 0
+
+    def ready_at(self, now: float, in_flight: int) -> float:
+        """The time at which a full window lets a request pass; infinity if an answer must come first."""
+        if self.cap == math.inf or in_flight >= min(self.cap + 1, self._brake):
+            return math.inf
+        return max(now, self._probe_at)
+
+    def record_request(self, now: float) -> None:
+        self._probe_at = now + _CAP_PROBE
+
+    def record_success(self, now: float, ticket: Ticket) -> None:
+        """Record a success at or above `notable`: with more in flight than before, or near a possible cap."""
+        if ticket.in_flight > self._served:
+            self._served = ticket.in_flight
+            self._resize()
+        if ticket.number > self._suspected_number and self._count_admitted(ticket) >= self._suspect:
+            self._accepted_there += 1
+            self._drop_guess()
+        if ticket.in_flight > self.cap and ticket.number > self._changed:
+            self.cap = ticket.in_flight
+            self._probe_at = now
+            self._resize()
+
+    def _count_admitted(self, ticket: Ticket) -> int:
+        """Requests in flight when one was sent, without those whose refusal was on its way."""
+        pending = self._pending
+        pairs = zip(pending[::2], pending[1::2], strict=False)
+        return ticket.in_flight - sum(refused < ticket.number <= newest for refused, newest in pairs)
+
+    def _drop_guess(self) -> None:
+        self.unpaced, self._guesses = self._unguessed, False
+
+    def end_slow_start(self) -> None:
+        """End the slow start: the rate is limited, not the number in flight."""
+        self.slow_start, self._unguessed = False, 0.0
+        if self.unpaced == math.inf:
+            self._drop_guess()
+        self._resize()
+
+    def restart(self, in_flight: int) -> None:
+        """Begin the slow start again, with so many requests in flight."""
+        if self.slow_start:
+            self.size = max(1.0, min(self.size, in_flight, FIRST_WINDOW))
+
+    def explains(self, now: float, ticket: Ticket, sent: int) -> bool:
+        """Record a refusal. True if the known cap explains it. `sent` is the number of the newest request."""
+        if ticket.in_flight <= 0.97 * self.cap:
+            return False
+        if ticket.in_flight > self.cap:
+            self._refused_below = 0
+        else:
+            self._refused_below += 1
+            wrong = self._refused_below >= _CAP_PROOF
+            self.cap = math.inf if wrong else max(1, ticket.in_flight - 1)
+            self._resize()
+        self._probe_at, self._changed = now + _CAP_PROBE, sent
+        return True
+
+    @property
+    def spacing(self) -> float:
+        """Seconds between requests below a high guessed cap, which would be refused if the guess is wrong.
+
+        By Little's law, the interval between the answers at a cap is the latency divided by the cap.
+        """
+        return _SPACED * self._latency / self.unpaced if self.unpaced > _MOST_AT_ONCE else 0.0
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the first refusals may have been those of a cap."""
+        return 0 < self.unpaced < math.inf
+
+    def record_refusal(self, ticket: Ticket, sent: int) -> None:
+        """Record any refusal. `record_request` is the number of the newest request."""
+        self._pending += ticket.number, sent
+        del self._pending[:-_PENDING]
+
+    def may_explain(self, ticket: Ticket) -> bool:
+        """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
+        here = ticket.in_flight
+        same = abs(here - self._suspect) <= _CAP_CLOSENESS * here
+        return same and 4 * self._accepted_there <= self._refused_there + 1
+
+    def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
+        """Record the first refusal of an episode; `sent` is as for `explains`. True if it proves a cap."""
+        here = self._count_admitted(ticket)
+        if here == 1:
+            return False  # a cap below one does not exist
+        # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
+        elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
+        if (elsewhere and not (self.guessed and here > self._suspect)) or (
+            4 * self._accepted_there > self._refused_there + 1
+        ):
+            self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
+            self._accepted_there, self._refused_there = 0, 1
+            if self._guesses and not self.guessed and here > self._served:
+                self.unpaced = here - 1
+            else:
+                self._drop_guess()
+            self._resize()
+            return False
+        self._refused_there += 1
+        # Evidence against the cap needs at least one round trip to arrive.
+        if self._refused_there < _CAP_PROOF or not 0 < self._latency < now - self._suspected_at:
+            return False
+        self.cap, self._suspect = max(1.0, self._suspect - 1), math.inf
+        self._probe_at, self._changed = now + _CAP_PROBE, sent
+        self._refused_below = 0
+        self._resize()
+        return True
+
+    def record_overload(self, in_flight: int) -> None:
+        self._brake = max(1.0, _OVERLOADED_CUT * min(self.size, in_flight))
+        self._resize()
+
+    def record_end(self, ticket: Ticket, sent: int, latency: float | None) -> None:
+        """Record the end of a request, with its latency in seconds if it shows how fast the server is."""
+        if not 0 < ticket.number - self.first <= COHORT:
+            return
+        if self._missing == COHORT:
+            self._at_once = ticket.in_flight
+        self._missing -= 1
+        if latency is not None:
+            self._measured += 1
+            self._sum += latency
+        if self._missing == 0:
+            if self._measured:
+                self._compare(self._sum / self._measured)
+            self.measure_after(sent)
+
+    def _compare(self, latency: float) -> None:
+        self._latency = latency
+        if latency > _SLOWED * self._lowest:
+            if latency > 0.8 * self._braked_at:
+                # The brake did not help, so the concurrency is not the reason for slow answers.
+                self._lowest, self._brake, self._braked_at = latency, 2 * self._brake, math.inf
+            else:
+                # By Little's law, so many requests were being served. Half as many again keep a short queue.
+                self._brake = max(COHORT, 1.5 * self._at_once * self._lowest / latency)
+                self._braked_at = latency
+        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
+            self._brake = max(_RELEASE * self._brake, self._brake + 1)
+        self._lowest = min(self._lowest, latency)
+        self._resize()
+
+    def _resize(self) -> None:
+        bounds = min(self.cap, self._brake)
+        self.slow_start = self.slow_start and bounds == math.inf
+        if not self.slow_start:
+            self.size = bounds
+        self.notable = min(self._suspect, self.cap, self._served + 1)

@@ -4,15 +4,16 @@ import math
 
 import pytest
 
-from llm_provider._core.pace.rate_estimator import Mark, RateEstimator, Ticket
+from llm_provider._core.pace.limits import RateEstimator
+from llm_provider._core.pace.state import Mark, Ticket
 
 
 def ticket(number: int, at: float, *, rate: float = 10.0, phase: float = 1.0, tokens: float = 1.0) -> Ticket:
     return Ticket(number, at, 1, tokens, number * tokens, rate, phase)
 
 
-def mark(number: int = 0, at: float = 0.0, *, fresh: bool = False, in_flight: int = 0) -> Mark:
-    return Mark(number, at, float(number), fresh=fresh, rate=math.inf, in_flight=in_flight)
+def mark(number: int, at: float) -> Mark:
+    return Mark(number, at, float(number), math.inf, 0)
 
 
 def beside_others() -> RateEstimator:
@@ -47,14 +48,6 @@ def test_three_refusals_in_a_row_that_were_due_end_the_following() -> None:
     assert widths[2] > widths[3] > widths[4]
 
 
-def test_what_idling_had_saved_up_cannot_raise_the_estimate() -> None:
-    estimator = swept(10.0)
-    estimator.learn(ticket(101, 2.0), mark(0, 0.0, fresh=True), 1.0, 1.0)
-    assert estimator.estimate == 10.0
-    estimator.learn(ticket(202, 22.0), mark(101, 2.0, fresh=True), 1.0, 1.0)
-    assert estimator.estimate == pytest.approx(5.0)
-
-
 @pytest.mark.parametrize(
     ("by_tokens", "refused", "then"),
     [
@@ -70,6 +63,6 @@ def test_what_is_refused_tells_what_a_limit_is_of(by_tokens: bool, refused: list
     estimator.by_tokens = by_tokens
     for number, tokens in enumerate(refused, 1):
         at, sent = number * 10.0, number * 101
-        before = Mark(sent - 101, at - 10, sent - 101.0, fresh=False, rate=10.0, in_flight=0)
+        before = Mark(sent - 101, at - 10, sent - 101.0, 10.0, 0)
         estimator.learn(Ticket(sent, at, 1, tokens, sent + tokens - 1, 10.0, 1.0), before, 1.0, 1.9)
     assert estimator.by_tokens == then
