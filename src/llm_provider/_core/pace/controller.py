@@ -18,7 +18,7 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin; at the widest, distrust |
 
-If refusals also come at random, only a limit's refusals (`random_refusals`) have an effect: they alone end
+If refusals also come at random, only a limit's refusals (`random_refusals`) have an effect: only they end
 the trust in headers, unless very much is refused. The requests that distrusted headers held back are not
 sent at once: the window begins anew. Once refusals came at random, a long Retry-After holds only its own
 call, until nothing was accepted since the refusal before.
@@ -94,7 +94,6 @@ class AdaptiveController(Stored):
         self._answered = 0
         """Requests that were served."""
         self._first_at = math.inf
-        self._squared_tokens = 0.0
         self._estimated = self._used_tokens = _SETTLED / 100
         self._mark = Mark(0, 0.0, 0.0, math.inf, 0)
         self._cut = 0
@@ -188,13 +187,11 @@ class AdaptiveController(Stored):
         estimator.spend(now, charge)
         self._number += 1
         self._tokens_sent += tokens
-        self._squared_tokens += tokens * tokens
         self.in_flight += 1
         if self._probing:
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
-        window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.record_request(now)
         return Ticket(self._number, now, self.in_flight, tokens, self._tokens_sent, rate, estimator.phase)
@@ -250,10 +247,10 @@ class AdaptiveController(Stored):
         self.in_flight -= 1
         self.refusals += 1
         self._window.record_end(ticket, self._number, None)
-        alone = not self._overloaded.follow_rate(ticket.number)
+        by_itself = not self._overloaded.follow_rate(ticket.number)
         accepted_since_cut = self._count_accepted(ticket)
         self._count(ticket)
-        if alone:
+        if by_itself:
             return True
         if ticket.number > self._cut:
             if accepted_since_cut < 1 and self._is_hopeless(now):
@@ -307,9 +304,9 @@ class AdaptiveController(Stored):
             self._cut_now()
         self._count(ticket)
         # It may be a random one. If it is not, the next request is refused too.
-        alone = (retry_after or 0.0) >= _LONG_WAIT and self._refused.seen and self._failures == 0
-        self._close_gate(now, ticket, None if alone else retry_after)
-        return alone
+        by_itself = (retry_after or 0.0) >= _LONG_WAIT and self._refused.seen and self._failures == 0
+        self._close_gate(now, ticket, None if by_itself else retry_after)
+        return by_itself
 
     def _is_random(self, now: float, ticket: Ticket, retry_after: float | None) -> bool:
         """Record a refusal, and decide whether it is a random one."""
@@ -328,14 +325,9 @@ class AdaptiveController(Stored):
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        # A bucket of tokens that refuses a large request admits several small ones.
+        # A bucket of tokens that refuses a large request admits many small ones.
         tokens = estimator.by_tokens or ticket.tokens * self._number > 1.001 * self._tokens_sent
-        if (
-            (long and not random_refusals.seen)
-            or tokens
-            or now < self.gate
-            or self._window.may_explain(ticket)
-        ):
+        if (long and not random_refusals.seen) or tokens or self._window.may_explain(ticket):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
@@ -371,15 +363,11 @@ class AdaptiveController(Stored):
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
         estimator, opening = self._estimator, self._estimator.open
-        # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
-        guessed = opening and self._window.guessed
-        if guessed or not self._window.suspects(now, ticket, self._number):
+        if not self._window.suspects(now, ticket, self._number):
             if opening:
                 self._close_estimator(ticket.rate, ticket)
             else:
-                mean = self._tokens_sent / self._number
-                spread = max(1.0, self._squared_tokens / self._number / mean**2)
-                estimator.learn(ticket, self._mark, mean, spread)
+                estimator.learn(ticket, self._mark, self._tokens_sent / self._number)
         rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
         self._mark = Mark(ticket.number, ticket.at, ticket.tokens_sent, rate, late)
 
@@ -387,7 +375,7 @@ class AdaptiveController(Stored):
         wait = 0.0 if retry_after is None else retry_after
         if retry_after is None or self._failures >= 2:
             # After two refusals in spite of Retry-After, other clients must have been faster.
-            shortest = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
+            shortest = max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
             longest = min(_LONGEST_BACKOFF, shortest * 2.0 ** min(self._failures, 16))
             wait = max(wait, longest * self._random.uniform(0.5, 1.0))
         self.gate = max(self.gate, now + wait)

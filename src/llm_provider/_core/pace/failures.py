@@ -297,7 +297,7 @@ class Outage:
 
     @property
     def one_caller(self) -> bool:
-        """Whether one call alone has met all failures, and may be their reason: a connection was opened."""
+        """Whether only one call has met all failures, and may be their reason: a connection was opened."""
         return len(self._callers) == 1 and not self._not_about_callers
 
     def ready_at(self, now: float) -> float:

@@ -57,7 +57,7 @@ _TOKENS = _names(
 LIMIT_HEADERS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 
 _LONG_RESET = 10.0
-"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to whole seconds."""
+"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to full seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def retry_delay(text: object) -> float | None:
 def duration(text: str | None) -> float | None:
     """The seconds of "1s", "6m0s", "1d2h3m4.5s", "120ms" or a plain number; None for any other text.
 
-    >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("soon")
+    >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("later")
     (360.5, 0.017, 3.0, None)
     """
     if text is None:
@@ -193,7 +193,7 @@ def wait_in_words(message: str) -> float | None:
 class Level(Stored):
     """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
-    `used` is what the limit has counted for all requests sent, and `amount` that of the next one.
+    `used` is what the limit has counted for all requests sent, `amount` what it will count for the next.
     """
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = N
     Azure sends a rounded number beside the exact one, which may be 0.
 
     Only ASCII digits are accepted. `float` also accepts `nan`, `inf`, `1e400`, a sign and other scripts'
-    digits, which count as absent here. A date in the past is 0. litellm's proxy passes the provider's header
+    digits, which count as absent. A date in the past is 0. litellm's proxy passes the provider's header
     on as `llm_provider-retry-after`.
 
     >>> retry_after({"retry-after-ms": "1500", "retry-after": "9"})

@@ -9,7 +9,7 @@ is.
 If the scope has a limit for itself, refusals come when they are due, and the step narrows until the sweep
 costs nothing. An early refusal means that the limit has fallen, or that others share it and refusals come by
 chance. The earlier estimate is then worth nothing, and the rate **follows** the refusals: it decreases with
-every early one and increases with every late one, until several in a row are due again. All who share a limit
+every early one and increases with every late one, until three in a row are due again. All who share a limit
 are refused in the same proportion. A process that sends more is therefore refused more often than once per
 sweep, and the rates become equal.
 """
@@ -41,10 +41,6 @@ _FALLEN, _FORMER = 0.5, 300.0
 seconds."""
 _NARROW = 0.02
 """The narrowest step. With a smaller one, a single request in the bucket would hide the sweep."""
-_NARROW_TOKENS = 0.06
-"""The narrowest step if the limit counts tokens, where the unit is a large request. The provider's bucket
-must hold the tokens that a sweep saves up before it exceeds the limit. With a larger step, a bucket of one
-second overflows and they are lost."""
 _WIDE = 0.3
 """The widest step."""
 _SHRINK = 1.7
@@ -72,6 +68,9 @@ _SLOWEST, _FASTEST = 1 / 60, 1e5
 """Bounds of every estimate, in requests per second."""
 _BURST = 0.1
 """Seconds in which a burst must be sent."""
+_SMALL, _LARGE, _LARGEST = 0.83, 1.25, 2.4
+"""Size of a refused request, over the mean, that is no evidence of another unit; and the size from which on a
+larger one is no more evidence."""
 _BEYOND_DOUBT = 3.0
 """Evidence, in mean request sizes, that refused requests are too large or too small for the present unit."""
 
@@ -168,15 +167,12 @@ class RateEstimator(Stored):
         if grow:
             self.phase, self._growth = max(self.phase, _LATE), _RESTORED_GROWTH
 
-    def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float, spread: float) -> None:
-        """Learn from a refusal: the limit was exhausted when the request was sent.
-
-        `mark` is the previous one. `spread` is the mean of the squared tokens over the square of their mean.
-        """
+    def learn(self, ticket: Ticket, mark: Mark, mean_tokens: float) -> None:
+        """Learn from a refusal: the limit was exhausted when the request was sent. `mark` is the last one."""
         elapsed = max(ticket.at - mark.at, 1e-3)
         # What was accepted between the mark and the refused request.
         requests = float(ticket.number - mark.number - 1 - mark.refused)
-        self._choose_unit(ticket.tokens / mean_tokens, spread)
+        self._choose_unit(ticket.tokens / mean_tokens)
         tokens = ticket.tokens_sent - ticket.tokens - mark.tokens_sent - mark.refused_tokens
         accepted = tokens / mean_tokens if self.by_tokens else requests
         accepted += mark.count_refused_use(accepted / elapsed)
@@ -232,7 +228,7 @@ class RateEstimator(Stored):
             self.estimate = max(_LEAST_CUT * self.estimate, estimate)
             self._weight += accepted
             if not early:
-                self._step = max(self._narrowest, self._step / _SHRINK)
+                self._step = max(_NARROW, self._step / _SHRINK)
                 if not waited:
                     former = self._former * math.exp((self._former_at - ticket.at) / _FORMER)
                     self._former, self._former_at = max(former, self.estimate), ticket.at
@@ -243,28 +239,20 @@ class RateEstimator(Stored):
         self.estimate = min(max(self.estimate, _SLOWEST), _FASTEST)
         has_fallen = self.estimate < _FALLEN * self._former
         narrow = _CYCLE_FALLEN if has_fallen else _CYCLE
-        wideness = math.log(self._step / self._narrowest) / math.log(_WIDE / self._narrowest)
+        wideness = math.log(self._step / _NARROW) / math.log(_WIDE / _NARROW)
         self._cycle = narrow * (_CYCLE_WIDE / narrow) ** max(0.0, wideness)
         self.phase = 0.0
         self.rate = self.estimate * (1 - self._step)
 
-    @property
-    def _narrowest(self) -> float:
-        return _NARROW_TOKENS if self.by_tokens else _NARROW
-
-    def _choose_unit(self, ratio: float, spread: float) -> None:
+    def _choose_unit(self, ratio: float) -> None:
         """Decide by the size of refused requests whether the limit counts requests or tokens.
 
-        A bucket of tokens that is nearly empty refuses large requests, in proportion to their size: their
-        mean size is `spread` times the mean of all. If requests are limited but paced by their tokens, they
-        are refused when small requests follow each other closely. In all other cases refused requests are
-        like the others, and the evidence, which is counted from half-way, falls back to 0. `ratio` is the
-        size of the refused request over the mean.
+        A bucket of tokens that is nearly empty refuses large requests, in proportion to their size. If
+        requests are limited but paced by their tokens, they are refused when small requests follow each
+        other closely. In all other cases refused requests are like the others, and the evidence falls back
+        to 0. `ratio` is the size of the refused request over the mean.
         """
-        if self.by_tokens:
-            more = (1 + 1 / spread) / 2 - ratio
-        else:
-            more = min(ratio, 1 + 2 * math.sqrt(spread - 1)) - (1 + spread) / 2
+        more = _SMALL - ratio if self.by_tokens else min(ratio, _LARGEST) - _LARGE
         self._evidence = max(0.0, self._evidence + more)
         if self._evidence > _BEYOND_DOUBT:
             self.by_tokens, self._evidence = not self.by_tokens, 0.0
@@ -283,7 +271,7 @@ _MOST_AT_ONCE, _SPACED = 64, 1.1
 """Requests that may be sent at once below a guessed cap, and seconds between the requests below a higher one,
 as a multiple of the interval between the answers at that cap."""
 _PENDING = 64
-"""Twice the number of the last refusals that are kept."""
+"""Twice the number of the last refusals that are remembered."""
 _CAP_PROBE = 9.0
 """Seconds between attempts above a known cap: at 32 and 2 s of latency, 7 refusals per 1,000 requests."""
 
@@ -324,8 +312,8 @@ class ConcurrencyWindow(Stored):
         self._suspected_number, self._suspected_at = 0, 0.0
         self._accepted_there = self._refused_there = self._refused_below = 0
         self._pending: list[int] = []
-        """Pairs of numbers for each of the last refusals: that of the refused request, and that of the newest
-        request when the refusal arrived. Requests between them counted the refused one as in flight."""
+        """Pairs of numbers for each of the last refusals: the number of the refused request, and the newest
+        number when the refusal arrived. Requests between them counted the refused one as in flight."""
         self._changed = 0
         self._probe_at = math.inf
         self._at_once = 0
@@ -334,8 +322,8 @@ class ConcurrencyWindow(Stored):
         self.measure_after(0)
 
     def measure_after(self, number: int) -> None:
-        """Begin a cohort after a request: its latency is measured. `most` is its peak number in flight."""
-        self.first, self._missing, self._measured, self._sum, self.most = number, COHORT, 0, 0.0, 0
+        """Begin a cohort after a request: its latency is measured."""
+        self.first, self._missing, self._measured, self._sum = number, COHORT, 0, 0.0
 
     def ready_at(self, now: float, in_flight: int) -> float:
         """The time at which a full window lets a request pass; infinity if an answer must come first."""
@@ -404,7 +392,7 @@ class ConcurrencyWindow(Stored):
 
     @property
     def guessed(self) -> bool:
-        """Whether the first refusals may have been those of a cap."""
+        """Whether a cap may have caused the first refusals."""
         return 0 < self.unpaced < math.inf
 
     def record_refusal(self, ticket: Ticket, sent: int) -> None:
@@ -414,24 +402,22 @@ class ConcurrencyWindow(Stored):
 
     def may_explain(self, ticket: Ticket) -> bool:
         """Whether a refusal was at the same concurrency as an earlier one, which may be a cap."""
-        here = ticket.in_flight
-        same = abs(here - self._suspect) <= _CAP_CLOSENESS * here
+        in_flight = ticket.in_flight
+        same = abs(in_flight - self._suspect) <= _CAP_CLOSENESS * in_flight
         return same and 4 * self._accepted_there <= self._refused_there + 1
 
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Record the first refusal of an episode; `sent` is as for `explains`. True if it proves a cap."""
-        here = self._count_admitted(ticket)
-        if here == 1:
-            return False  # a cap below one does not exist
+        admitted = self._count_admitted(ticket)
         # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
-        elsewhere = abs(here - self._suspect) > _CAP_CLOSENESS * here
-        if (elsewhere and not (self.guessed and here > self._suspect)) or (
+        elsewhere = abs(admitted - self._suspect) > _CAP_CLOSENESS * admitted
+        if (elsewhere and not (self.guessed and admitted > self._suspect)) or (
             4 * self._accepted_there > self._refused_there + 1
         ):
-            self._suspect, self._suspected_number, self._suspected_at = here, ticket.number, now
+            self._suspect, self._suspected_number, self._suspected_at = admitted, ticket.number, now
             self._accepted_there, self._refused_there = 0, 1
-            if self._guesses and not self.guessed and here > self._served:
-                self.unpaced = here - 1
+            if self._guesses and not self.guessed:
+                self.unpaced = admitted - 1
             else:
                 self._drop_guess()
             self._resize()
@@ -475,7 +461,7 @@ class ConcurrencyWindow(Stored):
                 # By Little's law, so many requests were being served. Half as many again keep a short queue.
                 self._brake = max(COHORT, 1.5 * self._at_once * self._lowest / latency)
                 self._braked_at = latency
-        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
+        elif latency < 0.75 * _SLOWED * self._lowest:
             self._brake = max(_RELEASE * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()

@@ -17,7 +17,7 @@ sum at the newest of the refused requests counts: a cluster among them, after wh
 chance.
 
 Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
-and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
+and the refusals of each of them seem random. A **trial** decides: eight requests are sent at once, right
 after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
 share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
 to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, the
@@ -51,7 +51,7 @@ _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 _REPEATED = 24
 """Requests from a trial until the next one, if it found no limit and no more was refused since."""
 _SURE = 1.0
-"""Random refusals before a limit was found, below which it is not doubted soon."""
+"""Random refusals before a limit was found, below which no early trial doubts it."""
 _FALLEN, _AFTER_FAILURE = 0.75, 2.5
 """A trial is worth its price when refusals reduce the estimate by this factor. Each trial that has found a
 limit adds this power of the factor."""
@@ -78,7 +78,7 @@ class RandomRefusals(Stored):
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
-        """The record: earlier requests, and those of them that were refused."""
+        """The record: earlier requests, and how many of them were refused."""
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
@@ -169,7 +169,7 @@ class RandomRefusals(Stored):
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Whether the refusals in a trial were random; None if this is not known yet.
 
-        `number` is that of a request that was refused since the trial began. `due` says that a refusal of the
+        `number` numbers a request that was refused since the trial began. `due` says that a refusal of the
         limit is due at this phase of the sweep, so that it is no surprise.
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
@@ -200,9 +200,9 @@ class RandomRefusals(Stored):
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
-        kept = math.exp(-sent / _MEMORY)
-        self._sent = self._sent * kept + sent
-        self._refused = self._refused * kept + refused
+        remembered = math.exp(-sent / _MEMORY)
+        self._sent = self._sent * remembered + sent
+        self._refused = self._refused * remembered + refused
         self._since = max(number, self._since)
 
 

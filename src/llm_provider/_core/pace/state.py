@@ -48,11 +48,13 @@ class Stored:
         return made
 
 
-def _find_kinds(kept: Any) -> dict[str, type]:
+def _find_kinds(stored: Any) -> dict[str, type]:
     """The attributes of a class, each with its type in a new object."""
-    if dataclasses.is_dataclass(kept):
-        return {field.name: field.type for field in dataclasses.fields(kept) if isinstance(field.type, type)}
-    return {name: type(value) for name, value in vars(kept()).items()}
+    if dataclasses.is_dataclass(stored):
+        return {
+            field.name: field.type for field in dataclasses.fields(stored) if isinstance(field.type, type)
+        }
+    return {name: type(value) for name, value in vars(stored()).items()}
 
 
 _kinds: Callable[[Any], dict[str, type]] = functools.cache(_find_kinds)
@@ -81,8 +83,8 @@ class Ticket(Stored):
     rate: float
     phase: float
     order: int = 0
-    """Its number among the requests of this process, set by its scope. `number` counts those of all processes
-    that share the controller."""
+    """Its number among the requests of this process, set by its scope. `number` counts the requests of all
+    processes that share the controller."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,9 +1,9 @@
 """Shares one controller between all processes of a machine that have the same limit.
 
-After the first refusal, the state of the `AdaptiveController` is kept in a SQLite file. Each question and
+After the first refusal, the state of the `AdaptiveController` is stored in a SQLite file. Each question and
 each outcome is then a transaction that reads the controller, uses it, and writes it back. So sixteen
-processes send to the provider like one. A process that is alone keeps the controller in its memory, and looks
-for others once a second.
+processes send to the provider like one. While no other process uses the file, the controller is in the memory
+of its process, which asks for others once a second.
 
 | event | effect |
 |---|---|
@@ -48,7 +48,7 @@ _FORGET = 600.0
 """Seconds after which the learnt state may be wrong."""
 
 _CLAIM, _CLAIM_GRACE = 1.0, 0.3
-"""Seconds for which a process that is alone keeps the controller in its memory, and seconds that another
+"""Seconds for which the only process has the controller in its memory, and seconds that another
 process grants it to claim the controller again."""
 _STILL_THERE = 5.0
 """Seconds after which an idle process is ignored."""
@@ -165,13 +165,13 @@ class SharedStateFile:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    Its requests in flight, refusals, rate and window are those of all processes together. `scope` has one
+    Its requests in flight, refusals, rate and window count for all processes together. `scope` has one
     name in all of them. With `from_start` it is shared before the first refusal.
 
     | state | entered by | place of the controller |
     |---|---|---|
     | apart | the start, unless `from_start` | in memory, unknown to the others |
-    | claimed | no other process uses the file | in memory; stored once a second, with a look for others |
+    | claimed | no other process uses the file | in memory; stored once a second, when it asks for others |
     | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
     """
 
@@ -285,7 +285,7 @@ class SharedController:
                 self._go_alone()
 
     def _go_alone(self, ending: int = 0) -> None:
-        """Continue alone: the file cannot be used, so the requests of other processes are unknown."""
+        """Continue without the file: it cannot be used, so the requests of other processes are unknown."""
         if self._mine_until != math.inf:
             self._mine_until = math.inf
             self._controller.forget(self._own + ending - len(self._former))
