@@ -288,6 +288,14 @@ def test_an_overloaded_server_gets_fewer_at_once_and_recovers() -> None:
         while in_flight and in_flight[0].at <= now - 1:
             controller.record_success(now, in_flight.popleft())
     assert controller.window > before, "it grows while it is used"
+    for ticket in in_flight:
+        controller.record_success(now, ticket)
+    now = max(now, controller.gate)
+    used = controller.window
+    for _ in range(400):
+        now = max(now, controller.ready_at(now))
+        controller.record_success(now + 1, controller.record_request(now))
+    assert controller.window == used, "an unused window proves nothing"
 
 
 OUTCOMES = st.sampled_from(

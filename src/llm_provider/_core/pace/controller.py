@@ -192,6 +192,7 @@ class AdaptiveController(Stored):
             self._probing = False
             self.gate = now + 2 * self._refusal_latency
             estimator.hold(self.gate)
+        window.most = max(window.most, self.in_flight)
         if self.in_flight > window.cap:
             window.record_request(now)
         return Ticket(self._number, now, self.in_flight, tokens, self._tokens_sent, rate, estimator.phase)
@@ -375,7 +376,7 @@ class AdaptiveController(Stored):
         wait = 0.0 if retry_after is None else retry_after
         if retry_after is None or self._failures >= 2:
             # After two refusals in spite of Retry-After, other clients must have been faster.
-            shortest = max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
+            shortest = 0.5 if self._estimator.open else max(_SHORTEST_BACKOFF, 1 / self._estimator.estimate)
             longest = min(_LONGEST_BACKOFF, shortest * 2.0 ** min(self._failures, 16))
             wait = max(wait, longest * self._random.uniform(0.5, 1.0))
         self.gate = max(self.gate, now + wait)

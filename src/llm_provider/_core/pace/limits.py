@@ -322,8 +322,8 @@ class ConcurrencyWindow(Stored):
         self.measure_after(0)
 
     def measure_after(self, number: int) -> None:
-        """Begin a cohort after a request: its latency is measured."""
-        self.first, self._missing, self._measured, self._sum = number, COHORT, 0, 0.0
+        """Begin a cohort after a request: its latency is measured. `most` is its peak number in flight."""
+        self.first, self._missing, self._measured, self._sum, self.most = number, COHORT, 0, 0.0, 0
 
     def ready_at(self, now: float, in_flight: int) -> float:
         """The time at which a full window lets a request pass; infinity if an answer must come first."""
@@ -409,6 +409,8 @@ class ConcurrencyWindow(Stored):
     def suspects(self, now: float, ticket: Ticket, sent: int) -> bool:
         """Record the first refusal of an episode; `sent` is as for `explains`. True if it proves a cap."""
         admitted = self._count_admitted(ticket)
+        if admitted <= 1:
+            return False  # a cap below one does not exist
         # Other refusals may still be on their way, so more in flight than guessed is no contradiction.
         elsewhere = abs(admitted - self._suspect) > _CAP_CLOSENESS * admitted
         if (elsewhere and not (self.guessed and admitted > self._suspect)) or (
@@ -461,7 +463,7 @@ class ConcurrencyWindow(Stored):
                 # By Little's law, so many requests were being served. Half as many again keep a short queue.
                 self._brake = max(COHORT, 1.5 * self._at_once * self._lowest / latency)
                 self._braked_at = latency
-        elif latency < 0.75 * _SLOWED * self._lowest:
+        elif latency < 0.75 * _SLOWED * self._lowest and self.most >= 0.8 * self._brake:
             self._brake = max(_RELEASE * self._brake, self._brake + 1)
         self._lowest = min(self._lowest, latency)
         self._resize()

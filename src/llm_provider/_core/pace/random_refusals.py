@@ -73,8 +73,6 @@ class RandomRefusals(Stored):
         self._proof = _PROOF + proof
         self._recent: list[int] = []
         """Numbers of the last refused requests, in order."""
-        self._carried = 0.0
-        """Sum of the refusals before these."""
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
@@ -112,16 +110,10 @@ class RandomRefusals(Stored):
         if number > self._since:
             bisect.insort(recent, number)
         else:  # it was counted as accepted
-            per_refused, per_accepted = _weights(self._refused, self._sent)
-            self._carried += per_refused - per_accepted
             self._refused += 1
         if len(recent) > _RECENT:
-            per_refused, per_accepted = _weights(self._refused, self._sent)
-            oldest = recent.pop(0)
-            accepted = (oldest - self._since - 1) * per_accepted
-            self._carried = max(0.0, self._carried + accepted) + per_refused
-            self._keep(oldest, 1)
-        total, random, began, before = max(0.0, self._carried), 0, self._since, self._since
+            self._keep(recent.pop(0), 1)
+        total, random, began, before = 0.0, 0, self._since, self._since
         for index, refused in enumerate(recent):
             per_refused, per_accepted = _weights(self._refused + index, self._sent + before - self._since)
             total += (refused - before - 1) * per_accepted
@@ -136,7 +128,6 @@ class RandomRefusals(Stored):
             self.seen = self._refused >= _SURE
             self._doubt, self._failed = 0, int(not self.seen)
         recent.clear()
-        self._carried = 0.0
         if self._refused > _MOST_SHARE * self._sent:
             self._sent = self._refused = 0.0
         return True
@@ -147,7 +138,6 @@ class RandomRefusals(Stored):
         if recent:
             self._keep(recent[-1], len(recent))
             recent.clear()
-        self._carried = 0.0
         self._since, self.trial = number, 0
 
     @property

@@ -302,7 +302,8 @@ class Scope:
                 backs_off = controller.record_overload(now, ticket, error.retry_after)
             else:
                 backs_off = controller.record_refusal(now, ticket, error.retry_after)
-        self.wake()
+        if self._queue:
+            self.wake()
         return backs_off
 
     def _works(self, now: float, ticket: Ticket) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 _POSITIVE = frozenset({
-    "rate", "estimate", "size", "cap", "_step", "_cycle", "_weight", "_growth", "_brake", "_suspect",
-    "_estimated", "_used_tokens", "_margin",
+    "rate", "estimate", "size", "cap", "_step", "_cycle", "_weight", "_growth", "_brake", "_estimated",
+    "_used_tokens", "_margin",
 })  # fmt: skip
 """Numbers that others are divided by, and bounds within which something can be sent."""
 _LONGEST = 64
