@@ -49,7 +49,6 @@ GOALS = (
     Goal("anthropic_of_sdk", "calls", f"Anthropic: {_CPU}, of the SDK as documented", 0.55),
     Goal("gemini_of_litellm", "calls", f"Gemini: {_CPU}, of litellm's", 0.15),
     Goal("gemini_of_sdk", "calls", f"Gemini: {_CPU}, of the SDK as documented", 0.35),
-    Goal("gemini_public_of_sdk", "calls", f"Gemini by public methods alone: {_CPU}, of the SDK's", 0.55),
     Goal("rate_of_litellm", "levels", f"{_RATE}, of litellm's", 4.0, at_least=True),
     Goal("rate_of_sdk", "levels", f"{_RATE}, of openai 3 as documented", 2.8, at_least=True),
     Goal(

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from llm_provider._core.errors import LLMError
-from llm_provider._core.formats.anthropic import adapter
+from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.anthropic.connection import connect
 from llm_provider._core.formats.anthropic.stream import Assembler
 from llm_provider._core.formats.protocol import EncodedRequest, Outgoing

@@ -24,6 +24,7 @@ import hypothesis
 import pytest
 
 from llm_provider import Client, Ledger, Usage
+from llm_provider._core.batches import collect, remote, submit
 from llm_provider._core.money.totals import Key, Posting, Totals
 from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider._core.tokens.tokenizer import counter_for
@@ -99,7 +100,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("long")
             cells[test] += 1
     # Each process has the same list and begins with its part of it: one imports litellm, which takes 5 s.
-    items.sort(key=lambda item: ("litellm" not in item.nodeid, str(item.path)))
+    items.sort(key=lambda item: (not _takes_litellm(item), str(item.path)))
+
+
+def _takes_litellm(item: pytest.Item) -> bool:
+    """Whether a test says so: its name, its parameters, or the texts within it."""
+    said = f"{item.nodeid} {inspect.unwrap(item.function).__code__.co_consts}"  # type: ignore[attr-defined]
+    return any(name in said for name in ("litellm", "hosted_vllm", "snowflake"))
 
 
 def pytest_collectstart() -> None:
@@ -177,6 +184,14 @@ def client(simulator: Simulator, own_cache: Path) -> Iterator[Client]:
     """A client of the test's own, pointed at the simulator."""
     with Client(cache_dir=own_cache) as client:
         yield client
+
+
+@pytest.fixture
+def fast_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are asked about ten times as often: the simulator answers a batch and lists it at once."""
+    monkeypatch.setattr(collect, "_FIRST_POLL", 0.02)
+    monkeypatch.setattr(remote, "_FIRST_PAUSE", 0.025)
+    monkeypatch.setattr(submit, "_SETTLING_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.gemini import encode as adapter
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from llm_provider._core.errors import LLMError
-from llm_provider._core.formats.gemini import adapter
-from llm_provider._core.formats.gemini.connection import GeminiConnection
+from llm_provider._core.formats.gemini import encode as adapter
+from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.gemini.stream import Assembler
 from llm_provider._core.formats.protocol import Answer, Outgoing
+from llm_provider._core.formats.transport.connection import SDKConnection
 from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
@@ -45,20 +46,19 @@ def outgoing(
 
 
 @asynccontextmanager
-async def connected(transport: str) -> AsyncIterator[GeminiConnection]:
-    name, _, public = transport.partition(", ")
-    connection = GeminiConnection(name, private=not public)
+async def connected(transport: str) -> AsyncIterator[SDKConnection]:
+    connection = connect(transport)
     try:
         yield connection
     finally:
         await connection.close()
 
 
-async def sent(connection: GeminiConnection, request: Outgoing) -> Answer:
+async def sent(connection: SDKConnection, request: Outgoing) -> Answer:
     return adapter.decode(json.loads(await connection.send(request, ignore)))
 
 
-async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
+async def streamed(connection: SDKConnection, request: Outgoing) -> Answer:
     assembler = Assembler()
     async with aclosing(connection.stream(request, ignore)) as batches:
         async for batch in batches:
@@ -67,7 +67,7 @@ async def streamed(connection: GeminiConnection, request: Outgoing) -> Answer:
     return adapter.decode(assembler.reply())
 
 
-Way = Callable[[GeminiConnection, Outgoing], Awaitable[Answer]]
+Way = Callable[[SDKConnection, Outgoing], Awaitable[Answer]]
 both_ways = pytest.mark.parametrize("way", [sent, streamed])
 
 

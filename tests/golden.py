@@ -43,12 +43,12 @@ from llm_provider import Client, Response, UnpinnedRouterWarning, Usage
 from llm_provider._core.client import functions
 from llm_provider._core.errors import LLMError
 from llm_provider._core.formats import registry
-from llm_provider._core.formats.openai_chat.text_chunk import TextChunks
+from llm_provider._core.formats.openai_chat.stream import TextChunks
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider._core.formats.shared.embedding_models import check_model
+from llm_provider._core.formats.shared.embeddings import check_model
 from llm_provider._core.formats.transport.sse import events
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.ledger_file import LedgerFile, read_postings
 from llm_provider._core.money.model_drift import Served
 from llm_provider._core.money.price_rows import PriceFile, check
@@ -69,6 +69,7 @@ from llm_provider._core.tokens.model_limits import read as read_limits
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.cli.main import main
 from llm_provider._features.clouds.price_names import name_in_region
+from llm_provider._features.quirks.stream import Assembler
 from llm_provider._features.telemetry.content import prompt_json
 from llm_provider._features.views.results_pairs import pair_results
 from support import response
@@ -327,13 +328,15 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_core.requests.inputs.batch_inputs": lambda inputs, rows: list(batch_inputs(inputs, rows).prompts),  # type: ignore[arg-type]  # no await
     "_core.requests.media": _read_file,
     "gemini.batches._remote": _read_job,
-    "openai_chat.text_chunk.TextChunks": lambda chunks: list(map(TextChunks().read, chunks)),
+    "openai_chat.stream.TextChunks": lambda chunks: list(
+        map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
+    ),
     "transport.sse.events": _read_pieces,
     "_core.pace.failures.judge": _judge,
     "_features.views.results_pairs.pair_results": _pair_results,
     "_core.requests.defaults.fill": _fill,
     "_core.requests.routing.resolve": _find_route,
-    "shared.embedding_models.check_model": lambda **fields: check_model(*_embed_request(fields)),
+    "shared.embeddings.check_model": lambda **fields: check_model(*_embed_request(fields)),
     "_core.tokens.counting": _bounds,
     "_core.tokens.counting.count_charged_tokens": lambda provider, usage: count_charged_tokens(
         provider, Usage(**usage)

@@ -12,7 +12,7 @@ from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.canonical_json import canonical
-from llm_provider._features.litellm import adapter
+from llm_provider._features.litellm import encode as adapter
 from support import ignore
 
 # pytest installs its own filters for each test, which removes those that the import of litellm sets.

@@ -30,8 +30,7 @@ HEAVY = frozenset({
 })  # fmt: skip
 # These are themselves imported only where they are first needed.
 MAY_BE_HEAVY = frozenset({
-    "_core.store.row_format", "integrations.llm", "simulator._server.certificate",
-    "simulator._server.process",
+    "_core.store.row_format", "integrations.llm", "simulator._server.certificate", "simulator._server.process",
 })  # fmt: skip
 
 SEAMS = {
@@ -72,8 +71,8 @@ DIRECT_USES = {
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
     ("_core.batches.preload", "os.open"): "opens the null device",
     ("_features.cli.output", "os.open"): "opens the null device",
-    ("_core.types.rich_content", ".open()"): "writes to memory",
-    ("_core.types.rich_content", "open()"): "exports to a file of the user",
+    ("_features.rich_content.values", ".open()"): "writes to memory",
+    ("_features.rich_content.values", "open()"): "exports to a file of the user",
     ("integrations.llm", ".open()"): "adds a line to the settings of another tool",
 }
 """A module and what it uses directly → the reason."""
@@ -103,25 +102,7 @@ EXCEPTIONS_OF_PACKAGES: dict[tuple[str, str], str] = {
 """Module of the core and optional package → the reason."""
 
 EXCEPTIONS_OF_THE_CORE: frozenset[tuple[str, str]] = frozenset({
-    ("_core.batches.driver", "score"),
-    ("_core.client.batch_arguments", "score"),
-    ("_core.client.client", "models"),
-    ("_core.client.client", "score"),
-    ("_core.events.waits", "telemetry"),
-    ("_core.formats.registry", "score"),
-    ("_core.journey.doubts", "models"),
-    ("_core.journey.engine", "fallback"),
-    ("_core.journey.engine", "telemetry"),
-    ("_core.journey.observation", "telemetry"),
-    ("_core.pace.scopes", "telemetry"),
-    ("_core.requests.parameters", "telemetry"),
-    ("_core.settings", "telemetry"),
-    ("_core.store.response_cache", "telemetry"),
-    ("_core.tools.loop", "fallback"),
-    ("_core.types.response", "fallback"),
-    ("_core.types.response", "score"),
-    ("_core.types.results", "score"),
-    ("_core.types.results_table", "score"),
+
 })  # fmt: skip
 """A module of the core, and a feature that it imports: what is left to do. This list may only shrink."""
 
@@ -135,15 +116,13 @@ EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
     ("cli", "hosts"): "a command shows it",
     ("cli", "models"): "a command shows it",
     ("cli", "reconcile"): "a command shows it",
-    ("cli", "score"): "a command shows it",
-    ("estimates", "score"): "estimates scores",
+    ("estimates", "prompt_caching"): "knows what prompt caches keep of a batch",
+    ("estimates", "views"): "shows its tables in notebooks",
     ("evidence", "cache_care"): "exports a part of the cache",
-    ("evidence", "score"): "exports scores",
     ("litellm", "foreign"): "reads the tools of other formats",
     ("models", "clouds"): "counts tokens at clouds, and names their models",
     ("recheck", "cache_care"): "asks a part of the cache again",
     ("second_level", "cache_care"): "takes an archive too",
-    ("views", "score"): "shows scores",
 }
 """Feature → another that it imports, and the reason."""
 
@@ -268,10 +247,9 @@ def imported_features(module: str) -> set[str]:
 
 def test_the_imports_are_seen() -> None:
     assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
-    assert "_core.formats.protocol" in own_imports("_core.formats.openai.adapter")
+    assert "_core.formats.protocol" in own_imports("_core.formats.openai.encode")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
-    by_strings = {"_core.store.row_format", "_core.journey.repair"}
-    assert by_strings <= own_imports("_core.batches.preload")
+    assert {"_core.store.row_format", "_core.schemas.checking"} <= own_imports("_core.batches.preload")
     assert (
         named_module("llm_provider._core.formats.") == "_core.formats"
     )  # an f-string, before its first field

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 CORE: tuple[str, ...] = (
-    "doors", "hints", "json_values", "terminal_text", "words", "html", "errors", "runtime", "schemas",
+    "doors", "hints", "json_values", "terminal_text", "words", "errors", "runtime", "schemas",
     "types", "events", "pace", "money", "store", "requests", "settings", "formats", "tokens", "journey",
-    "batches", "tools", "client",
+    "batches", "client",
 )  # fmt: skip
 """The rooms of the core from the bottom up. A room imports from the rooms before it alone."""
 

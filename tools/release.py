@@ -1,8 +1,9 @@
 """Builds a release into a folder, and checks it: `make release-check` here, and on the tag in the workflow.
 
 The folder has `distributions/` with the wheel and the source distribution. Beside it are the bill of
-materials (CycloneDX), the notes of CHANGELOG.md, and a statement (in-toto) that names each file with its
-digest. Nothing is signed here: the workflow publishes with attestations, which the package index verifies.
+materials (CycloneDX), what known vulnerabilities in it mean (OpenVEX), the notes of CHANGELOG.md, and a
+statement (in-toto) that names each file with its digest. Nothing is signed here: the workflow publishes with
+attestations, which the package index verifies.
 """
 
 from __future__ import annotations
@@ -32,7 +33,21 @@ ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(sys.executable).parent
 DISTRIBUTIONS = "distributions"
 BILL, NOTES, STATEMENT = "bill-of-materials.cdx.json", "notes.md", "statement.intoto.json"
+VEX = "vulnerabilities.openvex.json"
 PROVENANCE = "https://slsa.dev/provenance/v1"
+
+NOT_AFFECTED = {
+    ("CVE-2025-69872", "GHSA-w8v5-vhqr-4h9v", "diskcache"): (
+        "diskcache only creates empty databases here. Rows of raw bytes are read, by SQL of this package",
+        (
+            "tests/end_to_end/test_security.py::test_no_way_to_read_the_cache_unpickles",
+            "tests/_core/store/test_shard.py::test_rows_of_other_kinds_are_neither_read_nor_rescued",
+            "tests/_core/store/test_row_format.py::test_the_disk_takes_nothing_but_bytes",
+        ),
+    ),
+}
+"""A vulnerability, its other name and its package → why its code is never run here, and the tests that hold
+it. `.github/workflows/audit.yml` ignores the same ones."""
 
 
 def main() -> None:
@@ -69,6 +84,9 @@ def build_release(folder: Path, tag: str = "") -> None:
     build_distributions(folder / DISTRIBUTIONS)
     run([PROGRAMS / "twine", "check", "--strict", *sorted((folder / DISTRIBUTIONS).iterdir())])
     write_bill(folder)
+    date = run(["git", "log", "-1", "--format=%cI"]).strip()
+    vex = make_vex(json.loads((folder / BILL).read_bytes()), date)
+    (folder / VEX).write_text(json.dumps(vex, indent=1) + "\n", encoding="utf-8")
     statement = make_statement(folder, run(["git", "rev-parse", "HEAD"]).strip(), tag)
     (folder / STATEMENT).write_text(json.dumps(statement, indent=1) + "\n", encoding="utf-8")
 
@@ -193,6 +211,32 @@ def write_bill(folder: Path) -> None:
     if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
         raise ReleaseError(f"{BILL} is not as its schema says: {error}")
     (folder / BILL).write_text(text, encoding="utf-8")
+
+
+def make_vex(bill: Mapping[str, Any], date: str) -> dict[str, Any]:
+    """What the vulnerabilities of the packages in a bill of materials mean for this one: OpenVEX 0.2.0.
+
+    `date` is that of the commit.
+    """
+    product = bill["metadata"]["component"]["purl"]
+    purls = {each["name"]: each["purl"] for each in bill["components"]}
+    return {
+        "@context": "https://openvex.dev/ns/v0.2.0",
+        "@id": f"{read_project()['urls']['Repository']}/releases/download/v{product.partition('@')[2]}/{VEX}",
+        "author": "The maintainers of llm-provider-call",
+        "timestamp": date,
+        "version": 1,
+        "statements": [
+            {
+                "vulnerability": {"name": name, "aliases": [alias]},
+                "products": [{"@id": product, "subcomponents": [{"@id": purls[package]}]}],
+                "status": "not_affected",
+                "status_notes": f"{reason}. Tests: {', '.join(tests)}",
+                "justification": "vulnerable_code_not_in_execute_path",
+            }
+            for (name, alias, package), (reason, tests) in NOT_AFFECTED.items()
+        ],
+    }
 
 
 def make_statement(folder: Path, commit: str, tag: str) -> dict[str, Any]:

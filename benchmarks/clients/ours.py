@@ -65,14 +65,6 @@ def _with(**settings: Any) -> Callable[[Target], Client]:
     return lambda target: Ours(target, **settings)
 
 
-def _by_public_methods(target: Target) -> Client:
-    """The client as it works with a release of google-genai whose private methods are unknown."""
-    from llm_provider._core.formats.gemini import private_requests
-
-    private_requests.KNOWN_RELEASES = ((0, 0), (0, 0))
-    return Ours(target)
-
-
 OURS = ("llm-provider-call", "openai", "anthropic", "google-genai", "aiohttp")
 
 
@@ -93,5 +85,4 @@ CLIENTS = [
     _offer("ours_http2", ", HTTP/2 of httpx2", _with(transport="http2")),
     _offer("ours_http1", ", HTTP/1.1 of httpx2", _with(transport="http1")),
     _offer("ours_default", ", default limits", _with(max_concurrent=None)),
-    _offer("ours_public", ", by public methods alone", _by_public_methods, routes=("gemini",)),
 ]

@@ -23,7 +23,7 @@ OURS = ("ours", "ours_write", "ours_http1", "ours_http2")
 OF_ROUTE = {
     "openai": (*RAW, *OPENAI, "any_llm", "litellm", "ours2", *OURS),
     "anthropic": ("aiohttp", "anthropic", "anthropic_best", "any_llm", "litellm", *OURS),
-    "gemini": ("aiohttp", "genai", "genai_best", "litellm", "ours_public", *OURS),
+    "gemini": ("aiohttp", "genai", "genai_best", "litellm", *OURS),
 }
 DOCUMENTED = {"openai": "openai3", "anthropic": "anthropic", "gemini": "genai"}
 LATENCY = {"latency": 0.020}
@@ -145,10 +145,6 @@ def _chart(route: str, taken: Taken) -> Chart:
 def _measured(taken: Taken) -> dict[str, float]:
     openai = ("many at once", "openai", "ours")
     pairs: dict[str, tuple[Key, Key]] = {
-        "gemini_public_of_sdk": (
-            ("many at once", "gemini", "ours_public"),
-            ("many at once", "gemini", "genai"),
-        ),
         "openai_of_best_sdk": (openai, ("many at once", "openai", "openai2_best")),
         "many_of_acall": (("ways", "many", "32", "ours"), ("ways", "closed", "32", "ours")),
     }

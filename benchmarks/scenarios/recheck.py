@@ -6,7 +6,7 @@ import math
 from random import Random
 from statistics import mean
 
-from llm_provider._features.recheck.statistics import (
+from llm_provider._features.recheck.report import (
     ALPHA,
     compare_triples,
     compare_within,

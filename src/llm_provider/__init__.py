@@ -85,22 +85,20 @@ if TYPE_CHECKING:
         UnknownPriceError,
         UnsupportedParameterError,
     )
-    from ._core.events.observed_call import AskedCall
-    from ._core.formats.shared.upstream import UnpinnedRouterWarning
+    from ._core.events.events import AskedCall
     from ._core.journey.stream import AsyncStream, Stream
     from ._core.money.budget import Budget
     from ._core.money.ledger import Ledger
     from ._core.money.ledger_file import LedgerWarning
-    from ._core.money.ledger_rows import LedgerRow
     from ._core.money.model_drift import ModelDriftWarning
     from ._core.money.price_rows import PriceWarning
+    from ._core.money.totals import LedgerRow
     from ._core.money.track import track
     from ._core.pace.call_limits import Timeouts
     from ._core.pace.scopes import ScopeStatistics
     from ._core.requests.api_keys import KeyWarning
     from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
-    from ._core.store.response_cache import CacheWarning
-    from ._core.store.statistics import CacheStatistics
+    from ._core.store.response_cache import CacheStatistics, CacheWarning
     from ._core.tokens.range import Range
     from ._core.types.embeddings import Embeddings
     from ._core.types.logprobs import TokenLogprob
@@ -116,24 +114,25 @@ if TYPE_CHECKING:
     )
     from ._core.types.response import Choice, Response
     from ._core.types.results import Results
-    from ._core.types.rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._core.types.served_by import ServedBy
     from ._core.types.usage import Cost, Timing, Usage
-    from ._features.cache_care.diff import Explanation
+    from ._features.cache_care.maintenance import Explanation
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
+    from ._features.evidence.container import Evidence
     from ._features.evidence.verification import verify
-    from ._features.evidence.verified import Evidence
     from ._features.fallback.passed_over import PassedOver
     from ._features.hosts.host import Host
     from ._features.models.known_models import Model
     from ._features.models.token_count import TokenCount
+    from ._features.quirks.routers import UnpinnedRouterWarning
     from ._features.recheck.report import Recheck
+    from ._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ._features.score.scores import Score, Scores
     from ._features.second_level.access import SecondLevelStatistics
     from ._features.second_level.settings import SecondLevel, SecondLevelStore
     from ._features.shared_pace.shared_controller import SharedControllerWarning
-    from ._features.telemetry.telemetry import Telemetry
+    from ._features.telemetry.observer import Telemetry
 
 __version__ = "0.1.0"
 
@@ -163,18 +162,19 @@ __all__ = [
 # The modules are searched in this order. Those that import asyncio come last.
 _HOMES = (
     "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
-    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_core.types.rich_content",
+    "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
     "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
     "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
     "_core.pace.call_limits", "_core.requests.api_keys", "_core.store.response_cache",
-    "_core.store.statistics", "_features.cache_care.diff", "_features.second_level.settings",
+    "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
-    "_core.money.ledger_rows", "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
     "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
-    "_features.telemetry.telemetry", "_core.events.observed_call", "_features.hosts.host",
+    "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",
     "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
-    "_core.formats.shared.upstream", "_features.recheck.report", "_features.evidence.verification",
+    "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
+    "_features.cache_care.maintenance",
 )  # fmt: skip
 
 
@@ -215,12 +215,24 @@ def _import_when_called(module: str, name: str) -> _Any:
 
 
 _raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
-_raw_reader.read = _import_when_called("_core.formats.shared.rich_content", "read")
+_raw_reader.read = _import_when_called("_features.rich_content.reading", "read")
 _raw_reader.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.
     _os.register_at_fork(before=_import_when_called("_core.runtime.forks", "wait_for_imports"))
+
+
+class _OldNames:
+    """The finder of modules that pickles name as they were called in earlier versions."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> _Any:
+        return _find_moved(name) if name.startswith(f"{__name__}.") else None
+
+
+_find_moved = _import_when_called("_core.runtime.moved", "find_spec")
+_sys.meta_path.append(_OldNames)
 
 
 def __getattr__(name: str) -> object:

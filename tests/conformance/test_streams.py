@@ -19,7 +19,7 @@ from conformance.sdk_types import members, samples
 from llm_provider import LLMError
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider._core.formats.shared.call_ids import name_calls
+from llm_provider._core.formats.shared.conversations import name_calls
 from llm_provider._core.formats.transport.sse import END
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.types.messages import delta_of

@@ -102,3 +102,74 @@ def test_the_first_example_runs_after_the_first_line(
         output = run([str(programs / "python"), "-I", "-W", "error", "-c", example], called, tmp_path)
         # The second line asks a new cache only once.
         assert re.match(r"4\n[\d.e-]+ USD for \d+ tokens\n0\.0\n", output), (position, output)
+
+
+FORK = "diskcache-community==5.8.1"
+"""A fork of diskcache with the same files, and a module of another name. Nothing depends on it."""
+READ = """
+import sys
+from llm_provider import Client
+from llm_provider.simulator import Simulator
+with Simulator() as simulator, Client(cache_dir=sys.argv[1]) as client:
+    before = client.cache.verify()
+    client.call("gpt-6.1-sol", "Hi", base_url=simulator.url("openai"), api_key="k")
+    print(before.entries, bool(before), client.cache.verify().entries)
+"""
+ALIAS = """
+import sys
+import diskcache_community
+import diskcache_community.core
+sys.modules["diskcache"] = diskcache_community
+sys.modules["diskcache.core"] = diskcache_community.core
+"""
+TESTS_OF_THE_CACHE = (
+    "tests/_core/store",
+    "tests/_features/cache_care",
+    "tests/_features/second_level",
+    "tests/end_to_end/test_security.py",
+)
+LAYOUT = """
+import contextlib, importlib.metadata, sqlite3, sys
+from pathlib import Path
+from llm_provider import Client
+from llm_provider.simulator import Simulator
+with Simulator() as simulator, Client(cache_dir=sys.argv[1]) as client:
+    client.call("gpt-6.1-sol", "Hi", base_url=simulator.url("openai"), api_key="k")
+for path in sorted(Path(sys.argv[1]).rglob("cache.db")):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        for (sql,) in database.execute("SELECT sql FROM sqlite_master ORDER BY name"):
+            print(str(sql).replace("'", '"'))  # they quote the words of triggers in two ways
+        query = "SELECT key, value FROM Settings WHERE key NOT IN ('count', 'size') ORDER BY key"
+        print(database.execute(query).fetchall())
+"""
+
+
+def test_the_cache_works_with_the_fork_of_diskcache(
+    tmp_path: Path, users_environment: Mapping[str, str]
+) -> None:
+    """The tests of the cache in an environment of the same pins with the fork in the place of diskcache."""
+    clean = {name: value for name, value in users_environment.items() if not name.startswith("PYTHON")}
+    uv, python = Path(sys.executable).with_name("uv"), tmp_path / "environment" / "bin" / "python"
+    pins = (ROOT / "constraints" / "with-litellm.txt").read_text(encoding="utf-8")
+    others = re.sub(r"^diskcache==.*\n(?: .*\n)*", "", pins, flags=re.MULTILINE)
+    assert others != pins
+    (tmp_path / "pins.txt").write_text(others, encoding="utf-8")
+    install = [str(uv), "pip", "install", "--quiet", "--no-deps", "--python", str(python)]
+    run([str(uv), "venv", "--quiet", "--python", sys.executable, str(tmp_path / "environment")], clean, ROOT)
+    run([*install, "--require-hashes", "-r", str(tmp_path / "pins.txt")], clean, ROOT)
+    run([*install, FORK], clean, ROOT)
+    run([*install, "--no-build-isolation", "--editable", "."], clean, ROOT)
+    names = run([str(uv), "pip", "freeze", "--python", str(python)], clean, ROOT).splitlines()
+    assert [name for name in names if name.startswith("diskcache")] == [FORK]
+    (packages,) = tmp_path.glob("environment/lib/python*/site-packages")
+    (packages / "diskcache.py").write_text(ALIAS, encoding="utf-8")
+    options = ["-q", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "tests")]
+    told = run([str(python), "-m", "pytest", *options, *TESTS_OF_THE_CACHE], clean, ROOT)
+    assert re.search(r"\b[1-9]\d\d+ passed", told), told
+    programs = {"fork": str(python), "diskcache": sys.executable}
+    layouts = [
+        run([program, "-c", LAYOUT, str(tmp_path / name)], clean, ROOT) for name, program in programs.items()
+    ]
+    assert layouts[0] == layouts[1] != ""
+    for written, read in (("fork", "diskcache"), ("diskcache", "fork")):
+        assert run([programs[read], "-c", READ, str(tmp_path / written)], clean, ROOT) == "1 True 2\n"

@@ -18,6 +18,7 @@ warnings.simplefilter("ignore")
 from no_locks import refuse_locks
 import llm_provider
 from llm_provider import Budget, Client, LLMError
+from llm_provider._features.cli.main import main
 refuse_locks(getattr(errno, {error!r}))
 client = Client(ledger={ledger!r})
 prompts = [f"question {{number}}" for number in range(20)]
@@ -27,6 +28,7 @@ try:
     Budget(1, path={budget!r})
 except LLMError as error:
     print(error)
+main(["ask", "gpt-6.1-sol", "Hi"])
 """
 
 
@@ -48,4 +50,6 @@ def test_calls_go_on_without_locks(
     assert ended.returncode == 0, ended.stderr
     assert "cannot be used" in ended.stdout
     assert "the file system has no locks" in ended.stdout
+    assert "the answer is not in the log" in ended.stderr
+    assert "the file system has no locks" in ended.stderr
     assert len((tmp_path / "ledger.jsonl").read_text().splitlines()) == 40

@@ -16,7 +16,7 @@ import pytest
 
 from llm_provider import Budget, Client, LLMError
 from llm_provider.simulator import Fault, Simulator
-from support import wait_until
+from support import RunScript, wait_until
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "security.md"
@@ -170,3 +170,82 @@ def test_no_path_and_no_address_in_a_prompt_is_followed(
         assert CANARY not in str(result)
     assert visits == []
     assert all(CANARY not in str(request.body) for request in simulator.requests())
+
+
+PLANTED = """
+import gc, os, pickle, sqlite3, sys, warnings
+from pathlib import Path
+import diskcache
+from llm_provider import CacheMissError, Client, SecondLevel
+
+folder, ran = Path(sys.argv[1]), Path(sys.argv[2])
+
+class Planted:
+    def __reduce__(self):
+        return Path.write_text, (ran, "ran")
+
+class Store:
+    def get_many(self, keys):
+        return dict.fromkeys(keys, pickle.dumps(Planted(), 4))
+    def put_many(self, values):
+        pass
+    def stats(self):
+        return {}
+    def export(self):
+        yield "0" * 64, pickle.dumps(Planted(), 4)
+    def close(self):
+        pass
+
+keys = {}
+with Client(cache_dir=folder) as client:
+    for prompt in ("value", "file", "text"):
+        keys[prompt] = client.call("gpt-6.1-sol", prompt).cache_keys[0]
+    client.call("gpt-6.1-sol", "intact")
+with diskcache.FanoutCache(str(folder / "v2"), shards=8, disk_min_file_size=512) as planted:
+    planted[keys["value"]] = Planted()
+    planted[keys["file"]] = (Planted(), "x" * 1000)
+    planted[(Planted(), 1)] = b"bytes below a key that is a pickle"
+    assert planted.get(keys["value"]) is not None
+    ran.unlink()  # diskcache itself runs it
+assert list((folder / "v2").rglob("*.val")), "a value in a file of its own"
+
+unpickled = []
+sys.addaudithook(lambda event, arguments: event == "pickle.find_class" and unpickled.append(arguments))
+with Client(cache_dir=folder, cache=SecondLevel(Store())) as client:
+    for prompt in ("value", "file"):
+        try:
+            client.call("gpt-6.1-sol", prompt, cache="only")
+        except CacheMissError as missing:
+            assert missing.key == keys[prompt]
+        else:
+            raise AssertionError("answered")
+    answers = client.call_many("gpt-6.1-sol", ["value", "file", "text", "intact"], cache="only")
+    assert [isinstance(answer, CacheMissError) for answer in answers] == [True, True, False, False]
+    cache = client.cache
+    assert (cache.verify().entries, cache.prune(model="gpt-6.1-sol", dry_run=True)) == (2, 2)
+    assert cache.export(folder / "exported.jsonl") == 2
+    assert set(cache.find_keys(model="gpt-6.1-sol")) == {keys["text"], answers[3].cache_keys[0]}
+    cache.stats(), client.explain_miss("gpt-6.1-sol", "other")
+    client.estimate("gpt-6.1-sol", ["value", "other"])
+    cache.push(), cache.pull()
+# A damaged database is replaced by one with the rows that can be read.
+for path in (folder / "v2").glob("*/cache.db"):
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute("DROP TABLE Settings")
+    database.close()
+with warnings.catch_warnings(), Client(cache_dir=folder) as client:
+    warnings.simplefilter("ignore")
+    assert not client.call("gpt-6.1-sol", "value").cached
+    assert client.call("gpt-6.1-sol", "text").cached
+    client.cache.verify()
+assert (unpickled, ran.exists()) == ([], False), unpickled
+"""
+
+
+def test_no_way_to_read_the_cache_unpickles(
+    simulator: Simulator, tmp_path: Path, run_script: RunScript
+) -> None:
+    """diskcache's CVE-2025-69872: rows that diskcache itself would unpickle, in every place of its layout."""
+    program = PLANTED.replace("sys.argv[1]", repr(str(tmp_path / "planted")))
+    run_script(program.replace("sys.argv[2]", repr(str(tmp_path / "ran"))))

@@ -15,7 +15,7 @@ from llm_provider import (
     Response,
 )
 from llm_provider._core.batches.journal import Journal
-from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.gemini import encode as adapter
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider.simulator import Fault, Simulator
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from fuzz.mutations import byte_changes, changed, changed_bytes, fuzzed, json_changes, nested
 from llm_provider import Client, EvidenceError, Results, verify
-from llm_provider._features.evidence.container import read_parts, write_parts
-from llm_provider._features.evidence.json_lines import write_json
+from llm_provider._features.evidence.container import read_parts, write_json, write_parts
 from llm_provider.simulator import Fault, Simulator
 
 HOSTILE: tuple[Any, ...] = (

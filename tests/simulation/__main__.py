@@ -1,7 +1,7 @@
 """Runs programs of users under the deterministic scheduler, and judges what happened.
 
     python -m tests.simulation 0 1000              # the programs of a thousand seeds
-    python -m tests.simulation --program FILE      # a program of the corpus, or a saved one
+    python -m tests.simulation --program FILE 107  # a program of the corpus or a saved one, and a seed
     python -m tests.simulation 42 --show           # everything that happens with seed 42
 
 The first failure ends the run. Its program is made as small as possible, printed with its history, and saved.
@@ -42,13 +42,12 @@ def main() -> int:
     )
     parser.add_argument("first", type=int, nargs="?", help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=1, help="the number of seeds")
-    parser.add_argument("--program", type=Path, nargs="+", help="play the programs of these files first")
+    parser.add_argument("--program", nargs="+", help="play the programs of these files and seeds first")
     parser.add_argument("--day", action="store_true", help="play a day of four processes instead")
     parser.add_argument("--show", action="store_true", help="print every program and its history")
     parser.add_argument("--digest", action="store_true", help="print a digest of every history")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure, as it is")
     parser.add_argument("--search", action="store_true", help="end with the first failure, as it is")
-    parser.add_argument("--cpu", type=float, default=None, help="end after so many seconds of processor time")
     arguments = parser.parse_args()
     template.fix_hashes_and_addresses()
     from .user_program import run_program
@@ -65,12 +64,16 @@ def list_programs(arguments: argparse.Namespace) -> Iterator[tuple[str, Program]
     if arguments.day:
         yield "day", make_day_program()
         return
-    for path in arguments.program or ():
-        yield path.name, json.loads(path.read_text(encoding="utf-8"))
+    first, seeds = arguments.first or 0, []
+    for name in arguments.program or ():
+        if name.isdigit():
+            seeds.append(int(name))
+        else:
+            yield Path(name).name, json.loads(Path(name).read_text(encoding="utf-8"))
     if arguments.first is not None or not arguments.program:
-        first = arguments.first or 0
-        for seed in range(first, first + arguments.count):
-            yield f"seed {seed}", make_program(seed)
+        seeds += range(first, first + arguments.count)
+    for seed in seeds:
+        yield f"seed {seed}", make_program(seed)
 
 
 def run_programs(control: socket.socket, arguments: argparse.Namespace, started: float) -> int:
@@ -89,7 +92,7 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace, started:
     warm_up(control, folder)
     gc.freeze()
     theatre = Theatre(control, folder, started)
-    failed, seconds = 0, 0.0
+    failed = 0
     for name, program in list_programs(arguments):
         world, faults = theatre.play(program)
         if arguments.digest:
@@ -105,10 +108,10 @@ def run_programs(control: socket.socket, arguments: argparse.Namespace, started:
             print_history(program, world)
         for fault in faults:
             print(f"{name}: {fault}")
-        seconds = theatre.read_processor_seconds()
-        if (failed and not arguments.keep_going) or (arguments.cpu and seconds > arguments.cpu):
+        if failed and not arguments.keep_going:
             break
     calls, others = theatre.calls, theatre.requests - theatre.calls
+    seconds = theatre.read_processor_seconds()
     summary = f"{theatre.programs} programs, {calls} calls and {others} other requests in {seconds:.2f} s"
     refused = 1000 * theatre.above_limits / max(1, theatre.requests)
     print(

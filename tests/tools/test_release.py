@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tools import release
@@ -99,3 +100,67 @@ def test_the_workflow_runs_what_is_checked_here() -> None:
         r"run: (.*)", (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     )
     assert (lines[0], len(lines)) == ("make release-check", 2)
+
+
+def describe(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+TEXT = {"type": "string", "minLength": 1}
+COMPONENT = {"@id": {**TEXT, "format": "uri"}}
+OPENVEX = describe(
+    ["@context", "@id", "author", "timestamp", "version", "statements"],
+    **{"@context": {"const": "https://openvex.dev/ns/v0.2.0"}, "@id": {**TEXT, "format": "uri"}},
+    author=TEXT,
+    timestamp={**TEXT, "format": "date-time"},
+    version={"type": "integer", "minimum": 1},
+    statements={
+        "type": "array",
+        "minItems": 1,
+        "items": describe(
+            # One that says "not affected" has a justification or an impact statement, and not both.
+            ["vulnerability", "status", "products", "justification"],
+            vulnerability=describe(["name"], name=TEXT, aliases={"type": "array", "items": TEXT}),
+            products={
+                "type": "array",
+                "minItems": 1,
+                "items": describe(
+                    ["@id"],
+                    subcomponents={"type": "array", "items": describe(["@id"], **COMPONENT)},
+                    **COMPONENT,
+                ),
+            },
+            status={"const": "not_affected"},
+            status_notes=TEXT,
+            justification={"const": "vulnerable_code_not_in_execute_path"},
+        ),
+    },
+)
+"""What the JSON schema of OpenVEX 0.2.0 asks of documents whose statements say "not affected"."""
+
+
+def test_the_statement_on_vulnerabilities_is_one_of_openvex() -> None:
+    described = {"name": "llm-provider-call", "version": "0.1.0", "purl": "pkg:pypi/llm-provider-call@0.1.0"}
+    found = {"name": "diskcache", "purl": "pkg:pypi/diskcache@5.6.3"}
+    bill = {"metadata": {"component": described}, "components": [found]}
+    vex = release.make_vex(bill, release.run(["git", "log", "-1", "--format=%cI"]).strip())
+    jsonschema_rs.validator_for(OPENVEX, validate_formats=True).validate(vex)
+    assert vex["@id"].endswith(f"/v0.1.0/{release.VEX}")
+    products = [statement["products"] for statement in vex["statements"]]
+    assert products == [[{"@id": described["purl"], "subcomponents": [{"@id": found["purl"]}]}]]
+    for broken in ({"timestamp": "today"}, {"statements": []}, {"@context": "https://openvex.dev/ns"}):
+        with pytest.raises(jsonschema_rs.ValidationError):
+            jsonschema_rs.validator_for(OPENVEX, validate_formats=True).validate(vex | broken)
+
+
+def test_what_it_names_exists_and_is_what_the_audit_ignores_and_the_page_tells() -> None:
+    workflows = ROOT / ".github" / "workflows"
+    audit = (workflows / "audit.yml").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"--ignore-vuln (\S+)", audit)) == {name for name, _, _ in release.NOT_AFFECTED}
+    assert f"release/{release.VEX}" in (workflows / "release.yml").read_text(encoding="utf-8")
+    for (name, alias, _), (_, tests) in release.NOT_AFFECTED.items():
+        assert name in page
+        assert alias in page
+        for path, _, test in (each.partition("::") for each in tests):
+            assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8")

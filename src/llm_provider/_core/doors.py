@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .._features.cache_care import archive as cache_archive
-    from .._features.cache_care import diff as cache_diff
     from .._features.cache_care import maintenance as cache_maintenance
-    from .._features.cache_care import selection as cache_selection
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
     from .._features.clouds import authorization, aws_frames, token_credential
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
     from .._features.estimates import client_methods as estimates
+    from .._features.fallback import fallback, passed_over
     from .._features.foreign import attributes as foreign_attributes
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import parameters as foreign_parameters
@@ -25,22 +24,32 @@ if TYPE_CHECKING:
     from .._features.foreign import tools as foreign_tools
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.models import client_methods as token_counts
+    from .._features.models import list_models, model_lists
+    from .._features.progress import bar as progress_bar
+    from .._features.progress import jobs as job_progress
+    from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
+    from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
+    from .._features.score import operation as score
+    from .._features.score import score_many, scores
     from .._features.second_level import access as second_level_access
     from .._features.second_level import settings as second_level_settings
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
+    from .._features.telemetry import logs as log_handler
+    from .._features.telemetry import observer
+    from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
+    from .._features.views import blocks as html
     from .._features.views import ledger_views, response_html, results_page, results_views
 
 _MODULES = {
     "cache_archive": "cache_care.archive",
-    "cache_diff": "cache_care.diff",
     "cache_maintenance": "cache_care.maintenance",
-    "cache_selection": "cache_care.selection",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
     "authorization": "clouds.authorization",
@@ -50,6 +59,8 @@ _MODULES = {
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
     "estimates": "estimates.client_methods",
+    "fallback": "fallback.fallback",
+    "passed_over": "fallback.passed_over",
     "foreign_attributes": "foreign.attributes",
     "foreign_messages": "foreign.messages",
     "foreign_parameters": "foreign.parameters",
@@ -59,15 +70,31 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "progress_bar": "progress.bar",
+    "job_progress": "progress.jobs",
+    "prefix_gate": "prompt_caching.prefix_gate",
+    "list_models": "models.list_models",
+    "model_lists": "models.model_lists",
+    "token_counts": "models.client_methods",
     "prompt_caching": "prompt_caching.settings",
+    "any_server": "quirks.any_server",
+    "failures": "quirks.failures",
+    "routers": "quirks.routers",
     "recheck": "recheck.run",
+    "score": "score.operation",
+    "score_many": "score.score_many",
+    "scores": "score.scores",
     "second_level_access": "second_level.access",
     "second_level_settings": "second_level.settings",
     "two_level_cache": "second_level.two_level_cache",
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
+    "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
+    "log_handler": "telemetry.logs",
+    "observer": "telemetry.observer",
+    "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "response_html": "views.response_html",
     "results_page": "views.results_page",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from . import doors
 from .hints import missing_attribute
 from .json_values import JSONMapping, JSONObject, check_fields, json_value
 from .json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
@@ -184,9 +185,8 @@ class LLMError(Exception):
         return escape_controls(f"{self.message} [{', '.join(details)}]" if details else self.message)
 
     def _repr_html_(self) -> str:
-        from .html import error_view
 
-        return error_view(self)
+        return doors.html.error_view(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.__dict__.copy())

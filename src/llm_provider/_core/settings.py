@@ -10,14 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from .._features.telemetry.logs import install_from_environment
-from .._features.telemetry.telemetry import (
-    CONTENT_VARIABLE,
-    WAITS_VARIABLE,
-    Telemetry,
-    check_telemetry,
-    switch,
-)
 from . import doors
 from .errors import RequestError, cite
 from .json_values import JSONMapping, JSONObject, plain_number
@@ -27,10 +19,12 @@ from .requests.api_keys import Accounts, seal_keys
 from .requests.checks import RateControl, flag, number, one_of
 from .requests.request import check
 from .requests.routing import NO_HOSTS, ROUTES, Route, Target, Transport, resolve
+from .runtime.switches import switch
 from .types.messages import FinishReason
 
 if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
+    from .._features.telemetry.observer import Telemetry
     from .money.budget import Budget
     from .requests.env_file import EnvFile
 
@@ -133,6 +127,10 @@ def _check_dollars(name: str, amount: float | None) -> float | None:
     return None if plain is None else float(plain)
 
 
+def _check_telemetry(_: str, value: object) -> object:
+    return value if value is None or value is False else doors.observer.check_telemetry(value)
+
+
 def _check_callback(name: str, function: object) -> object:
     if not callable(function):
         raise RequestError(f"{name} must be a function of a result, such as print, not {cite(function)}")
@@ -216,12 +214,12 @@ class Settings:
     strict_model: bool = _rule(flag, default=False)
     show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
     telemetry: bool | Telemetry | None = _rule(
-        lambda _, value: check_telemetry(value), lambda: check_telemetry(None)
+        _check_telemetry, lambda: _check_telemetry("", switch("LLM_PROVIDER_OTEL"))
     )
     """None means that OpenTelemetry is used as soon as the program has configured it."""
-    log_content: bool = _rule(flag, lambda: switch(CONTENT_VARIABLE) or False)
+    log_content: bool = _rule(flag, lambda: switch("LLM_PROVIDER_LOG_CONTENT") or False)
     """Whether log lines and spans hold prompts and answers."""
-    show_waits: bool = _rule(flag, lambda: switch(WAITS_VARIABLE) is not False)
+    show_waits: bool = _rule(flag, lambda: switch("LLM_PROVIDER_SHOW_WAITS") is not False)
 
     def find_target(self, model: str, base_url: str | None) -> Target:
         """The destination of a call, with the errors of `resolve`."""
@@ -242,7 +240,8 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 
 def parse_settings(parameters: JSONMapping) -> Settings:
     """The settings of a client from its arguments and the environment."""
-    install_from_environment()
+    if os.environ.get("LLM_PROVIDER_LOG", "").strip():
+        doors.log_handler.install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
         if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):

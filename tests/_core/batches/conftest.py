@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._core.batches import submit
 from llm_provider._core.batches.journal import Header, Journal, Record, RowLine
 
 MakeRecord = Callable[..., Record]
@@ -29,9 +28,8 @@ def header(**fields: object) -> Header:
 
 
 @pytest.fixture(autouse=True)
-def fast_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator lists a new batch at once."""
-    monkeypatch.setattr(submit, "_SETTLING_SECONDS", 0.1)
+def soon(fast_batches: None) -> None:
+    """Every batch of this folder is asked about often."""
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._core.events.waits import LEAST_SECONDS, Waits
+from llm_provider._core.events.waits import LEAST_SECONDS, WAITS, Waits
 from llm_provider._core.requests.checks import RateControl
-from llm_provider._features.telemetry.logs import WAITS
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently
 

@@ -1,6 +1,7 @@
 """The timeouts of an attempt: each has an error of its own, on every route and transport."""
 
 import gc
+import itertools
 import json
 import socket
 import threading
@@ -10,12 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import raw_server
 import support
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import APITimeoutError, Client, Response, Timeouts, TokenLogprob, UnsupportedParameterError
+from llm_provider import (
+    APITimeoutError,
+    Client,
+    Delta,
+    Response,
+    Timeouts,
+    TokenLogprob,
+    ToolCallDelta,
+    UnsupportedParameterError,
+)
+from llm_provider._core.journey.attempt import HalfJoiner, may_be_cut
 from llm_provider._core.requests.routing import Transport
+from llm_provider._core.types.messages import Step, delta_of
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
 
@@ -172,3 +186,47 @@ def test_many_log_probabilities_are_read_without_collections_of_garbage(tmp_path
     assert collected.count("llm_provider-decode") < 10
     for response in answers:
         assert response.logprobs == (replace(logprob, top=(logprob,)),) * 20_000
+
+
+TEXTS = st.text(st.sampled_from("aé\u4e00\U0001f600\U0001f9d1"), max_size=8)
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    """A text in pieces as a server may cut it: between the units of UTF-16, some of which are halves."""
+    units = text.encode("utf-16-le")
+    edges = [0, *sorted(2 * min(place, len(units) // 2) for place in places), len(units)]
+    pieces = [units[start:end] for start, end in itertools.pairwise(edges)]
+    return [piece.decode("utf-16-le", "surrogatepass") for piece in pieces if piece]
+
+
+@given(TEXTS, TEXTS, st.lists(st.integers(0, 16), max_size=4), st.integers(0, 1))
+def test_what_is_shown_is_the_text_whichever_way_it_is_cut(
+    text: str, thoughts: str, places: list[int], index: int
+) -> None:
+    joiner = HalfJoiner()
+    steps: list[Step] = [
+        *cut(text, places),
+        *(Delta(reasoning=piece, index=index) for piece in cut(thoughts, places)),
+    ]
+    calls = [Delta(tool_calls=(ToolCallDelta(index=0, arguments=piece),)) for piece in cut(text, places)]
+    shown = [delta_of(step) for each in [*steps, *calls] for step in joiner.join([each])]
+    shown += [delta_of(step) for step in joiner.end()]
+    assert "".join(delta.text for delta in shown) == text
+    assert "".join(delta.reasoning for delta in shown) == thoughts
+    assert "".join(call.arguments for delta in shown for call in delta.tool_calls) == text
+    # No delta has a half, as all of them met.
+    assert all(delta.text.encode() or not delta.text for delta in shown)
+
+
+def test_a_half_without_its_other_half_comes_last() -> None:
+    joiner = HalfJoiner()
+    assert joiner.join(["a\ud83d"]) == [Delta(text="a")]
+    assert joiner.join(["b"]) == [Delta(text="\ud83db")]
+    assert joiner.join([Delta(reasoning="\ud83d")]) == []
+    assert list(joiner.end()) == [Delta(reasoning="\ud83d")]
+
+
+def test_plain_steps_need_no_joining() -> None:
+    assert not may_be_cut(["a", "b"])
+    assert may_be_cut(["a", "é"])
+    assert may_be_cut([Delta(text="a")])

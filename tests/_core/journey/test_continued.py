@@ -22,7 +22,7 @@ from llm_provider import (
     Usage,
     track,
 )
-from llm_provider._core.formats.gemini import adapter
+from llm_provider._core.formats.gemini import encode as adapter
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.tokens.counting import most_input_tokens

@@ -119,10 +119,12 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
                 selection.scope.record_cancellation(ticket)
                 raise
             error = chance.choice(failures) if chance.random() < 0.3 else None
-            selection.scope.record_end(ticket, error)
-            again = error is not None and selection.record_failure(error)
+            again = False
             if error is None:
-                selection.record_answer()
+                selection.record_answer(ticket, None)
+            else:
+                selection.scope.record_end(ticket, error)
+                again = selection.record_failure(error)
 
     async def main() -> None:
         pool = pool_of(*(make() for _ in range(accounts)))
@@ -164,7 +166,8 @@ async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_re
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
     ticket = await first.acquire(Concurrency(1, 1))
-    first.record_answer()
+    first.record_answer(ticket, None)
+    held = await first.scope.acquire(1)
     preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
     # Its account is busy and the other one idle.
     later = select(pool, "a", "b", "c")
@@ -177,15 +180,17 @@ async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_re
         await asyncio.sleep(0)
     assert task.done(), "it would wait for as long as a prompt cache is worth"
     assert later.scope is not first.scope
-    first.scope.record_end(ticket, None)
+    first.scope.record_end(held, None)
 
 
 async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
     ticket = await first.acquire(Concurrency(8, 8))
-    first.record_answer()
-    first.scope.record_end(ticket, RateLimitError("slow", retry_after=30.0))
+    first.record_answer(ticket, None)
+    controller = first.scope.controller
+    assert isinstance(controller, AdaptiveController)
+    controller.gate = asyncio.get_running_loop().time() + 30.0
     later = select(pool, "a", "b", "c")
     task = asyncio.create_task(later.acquire(Concurrency(8, 8)))
     await asyncio.sleep(0)

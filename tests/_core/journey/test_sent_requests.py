@@ -17,21 +17,30 @@ def sent(*ends: FailedAttempt | Charge, under_way: int = 0) -> SentRequests:
     """Requests that have ended, each with its failure or its charge, and others under way."""
     requests = SentRequests()
     for end in ends:
-        requests.begin()
+        requests.start()
+        requests.leave()
         requests.end(end if isinstance(end, FailedAttempt) else None)
         if isinstance(end, Charge):
             requests.charges += (end,)
     for _ in range(under_way):
-        requests.begin()
+        requests.start()
+        requests.leave()
     return requests
 
 
 CHARGE = Charge(Decimal("0.1"), None, "prices")
 
 
-def test_a_request_that_was_not_sent_after_all_does_not_count() -> None:
+def test_a_request_counts_while_it_is_not_held() -> None:
     requests = sent(under_way=1)
-    requests.withdraw()
+    requests.hold()
+    assert (requests.attempts, requests.under_way) == (0, 0)
+    requests.leave()
+    requests.leave()
+    assert (requests.attempts, requests.under_way) == (1, 1)
+    requests.tell()
+    requests.hold()
+    requests.leave()
     assert (requests.attempts, requests.under_way) == (0, 0)
 
 

@@ -81,7 +81,8 @@ async def test_the_first_call_that_waits_pays_for_a_cancelled_one(left: int) -> 
 
     async def lead() -> None:
         with flights.lead(["key"], sent[0]) as flight:
-            sent[0].begin()
+            sent[0].start()
+            sent[0].leave()
             await answered.wait()
             sent[0].end()
             flight.result = "answer"

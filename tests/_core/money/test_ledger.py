@@ -4,8 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from llm_provider import Ledger, RequestError, Usage
-from llm_provider._core.money.totals import Key, Posting, Totals
+from llm_provider import Ledger, LedgerRow, RequestError, Usage
+from llm_provider._core.money.totals import COUNTS, Key, Posting, Totals, row_of
+
+ALL = Key("", "", "", "")
 
 
 def test_the_sums_of_all_rows(ledger: Ledger) -> None:
@@ -35,3 +37,19 @@ def test_a_ledger_counts_on_and_one_without_a_bound_leaves_no_sum(ledger: Ledger
     totals.post(Posting(0.0, "answered", Key("anthropic", "claude-haiku-5-5", "claude-haiku-5-5", ""), None))
     assert (ledger.unknown, ledger.unknown_at_most) == (2, None)
     assert [row.unknown_at_most for row in ledger.rows()] == [None, Decimal("0.5"), 0]
+
+
+def test_a_row_of_nothing_is_zero() -> None:
+    row = row_of(ALL, [])
+    assert (row.requests, row.usage, row.spent, row.unknown_at_most) == (0, Usage(), 0, 0)
+    assert isinstance(row.spent, Decimal)
+
+
+def test_as_a_dict_it_has_every_field_with_the_counts_one_by_one(ledger: Ledger) -> None:
+    (_, sol) = ledger.rows()
+    values = sol.as_dict()
+    fields = [name for name in LedgerRow.__dataclass_fields__ if name != "usage"]
+    assert set(values) == {*fields, *COUNTS}
+    assert set(sol.dollars()) == {"spent", "wasted", "saved", "unknown_at_most"}
+    assert (values["tag"], values["requests"], values["spent"]) == ("ablation", 3, Decimal("0.0162"))
+    assert Usage(**{name: values[name] for name in COUNTS}) == sol.usage

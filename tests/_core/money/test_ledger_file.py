@@ -65,6 +65,11 @@ def test_a_line_behind_the_beginning_of_another_is_read(tmp_path: Path, left: in
     assert list(read_postings(path)) == [EVENTS[0]]
 
 
+def test_a_name_that_json_cannot_hold_is_read_again(tmp_path: Path) -> None:
+    odd = EVENTS[0]._replace(key=EVENTS[0].key._replace(tag="half a pair: \ud83d"))
+    assert list(read_postings(append(tmp_path / "calls.jsonl", odd))) == [odd]
+
+
 def test_a_line_that_is_not_whole_is_left_out(tmp_path: Path) -> None:
     path = append(tmp_path / "calls.jsonl", EVENTS[0])
     whole = path.read_bytes()

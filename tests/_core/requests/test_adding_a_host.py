@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[3]
 PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
-    PACKAGE / "_core" / "formats" / "shared" / "conversation_rules.py",
-    PACKAGE / "_features" / "litellm" / "bounded_session.py",  # a list of litellm's providers
+    *(PACKAGE / "_features" / "quirks").glob("*.py"),
+    PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
     PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
@@ -51,7 +51,6 @@ OF_ONE_HOST = {
     ("_core/money/pricing.py", "together_ai"): "the routers have another name for it",
     ("_features/litellm/stream.py", "openrouter"): "the names of its own fields",
     ("_core/formats/openai/embeddings.py", "openrouter"): "a router, which litellm reaches too",
-    ("_core/formats/shared/upstream.py", "mistral"): "its models that embed have one host",
     ("tools/prices/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
     ("tools/prices/litellm_prices.py", "xai"): "a tier of its prices includes its limit",
     ("tools/prices/genai_prices.py", "openrouter"): "aliases of its models are routes of their own",
@@ -69,29 +68,16 @@ OF_ONE_HOST = {
     ("_core/journey/recorder.py", "local"): "a server of the user's own has no price",
     ("_features/models/known_models.py", "xai"): "a provider that people call by the name of its models",
     ("_core/formats/shared/errors.py", "mistral"): "the header of its request ids has its name",
-    ("_features/litellm/connection.py", "mistral"): "litellm reads a variable that is named otherwise",
-    ("_features/litellm/connection.py", "openrouter"): "it tells its charge in streams through litellm",
-    ("_features/litellm/connection.py", "huggingface"): "litellm reads a variable that is named otherwise",
-    ("_core/formats/openai_chat/encode.py", "openrouter"): "a router, which litellm reaches too",
-    ("_core/formats/openai_chat/stream.py", "groq"): "the names of its own fields",
-    ("_core/formats/openai_chat/stream.py", "openrouter"): "the names of its own fields",
-    ("_core/formats/openai_chat/text_chunk.py", "groq"): "the names of its own fields",
-    ("_core/formats/openai_chat/text_chunk.py", "openrouter"): "the names of its own fields",
-    ("_core/formats/openai/rich_content.py", "groq"): "the names of its own fields",
-    ("_core/formats/shared/upstream.py", "huggingface"): "a router, which takes the host in the model's name",
-    ("_core/formats/shared/upstream.py", "openrouter"): "its own models are routers",
+    ("_features/rich_content/openai.py", "groq"): "the names of its own fields",
     ("_core/requests/parameter_table.py", "openrouter"): "the advice for upstream names the routers",
     ("simulator/_settings.py", "openrouter"): "the help of a setting names the routers",
     ("simulator/formats/openai_chat.py", "together_ai"): "the simulator plays it: its log probabilities",
     ("_core/requests/model_kinds.py", "local"): "its users give their models any names",
     ("_core/requests/model_kinds.py", "mistral"): "the names of its models that do not chat",
     ("_core/requests/model_kinds.py", "openrouter"): "its models have the names of their makers",
-    (
-        "_core/formats/shared/embedding_models.py",
-        "deepseek",
-    ): "the names of its chat models, which do not embed",
-    ("_core/formats/shared/embedding_models.py", "mistral"): "the names of its models; one is suggested",
-    ("_core/formats/shared/embedding_models.py", "local"): "its users give their models any names",
+    ("_core/formats/shared/embeddings.py", "deepseek"): "the names of its chat models, which do not embed",
+    ("_core/formats/shared/embeddings.py", "mistral"): "the names of its models; one is suggested",
+    ("_core/formats/shared/embeddings.py", "local"): "its users give their models any names",
     ("_core/formats/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
     ("simulator/_batches/openai.py", "together_ai"): "its files have a purpose of their own",
     ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
@@ -135,7 +121,7 @@ except UnsupportedParameterError as error:
 # Fields of an answer that the host itself refuses are not sent back to it.
 import os
 del os.environ["ACME_BASE_URL"]
-from llm_provider._core.formats.openai.adapter import encode
+from llm_provider._core.formats.openai.encode import encode
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 answer = {{"role": "assistant", "content": "Hello", "reasoning": "short", "refusal": None}}

@@ -16,7 +16,7 @@ import pytest
 
 from llm_provider import Client, Stream
 from llm_provider._core.runtime import event_loop
-from llm_provider._core.tools import loop as tool_loop
+from llm_provider._features.tool_rounds import loop as tool_loop
 from llm_provider.simulator import Simulator
 from loop_support import run_threads
 from support import RunScript, wait_until

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from llm_provider import RequestError
-from llm_provider._core.runtime import files
+from llm_provider._core.runtime import files, json_pieces
 from llm_provider._core.runtime.files import (
+    append_line,
     check_path,
+    encode_line,
     file_remedy,
     open_data,
-    open_lines,
     read_lines,
     read_text,
     replace_file,
@@ -50,17 +51,45 @@ def test_a_failed_step_changes_no_file(step: str, tmp_path: Path, monkeypatch: p
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("file", b"before")]
 
 
-@pytest.mark.parametrize(("content", "cut"), [(b"", False), (b"one\n", False), (b"one\ntw", True)])
-def test_a_cut_line_is_seen(content: bytes, cut: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b"one\n", b"one\ntw"])
+def test_a_line_that_was_cut_is_ended(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(content)
-    descriptor, is_cut = open_lines(path)
-    assert is_cut == cut
-    assert files.write(descriptor, b"more\n") == 5
-    os.close(descriptor)
-    assert path.read_bytes() == content + b"more\n"
+    append_line(path, b"more\n")
+    assert path.read_bytes() == content + b"\n" * (not content.endswith(b"\n")) * bool(content) + b"more\n"
     with pytest.raises(FileNotFoundError):
-        open_lines(tmp_path / "none")
+        append_line(tmp_path / "none", b"more\n", create=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+def test_a_disk_that_takes_a_part_of_a_line_is_told(tmp_path: Path) -> None:
+    import resource
+
+    path = tmp_path / "lines"
+    append_line(path, b"whole\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="only a part of a line"):
+            append_line(path, b"a long line\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    append_line(path, b"next\n")
+    assert path.read_bytes() == b"whole\na lo\nnext\n"
+
+
+def test_what_json_lacks_is_written_and_read(tmp_path: Path) -> None:
+    for value in (2**70, "half a pair: \ud83d"):
+        assert json_pieces.loads(encode_line({"input": value})) == {"input": value}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to try")
+def test_the_error_of_a_full_disk_names_what_is_safe() -> None:
+    with (
+        pytest.raises(OSError, match=r"disk of /dev/full is full .* the cache is safe; free space"),
+        replace_file(Path("/dev/full"), safe="the cache is safe") as file,
+    ):
+        file.write(b"more")
 
 
 # --- data that is read ------------------------------------------------------------------------------------

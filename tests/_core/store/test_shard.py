@@ -8,8 +8,9 @@ from pathlib import Path
 import diskcache
 import pytest
 
+from llm_provider._core.runtime.databases import is_corrupt
 from llm_provider._core.store.row_format import BytesDisk
-from llm_provider._core.store.shard import DATABASE, Reader, Row, Writer, is_corrupt, rescue
+from llm_provider._core.store.shard import DATABASE, Reader, Row, Writer, rescue
 
 PATIENCE = 0.1
 

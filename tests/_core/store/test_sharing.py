@@ -10,7 +10,7 @@ import pytest
 
 from llm_provider import CacheWarning, Client, RequestError
 from llm_provider._core.store.response_cache import ResponseCache
-from llm_provider._core.store.sharing import find_problem
+from llm_provider._core.store.store import find_problem
 from llm_provider.simulator import Simulator
 from support import RunScript
 

@@ -137,7 +137,7 @@ class ChangingServer(RecordingProxy):
 
 
 @pytest.fixture
-def account(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+def account(simulator: Simulator, fast_batches: None, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     """A simulator that behaves like an account: with a key, limits, lists and windows."""
     for provider in PROVIDERS:
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)

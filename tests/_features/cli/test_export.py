@@ -10,8 +10,7 @@ import pytest
 
 from llm_provider import Client, Evidence, EvidenceError, RequestError, Results, embed, track, verify
 from llm_provider._core.store.response_cache import ResponseCache
-from llm_provider._features.evidence.container import write_parts
-from llm_provider._features.evidence.json_lines import write_json
+from llm_provider._features.evidence.container import write_json, write_parts
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client, EvidenceError, LLMError, Response, Results, verify
-from llm_provider._features.evidence.container import read_parts, write_parts
-from llm_provider._features.evidence.json_lines import write_json
+from llm_provider._features.evidence.container import read_parts, write_json, write_parts
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider._features.litellm import adapter
+from llm_provider._features.litellm import encode as adapter
 
 
 def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from llm_provider._core.errors import UnsupportedParameterError
 from llm_provider._core.formats.protocol import Outgoing
 from llm_provider._core.runtime.canonical_json import canonical
 from llm_provider._core.types.usage import Usage
-from llm_provider._features.litellm import adapter, embeddings
+from llm_provider._features.litellm import embeddings
+from llm_provider._features.litellm import encode as adapter
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 

@@ -8,7 +8,7 @@ import pytest
 
 from litellm_support import COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm, outgoing, sent
 from llm_provider._core import errors
-from llm_provider._features.litellm import adapter
+from llm_provider._features.litellm import encode as adapter
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript
 

@@ -11,7 +11,7 @@ import pytest
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import Budget, Client, Usage, price
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.journey.worst_case import worst_case
+from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request

@@ -1,11 +1,91 @@
-"""`count_tokens` refuses what a call refuses, and tells `on_result` about failures."""
+"""`count_tokens` at the providers that count, and what it refuses: the real SDKs over real sockets."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider import AuthenticationError, Client, LLMError, UnsupportedParameterError
+from llm_provider import (
+    APIResponseValidationError,
+    AuthenticationError,
+    Client,
+    Ledger,
+    LLMError,
+    UnsupportedParameterError,
+    count_tokens,
+    track,
+)  # fmt: skip
 from llm_provider.simulator import Fault, Simulator
+
+MODELS = ["claude-sonnet-5-5", "gemini/gemini-3.8-flash"]
+FIELDS = {"claude-sonnet-5-5": "input_tokens", "gemini/gemini-3.8-flash": "totalTokens"}
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_provider_counts_what_a_call_reads(client: Client, model: str) -> None:
+    parameters = {"system": "Be brief.", "tools": [add], "max_tokens": 50, "stop": "END"}
+    count = client.count_tokens(model, "What is 2+2?", **parameters)
+    assert (count.exact, count.method) == (True, "provider")
+    assert count == client.call(model, "What is 2+2?", **parameters).usage.input_tokens
+    assert count > client.count_tokens(model, "What is 2+2?")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_costs_nothing_and_no_budget_is_asked(
+    simulator: Simulator, own_cache: Path, tmp_path: Path, model: str
+) -> None:
+    ledger = tmp_path / "calls.jsonl"
+    with Client(cache_dir=own_cache, budget=1e-9, ledger=ledger) as client, track() as sums:
+        client.count_tokens(model, "hello", budget=1e-9)
+    assert (simulator.ledger().requests, simulator.ledger().billed) == (1, 0)
+    assert (sums.spent, sums.rows(), Ledger.read(ledger).rows()) == (0, [], [])
+
+
+def test_one_process_asks_once(client: Client, simulator: Simulator) -> None:
+    counts = [client.count_tokens("claude-sonnet-5-5", text) for text in ("hello", "hello", "other")]
+    assert counts[0] == counts[1]
+    assert simulator.ledger().requests == 2
+    client.with_options(temperature=None).count_tokens("claude-sonnet-5-5", "hello")
+    assert simulator.ledger().requests == 2
+    client.count_tokens("claude-sonnet-5-5", "hello", cache="refresh")
+    assert simulator.ledger().requests == 3
+    assert client.cache.stats().entries == 0
+
+
+def test_nothing_is_sent_if_the_user_forbids_it(simulator: Simulator, own_cache: Path) -> None:
+    assert count_tokens("claude-sonnet-5-5", "hello", exact=False).method == "estimate"
+    assert count_tokens("claude-sonnet-5-5", "hello", cache="only").method == "estimate"
+    with Client(cache="only") as client:
+        assert client.count_tokens("gemini/gemini-3.8-flash", "hello").method == "estimate"
+    assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_failure_is_retried_or_typed(client: Client, simulator: Simulator, model: str) -> None:
+    simulator.inject(Fault(status=500))
+    assert client.count_tokens(model, "hello").exact
+    assert simulator.ledger().requests == 2
+    simulator.inject(Fault(status=401))
+    with pytest.raises(AuthenticationError) as caught:
+        client.count_tokens(model, "other")
+    assert (caught.value.model, caught.value.attempts, caught.value.maybe_billed) == (model, 1, False)
+
+
+@pytest.mark.parametrize("reply", ['{"other": 1}', "[]", '{"%s": "7"}', '{"%s": -1}', '{"%s": true}'])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(3)
+def test_a_reply_without_a_count_fails(client: Client, simulator: Simulator, model: str, reply: str) -> None:
+    body = reply.replace("%s", FIELDS[model])
+    for _ in range(2):
+        simulator.inject(Fault(status=200, body=body))
+    with pytest.raises(APIResponseValidationError) as caught:
+        client.count_tokens(model, "hello", max_retries=1)
+    assert (caught.value.attempts, caught.value.maybe_billed, bool(caught.value.cost)) == (2, False, False)
 
 
 def test_what_a_call_refuses_is_refused(client: Client, simulator: Simulator) -> None:

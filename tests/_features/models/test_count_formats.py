@@ -3,11 +3,10 @@
 import asyncio
 import json
 
-import pytest
 from anthropic.types import MessageCountTokensParams
 
 from llm_provider._core.formats import registry
-from llm_provider._core.formats.gemini.connection import GeminiConnection
+from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.protocol import Outgoing
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Timeouts
@@ -37,8 +36,7 @@ def test_fields_of_the_answer_are_left_out() -> None:
     assert MessageCountTokensParams.__annotations__.keys() >= token_counts._COUNTED
 
 
-@pytest.mark.parametrize("private", [True, False])
-def test_the_whole_request_is_counted(simulator: Simulator, private: bool) -> None:
+def test_the_whole_request_is_counted(simulator: Simulator) -> None:
     target = resolve("gemini/gemini-3.8-flash", simulator.url("gemini"))
     request = Request.build("gemini/gemini-3.8-flash", "hello", {"system": "Be brief.", "max_tokens": 5})
     encoded = token_counts.FORMATS["gemini"].encode(
@@ -47,7 +45,7 @@ def test_the_whole_request_is_counted(simulator: Simulator, private: bool) -> No
     assert encoded.operation.endswith("/models/gemini-3.8-flash:countTokens")
 
     async def main() -> bytes:
-        connection = GeminiConnection("aiohttp", private=private)
+        connection = connect("aiohttp")
         outgoing = Outgoing(encoded, canonical(encoded.payload), target, APIKey("key"), Timeouts(total=30))
         try:
             return await connection.send(outgoing, ignore)

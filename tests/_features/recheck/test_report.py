@@ -1,10 +1,19 @@
 """`Recheck`: its outcome, by identifiers and p-values, and its text."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from llm_provider import Recheck, Results
+from llm_provider._features.recheck.report import (
+    ALPHA,
+    compare_within,
+    find_alarm,
+    find_power,
+    find_size,
+    sum_tail,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,3 +34,26 @@ def test_the_outcome_follows_from_the_test(
     assert "planned" in str(plan)
     report = plan.conclude({}, Results(), days_off)
     assert (report.outcome, str(report).splitlines()[0]) == (outcome, f"m: {outcome}")
+
+
+@pytest.mark.parametrize(
+    ("floor", "share", "size", "alarm"), [(0.01, 0.1, 76, 4), (0.01, 0.2, 30, 3), (0.1, 0.3, 57, 12)]
+)
+def test_sizes_have_the_power_and_no_smaller_do(floor: float, share: float, size: int, alarm: int) -> None:
+    assert (find_size(floor, share), find_alarm(size, floor)) == (size, alarm)
+    assert sum_tail(alarm, size, floor) <= ALPHA
+    assert find_power(size, floor, share) >= 0.95 > find_power(size - 1, floor, share)
+
+
+def test_border_prompts_show_a_shift_and_raise_few_false_alarms() -> None:
+    random = Random(1)
+
+    def draw(share: float) -> list[str]:
+        return ["yes" if random.random() < share else "no" for _ in range(30)]
+
+    def count_alarms(shift: float) -> int:
+        runs = [[(draw(0.6), draw(0.6 - shift)) for _ in range(20)] for _ in range(100)]
+        return sum(compare_within(pairs)[1] <= ALPHA for pairs in runs)
+
+    assert count_alarms(0.0) <= 4
+    assert count_alarms(0.2) >= 95

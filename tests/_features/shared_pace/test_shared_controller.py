@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,13 +312,24 @@ async def test_a_cut_transaction_leaves_no_half_told_controller(files: list[Shar
     assert other.in_flight == 3
 
 
-@pytest.mark.parametrize("damage", ["nonsense", "directory", "network"])
+async def test_a_damaged_file_is_replaced_and_shared_again(tmp_path: Path) -> None:
+    path = tmp_path / "limits" / "rate-control.sqlite"
+    path.parent.mkdir(mode=0o700)
+    path.write_bytes(b"no database at all" * 100)
+    files = [SharedStateFile(path.parent) for _ in range(2)]
+    first, other = together(files)
+    assert len(admitted(first, 1.0, max_in_flight=2)) == 2
+    assert len(admitted(other, 1.0, max_in_flight=2)) == 2
+    assert other.in_flight == 4
+    for file in files:
+        file.close()
+
+
+@pytest.mark.parametrize("damage", ["directory", "network"])
 async def test_a_file_that_cannot_be_used_leaves_each_by_itself(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "limits" / "rate-control.sqlite"
     path.parent.mkdir(mode=0o700)
-    if damage == "nonsense":
-        path.write_bytes(b"no database at all" * 100)
-    elif damage == "directory":
+    if damage == "directory":
         path.mkdir()
     file = SharedStateFile(None if damage == "network" else tmp_path / "limits")
     controller = SharedController(file, "scope")
@@ -355,8 +368,36 @@ async def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[Shar
     admitted(other, 1.0, max_in_flight=5)
     tickets = admitted(first, 1.0, max_in_flight=3)
     assert first.in_flight == 8
-    files[1].run(lambda connection: connection.execute("DROP TABLE scope_v2"))
+    files[0]._open().close()
     with pytest.warns(SharedControllerWarning):
         first.record_success(1.1, tickets[0])
     assert isinstance(first.admit(1.2, 1.0, 3, MANY), Ticket)
     assert first.in_flight == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateFile]) -> None:
+    """SQLite has locks of its own, which the child would find taken for ever."""
+    entered = threading.Event()
+    inside: list[bool] = []
+
+    async def open_file() -> None:
+        files[0].run(lambda connection: connection)
+
+    def stay(connection: sqlite3.Connection) -> bool:
+        inside.append(True)
+        entered.set()
+        time.sleep(0.2)
+        inside.clear()
+        return True
+
+    thread = threading.Thread(target=lambda: files[0].run(stay))
+    asyncio.run(open_file())
+    thread.start()
+    assert entered.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(bool(inside))
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from llm_provider import APITimeoutError, BadRequestError, Client, RequestError, track
-from llm_provider._core.events.reasons import reason
-from llm_provider._features.telemetry import logs
+from llm_provider._core.events.waits import ROOT, is_configured, reason
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -17,10 +16,10 @@ MODEL = "gpt-6.1-sol"
 @pytest.fixture
 def restored() -> Iterator[None]:
     """The logger as it was, after the environment has changed it."""
-    handlers, level = list(logs.ROOT.handlers), logs.ROOT.level
+    handlers, level = list(ROOT.handlers), ROOT.level
     yield
-    logs.ROOT.handlers[:] = handlers
-    logs.ROOT.setLevel(level)
+    ROOT.handlers[:] = handlers
+    ROOT.setLevel(level)
 
 
 def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
@@ -131,8 +130,8 @@ def test_who_configures_logging() -> None:
     parent, child = logging.getLogger("a_parent"), logging.getLogger("a_parent.child")
     parent.propagate = False
     child.addHandler(logging.NullHandler())
-    assert not logs.is_configured(child)
+    assert not is_configured(child)
     parent.addHandler(logging.StreamHandler())
-    assert logs.is_configured(child)
+    assert is_configured(child)
     child.propagate = False
-    assert not logs.is_configured(child)
+    assert not is_configured(child)

@@ -116,7 +116,7 @@ def test_clients_of_one_provider_share_its_instruments(metered: Metered, tmp_pat
     child = os.fork()
     if child == 0:
         engine = metered.client._engine
-        os._exit(1 if engine.statistics() or engine.observer.metrics._attempts.rows() else 0)
+        os._exit(1 if engine.statistics() or engine.events.observer.metrics._attempts.rows() else 0)
     assert os.waitpid(child, 0)[1] == 0
 
 

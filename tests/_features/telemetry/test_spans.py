@@ -343,7 +343,7 @@ def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_i
     with Client(cache_dir=own_cache, telemetry=Telemetry(tracer_provider=provider)) as client:
         ask(client, way, CLAUDE, 'use the tool add({"a": 2, "b": 3})', tools=[add], **ROUNDS)
         # Metrics are not made for a provider that does nothing.
-        assert client._engine.observer.metrics is None
+        assert client._engine.events.observer.metrics is None
     assert current == [False]
     chat = set(describe_target("chat", "anthropic", "claude-haiku-5-5", "http://127.0.0.1:1"))
     assert [seen for seen in sampler.seen if "gen_ai.tool.name" not in seen] == [chat, chat]

@@ -24,10 +24,10 @@ from ..formats.shared.served_by import read_origin
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
+from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
-from ..journey.repair import find_mismatch, mismatch
+from ..journey.reservation import worst_case
 from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
-from ..journey.worst_case import worst_case
 from ..json_values import JSONMapping
 from ..runtime import clock
 from ..runtime.exact_decimal import exact
@@ -276,7 +276,9 @@ class Collector:
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
             self._count(cost, bound)
             sample.price = cost_of([cost])
-        samples = call.operation.split(call, sample, line.parts)
+        samples = [sample]
+        if len(line.parts) > 1:
+            samples = call.operation.split(call, sample, line.parts)
         for each in samples:
             await find_mismatch(call, each.answer)
         parts = zip(line.parts, samples, strict=False)

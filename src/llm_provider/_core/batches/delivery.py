@@ -458,4 +458,5 @@ def _decode_kept(call: Call[Any], body: bytes) -> Sequence[Sample]:
     except LLMError:
         return ()
     whole = Sample(answer, body, cached=True)
-    return [sample.share() for sample in call.operation.split(call, whole, call.parts)]
+    samples = [whole] if len(call.parts) == 1 else call.operation.split(call, whole, call.parts)
+    return [sample.share() for sample in samples]

@@ -29,25 +29,22 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
-from ..._features.score.scores import Scores
 from ..errors import BudgetExceededError, LLMError
 from ..journey.call import Call
 from ..journey.early_stop import EarlyStop
-from ..journey.engine import READING
+from ..journey.lookup import READING
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
+from ..types.usage import PaidResult
 from .feed import Fed, TaskFeed, ThreadFeed
 from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
 
 if TYPE_CHECKING:
+    from ..._features.progress.bar import Progress
     from ..types.row_label import RowLabel
-    from .progress import Progress
-
-Answered = (Response, Scores)
-"""The results of calls that did not fail."""
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""
@@ -222,7 +219,7 @@ class Lane:
         index, outcome = read
         self._read += 1
         if not isinstance(outcome, Call):
-            if isinstance(outcome, Answered):
+            if isinstance(outcome, PaidResult):
                 self.answered += 1
                 self._early_stop.stored += 1
             return index, outcome
@@ -260,12 +257,12 @@ class Lane:
                 return
             self.outstanding -= 1
             del self.unanswered[index]
-            self.answered += isinstance(result, Answered)
+            self.answered += isinstance(result, PaidResult)
             if isinstance(result, BudgetExceededError):
                 self._refused += 1
-            elif isinstance(result, Answered) and not result.cached:
+            elif isinstance(result, PaidResult) and not result.cached:
                 self._refused = 0
-            if not isinstance(result, (Answered, LLMError)):
+            if not isinstance(result, (PaidResult, LLMError)):
                 raise cast("BaseException", result)
             yield index, result
         self.exhausted = self.exhausted or self._refused >= self._enough

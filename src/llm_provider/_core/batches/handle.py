@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from .. import doors
 from ..errors import InternalServerError, LLMError, RequestError
 from ..journey.call import Call
 from ..journey.engine import Engine
@@ -77,7 +78,6 @@ class Batch:
         )
 
     def _repr_html_(self) -> str:
-        from .. import html
 
         counts, created = self.counts, ""
         if self.created is not None:
@@ -85,8 +85,8 @@ class Batch:
         title = f"{counts.done:,} of {counts.total:,} rows done"
         if counts.failed:
             title += f", {counts.failed:,} failed"
-        details = html.small(self.provider or "", self.model or "", created, *self.batch_ids[:3])
-        return html.block(html.safe(f"Batch {self.id}: {self.last_status}, {title}"), details)
+        details = doors.html.small(self.provider or "", self.model or "", created, *self.batch_ids[:3])
+        return doors.html.block(doors.html.safe(f"Batch {self.id}: {self.last_status}, {title}"), details)
 
     @property
     def batch_ids(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class StoredAnswers:
                 call = self.prepare(call)
         except LLMError:
             return False
-        return any(self.count_parts(each) == len(each.parts) for each in call.fallback or (call,))
+        return any(self.count_parts(each) == len(each.parts) for each in call.candidates)
 
     def describe_rest(self) -> str:
         """What the same call does after an interrupt."""
@@ -62,7 +62,7 @@ def note_parts(engine: Engine, call: Call[Any], interrupt: KeyboardInterrupt) ->
     """Add to the interrupt of a call with several samples or texts how many of them are stored."""
     stored = StoredAnswers(engine, call.cache)
     stored.settle()
-    if call.cache in WRITING and not call.fallback:
+    if call.cache in WRITING and call.relay is None:
         answered, parts = stored.count_parts(call), len(call.parts)
         interrupt.add_note(describe_interrupt(answered, parts, "parts are answered", stored.describe_rest()))
 

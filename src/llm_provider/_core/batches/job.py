@@ -8,8 +8,7 @@ from ..errors import InternalServerError, LLMError, RequestError
 from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
-from ..journey.repair import mismatch, mismatch_error
-from ..journey.several_parts import describe
+from ..journey.lookup import mismatch, mismatch_error
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
@@ -194,7 +193,7 @@ class Job:
                 error = problem
         # Inputs that share an error get one each.
         error = copy(error)
-        describe(call, error)
+        call.describe(error)
         error.prompt = pending.prompt or describe_input(call.request)
         return with_metadata(error, pending.metadata)
 
@@ -205,7 +204,8 @@ class Job:
             row = self.wanted.get(name)
             if row is not None and row.sent and name not in self.failed:
                 # Its batch goes on, and is billed.
-                row.waiting[0][0].sent.begin()
+                row.waiting[0][0].sent.start()
+                row.waiting[0][0].sent.leave()
         for name in names:
             row, own = self.wanted.pop(name, None), self.failed.pop(name, error)
             for pending, _ in () if row is None else row.waiting:

@@ -15,7 +15,6 @@ left out; one damaged page would make a whole database of SQLite unreadable.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import hashlib
 import os
@@ -342,19 +341,10 @@ class Record:
     def append(self, event: str, **fields: object) -> None:
         """Write an event. It is on disk when this returns, and an `OSError` says that it is not."""
         line = orjson.dumps({"event": event, "at": clock.time(), **fields}) + b"\n"
-        descriptor, is_cut = files.open_lines(self.path)
         try:
-            # A line break ends a line that was cut, and it is left out.
-            line = b"\n" + line if is_cut else line
-            left = len(line) - files.write(descriptor, line)
-            full = OSError(errno.ENOSPC, "it took only a part of a line") if left else None
-            files.fsync(descriptor)
+            files.append_line(self.path, line, create=False)
         except OSError as error:
-            full = error
-        finally:
-            os.close(descriptor)
-        if full is not None:
-            raise full_disk(full, self.path, "the batch is safe") or full
+            raise full_disk(error, self.path, "the batch is safe") or error from None
         self.reload()
 
     def keep(self, custom_id: str, body: bytes | None, error: Mapping[str, object] | None) -> None:
@@ -409,15 +399,12 @@ class Journal:
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
         fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}
-        try:
-            with replace_file(path) as file:
-                file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
-                for name_of_row, line in rows:
-                    names.append(name_of_row)
-                    file.write(line + b"\n")
-                file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
-        except OSError as error:
-            raise full_disk(error, path, "nothing was submitted") or error from None
+        with replace_file(path, safe="nothing was submitted") as file:
+            file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
+            for name_of_row, line in rows:
+                names.append(name_of_row)
+                file.write(line + b"\n")
+            file.write(orjson.dumps({"sealed": content_hash(names), "rows": len(names)}) + b"\n")
         record = self._records[path.name] = Record(path)
         return record
 

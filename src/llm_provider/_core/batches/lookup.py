@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import CacheMissError, LLMError
 from ..journey.call import Call
-from ..journey.engine import READING, Engine
+from ..journey.engine import Engine
+from ..journey.lookup import READING
 from ..money.track import current
 from ..runtime import clock
 from ..types.messages import Prompt, describe_input
@@ -59,7 +60,7 @@ def batch_lookup(
 
     def lookup(inputs: Iterable[Prompt]) -> Iterator[Result | Call[Response]]:
         # Several samples have several keys, which are looked up one by one. So have several models.
-        if shared is None or len(shared.call.parts) > 1 or shared.call.fallback:
+        if shared is None or len(shared.call.parts) > 1 or shared.call.relay is not None:
             return map(by_itself, inputs)
         return _by_template(engine, shared, by_itself, inputs, metadata)
 
@@ -75,7 +76,7 @@ def _by_template(
 ) -> Iterator[Result | Call[Response]]:
     cache, call = engine.cache, shared.call
     reads = call.cache in READING
-    by_template = call.watch is None or not call.watch.observer.reads_prompts
+    by_template = not any(listener.reads_prompts for listener in call.listeners)
     # The next prompt of a generator may take long, and the prompts before it must not wait.
     for prompts in _groups(inputs, _GROUP if reads and isinstance(inputs, (list, tuple)) else 1):
         started = clock.perf_counter()
@@ -136,7 +137,7 @@ def fetch_ahead(
     for prompt in prompts:
         with contextlib.suppress(LLMError):  # the caller prepares it again, and reports the error
             call = prepare(prompt)
-            for each in (call.fallback or (call,)) if call.cache in READING else ():
+            for each in call.candidates if call.cache in READING else ():
                 keys += map(each.key, each.parts)
     engine.cache.fetch(keys)
     return prompts

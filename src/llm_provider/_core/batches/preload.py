@@ -23,7 +23,6 @@ _MODULES = ("diskcache", "llm_provider._core.store.row_format")
 
 _MODULES_OF_STRUCTURES = (
     "jsonschema_rs",
-    "llm_provider._core.journey.repair",
     "llm_provider._core.schemas.checking",
 )
 """What is imported at the first answer with a `response_format` otherwise."""

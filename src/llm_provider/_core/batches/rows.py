@@ -199,7 +199,7 @@ def call_without_request(header: Header) -> Call[Any]:
         exchange=operation,
         request=operation.bare_request(header.model, header.base_url),
         target=target,
-        adapter=registry.load(target.route.adapter),
+        adapter=registry.load(target.route.adapter, target.quirks),
         encoded=EncodedRequest(header.operation, {}, header.headers),
         body=b"",
         parts=(),

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import LLMError, UnknownPriceError
 from ..journey.call import Call
 from ..journey.engine import Engine
-from ..journey.worst_case import worst_case
+from ..journey.reservation import worst_case
 from ..money.budget import Budget, Reservation, release, reserve
 from ..runtime.exact_decimal import exact
 

@@ -24,7 +24,7 @@ from ..json_values import JSONObject
 from ..requests.request import Request
 from ..runtime import randomness
 from ..runtime.canonical_json import canonical
-from ..store.key import key_frame
+from ..store.entry import key_frame
 from ..types.messages import Message, Prompt, describe_prompt
 from ..types.response import Response
 

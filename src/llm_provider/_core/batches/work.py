@@ -9,7 +9,8 @@ from typing import Any, Self
 from .. import errors
 from ..journey.call import Call
 from ..journey.early_stop import EarlyStop
-from ..journey.engine import READING, Engine
+from ..journey.engine import Engine
+from ..journey.lookup import READING
 from ..requests.checks import DeliveryOptions
 from ..runtime import event_loop
 from .collect import RowEnd

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
 from ..journey.early_stop import EarlyStop
@@ -25,9 +26,9 @@ from ..types.response import Response, Result
 from .lookup import Lookup
 
 if TYPE_CHECKING:
+    from ..._features.prompt_caching.prefix_gate import PrefixGate
     from .driver import Finished
     from .interrupt import StoredAnswers
-    from .prefix import PrefixGate
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
@@ -91,9 +92,8 @@ class WorkerPool:
         self._gate: PrefixGate | None = None
         if work.caches_prompts:
             # Its module is for the batches that have prefixes.
-            from .prefix import PrefixGate
 
-            self._gate = PrefixGate(self._take, is_list=is_list)
+            self._gate = doors.prefix_gate.PrefixGate(self._take, is_list=is_list)
 
     def give(self, index: int, call: Call[Response]) -> None:
         self._background.inbox.post(self._take if self._gate is None else self._gate.take, index, call)

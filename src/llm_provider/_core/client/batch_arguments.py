@@ -6,7 +6,6 @@ from collections.abc import AsyncIterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ..._features.score.operation import SCORE
 from .. import doors
 from ..errors import RequestError
 from ..journey.call import Operation
@@ -14,20 +13,20 @@ from ..journey.chat import CHAT
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import Concurrency, concurrency
 from ..requests.checks import DeliveryOptions, flag, one_of
-from ..requests.inputs import BatchInputs, batch_inputs, is_table
+from ..requests.inputs import BatchInputs, batch_inputs
 from ..requests.parameter_table import CHECKS
 from ..requests.request import check
 from ..types.response import Result
 
 if TYPE_CHECKING:
-    from ..requests.parameters import BatchParameters, ScoreManyParameters
+    from ..requests.parameters import BatchParameters
     from ..types.results import Results
 
 OnError = Literal["return", "raise"]
 Models: TypeAlias = list[str] | tuple[str, ...]
 """Several models, which get the same inputs."""
 
-_check_on_error = one_of(OnError)
+check_on_error = one_of(OnError)
 
 OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows")
 """The parameters that a batch has and a call has not."""
@@ -80,7 +79,7 @@ def parse_batch(
     if function not in _FOR_SEVERAL_MODELS and isinstance(model, (list, tuple, set, frozenset)):
         remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
         raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
-    _check_on_error("on_error", on_error)
+    check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
             more = () if function.endswith("iter_many") else ("on_error",)
@@ -95,7 +94,7 @@ def parse_batch(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
             "out, or write call_many()"
         )
-    most, progress = _take_common(calls)
+    most, progress = take_common(calls)
     awaited = function.startswith("a")
     # A single mapping stays, as every request has it. Other values travel with the inputs.
     metadata = None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
@@ -123,7 +122,7 @@ def parse_batch(
     )
 
 
-def _take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
+def take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
     """Remove `max_concurrent` and `progress`, and check the budget, which all calls share."""
     most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
     if progress is not None:
@@ -159,49 +158,3 @@ def by_model(models: Sequence[str], results: Results[Result]) -> dict[str, Resul
     """The results of several models, which follow each other, by the name of the model."""
     count = len(results) // len(models)
     return {model: results[index * count : (index + 1) * count] for index, model in enumerate(models)}
-
-
-_EXAMPLE = ("a context that is never sent", ["a continuation"])
-
-
-def parse_scores(
-    model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
-) -> BatchOptions:
-    """Check the arguments of `score_many`; `TypeError` if the contexts are no texts."""
-    _check_on_error("on_error", on_error)
-    calls = cast("JSONObject", dict(parameters))
-    most, progress = _take_common(calls)
-    parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
-    pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
-    return BatchOptions(
-        function="score_many",
-        awaited=False,
-        models=(model,),
-        inputs=(BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),),
-        parameters=calls,
-        delivery=DeliveryOptions("live", "batch"),
-        concurrency=most,
-        progress=progress,
-        on_error=on_error,
-        example=_EXAMPLE,
-        operation=SCORE,
-    )
-
-
-def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
-    """Each context with its continuations, which are texts for every context, or as many lists.
-
-    >>> pair_texts(["a", "b"], [" x", " y"])
-    [('a', [' x', ' y']), ('b', [' x', ' y'])]
-    """
-    if isinstance(continuations, (str, Mapping)) or is_table(continuations):
-        kind = type(continuations).__name__
-        raise RequestError(f"continuations is a {kind}: give a list of texts, or a list of such lists")
-    listed = list(continuations)
-    if all(isinstance(text, str) for text in listed):
-        return [(context, listed) for context in contexts]
-    if len(listed) != len(contexts):
-        raise RequestError(
-            f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
-        )
-    return list(zip(contexts, listed, strict=True))

@@ -16,17 +16,17 @@ from ..requests.signatures import take_types_of, with_parameters
 from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
-from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch, parse_scores
+from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
     from ..._features.estimates.estimate import Estimate
     from ..._features.estimates.estimates import Estimates
+    from ..._features.progress.bar import Progress
     from ..._features.score.scores import Scores
     from ..batches.driver import Batches, BatchPrompts, Observers
     from ..batches.handle import Batch
     from ..batches.journal import Record
-    from ..batches.progress import Progress
     from ..batches.work import BatchWork
     from ..batches.worker_pool import LiveWork
     from ..errors import LLMError
@@ -104,16 +104,13 @@ class BatchMethods(Hinting):
         batches = [(self._live_work(options, model, part), part.prompts) for model, part in options.each]
         begin = None
         if options.progress is not False:
-            from ..batches.progress import Progress
-
             engine = self._runner.engine
             arguments = (options.total, options.progress, engine.statistics, engine.waits, options.models)
-            begin = functools.partial(Progress, *arguments)
+            begin = functools.partial(doors.progress_bar.Progress, *arguments)
         return batches, self._observers(options, begin)
 
     def _jobs(self, options: BatchOptions) -> tuple[list[tuple[BatchWork, BatchPrompts]], Observers]:
         """The job of each model for the provider's batch API, and what sees their results."""
-        from ..batches.job_progress import BatchProgress
         from ..batches.work import BatchWork
 
         engine, jobs = self._runner.engine, []
@@ -125,7 +122,7 @@ class BatchMethods(Hinting):
             return [record for work, _ in jobs for record in work.known]
 
         arguments = (options.total, options.progress, list_records, options.models)
-        begin = functools.partial(BatchProgress, *arguments)
+        begin = functools.partial(doors.job_progress.BatchProgress, *arguments)
         return jobs, self._observers(options, None if options.progress is False else begin)
 
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
@@ -159,7 +156,7 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
-            for each in call.fallback[:-1]:
+            for each in call.candidates[:-1]:
                 # A model that another stands in for stops its own calls alone.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call
@@ -175,9 +172,8 @@ class BatchMethods(Hinting):
         )
         if request.max_tool_rounds is not None:
             caches_prompts = False
-            from ..tools import loop as tool_loop
 
-            lookup, run = tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
+            lookup, run = doors.tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
         if metadata is not None:
             run = functools.partial(run_with_metadata, run)
         load = functools.partial(load_for_batch, engine)
@@ -238,9 +234,8 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        results: Results[Scores | LLMError] = self._call_inputs(
-            parse_scores(model, contexts, continuations, parameters, on_error)
-        )
+        options = doors.score_many.parse_scores(model, contexts, continuations, parameters, on_error)
+        results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
 
     @with_parameters

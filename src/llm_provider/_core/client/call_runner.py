@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from .. import doors
 from ..batches.preload import SHORTAGES, shortage
 from ..errors import LLMError, RequestError
 from ..formats.shared.batches import DAY, module_of
@@ -23,7 +24,6 @@ from ..requests.routing import price_names
 from ..runtime.warning import warn_user
 
 if TYPE_CHECKING:
-    from ..._features.models.token_count import TokenCount
     from ..journey.stream import Arrived, MakeSource
     from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
@@ -51,7 +51,7 @@ class CallRunner:
     """Tells the user's `on_result` of a result; None if there is none."""
     defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
-    counts: OrderedDict[str, TokenCount] = field(default_factory=OrderedDict)
+    counts: OrderedDict[str, Any] = field(default_factory=OrderedDict)
     """The counts by providers so far, by the keys of their questions."""
     warned: set[tuple[str, str]] = field(default_factory=set)
     """The models and parameters that were warned about before."""
@@ -73,7 +73,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-            if call.encoded.dropped or call.fallback:
+            if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
@@ -86,10 +86,8 @@ class CallRunner:
                 if call.request.max_tool_rounds is None:
                     result = event_loop.wait((run or self.run)(call), engine.cancel)
                 else:
-                    from ..tools import loop as tool_loop
-
                     chat, hit = cast("Any", call), cast("Any", result)
-                    result = cast("T", tool_loop.run_and_wait(engine, chat, hit))
+                    result = cast("T", doors.tool_loop.run_and_wait(engine, chat, hit))
         except LLMError as error:
             self.tell_of(error)
             raise
@@ -122,11 +120,9 @@ class CallRunner:
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
-                from ..tools import loop as tool_loop
-
                 self.start()
                 chat, hit = cast("Any", call), cast("Any", result)
-                result = cast("T", await tool_loop.Rounds(self.engine, chat).run(hit))
+                result = cast("T", await doors.tool_loop.Rounds(self.engine, chat).run(hit))
             elif result is None:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
@@ -152,7 +148,7 @@ class CallRunner:
         if self.defaults:
             self.fill(parameters, operation)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
-        if call.encoded.dropped or call.fallback:
+        if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
         return call
 
@@ -202,9 +198,7 @@ class CallRunner:
         if function == "stream" and hit is None:
             self.engine.load(call)
         if rounds is not None:
-            from ..tools import loop as tool_loop
-
-            return tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
+            return doors.tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
         def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
@@ -220,16 +214,14 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
     """What calls the user's function for results, with the call too if it takes two arguments."""
     if on_result is None:
         return None
-    takes_call = _takes_two(on_result)
-    if takes_call:
-        engine.observer.remember_calls()
+    memory = engine.events.remember_calls() if _takes_two(on_result) else None
 
     def tell(result: Any) -> None:
         try:
-            if takes_call:
-                on_result(result, engine.observer.take_call(result))
-            else:
+            if memory is None:
                 on_result(result)
+            else:
+                on_result(result, memory.take(result))
         except Exception as error:  # an error of the user's function must not lose an answer
             warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
-from ..._features.score.operation import SCORE
 from .. import doors
-from ..errors import RequestError, cite
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
-    from ..._features.cache_care.diff import Explanation
+    from ..._features.cache_care.maintenance import Explanation
     from ..._features.models.known_models import Model
     from ..._features.models.token_count import TokenCount
     from ..._features.recheck.report import Recheck
@@ -187,7 +185,7 @@ class Client(BatchMethods):
         """`llm_provider.score` with the settings and defaults of this client."""
         seal(parameters)
         runner, inputs = self._runner, (context, continuations)
-        return runner.answer("score", SCORE, model, inputs, parameters, runner.concurrency)
+        return runner.answer("score", doors.score.SCORE, model, inputs, parameters, runner.concurrency)
 
     @with_parameters
     async def ascore(
@@ -195,7 +193,8 @@ class Client(BatchMethods):
     ) -> Scores:
         """`llm_provider.ascore` with the settings and defaults of this client."""
         seal(parameters)
-        return await self._runner.answer_soon("ascore", SCORE, model, (context, continuations), parameters)
+        inputs = (context, continuations)
+        return await self._runner.answer_soon("ascore", doors.score.SCORE, model, inputs, parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
@@ -215,9 +214,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.count_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.models.client_methods import count_and_wait
-
-        return count_and_wait(self._runner, model, messages, parameters, exact=exact)
+        return doors.token_counts.count_and_wait(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     async def acount_tokens(
@@ -225,9 +222,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        from ..._features.models.client_methods import count_soon
-
-        return await count_soon(self._runner, model, messages, parameters, exact=exact)
+        return await doors.token_counts.count_soon(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def recheck(
@@ -322,7 +317,7 @@ class Client(BatchMethods):
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
         if self._cache.peek(call.key(part)) is not None:
-            return doors.cache_diff.Explanation(call.key(part), (), 1, stored=True)
+            return doors.cache_maintenance.Explanation(call.key(part), (), 1, stored=True)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(
@@ -340,25 +335,7 @@ class Client(BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        from ..._features.models.known_models import check_provider, complete_models, list_models
-
-        if not isinstance(live, bool):
-            raise RequestError(f"live must be True or False, not {cite(live)}")
-        if not live:
-            return list_models(self._runner.prices(), provider, self._engine.settings.hosts)
-        if provider is None:
-            raise RequestError("live=True asks one provider: write models('openai', live=True)")
-        check_provider(provider, self._engine.settings.hosts)
-        from ..._features.models.list_models import ask_for_models, find_destination
-        from ..runtime import event_loop
-
-        event_loop.refuse_own_thread("models")
-        self._engine.refuse_closed()
-        settings, defaults = self._engine.settings, self._runner.defaults
-        target, key = find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
-        self._lifetime.start()
-        listed = event_loop.wait(ask_for_models(target, key, settings.max_retries))
-        return complete_models(self._runner.prices(), provider, listed)
+        return doors.list_models.find_models(self._runner, provider, live=live)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

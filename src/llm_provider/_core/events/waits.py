@@ -1,18 +1,31 @@
-"""Tells why calls wait for more than a second, once for all calls of a scope that wait for one reason."""
+"""Tells why calls wait for more than a second, once for all calls of a scope that wait for one reason.
+
+`reason` says in a few words of our own why a request failed: the words of providers and SDKs may quote the
+prompt.
+"""
 
 import contextlib
+import errno
 import logging
 import math
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from ..._features.telemetry.logs import WAITS, is_configured
+from .. import errors
 from ..runtime import clock
 from ..terminal_text import escape_controls
 from ..words import format_duration
+
+ROOT = logging.getLogger("llm_provider")
+WAITS = logging.getLogger("llm_provider.waits")
+
+# Without a handler, `logging` would print warnings to standard error, where `Waits` tells them too.
+ROOT.addHandler(logging.NullHandler())
 
 LEAST_SECONDS = 1.0
 """Shorter waits are not told."""
@@ -133,3 +146,44 @@ def print_line(line: str) -> None:
     with contextlib.suppress(Exception):
         sys.stderr.write(f"llm_provider: {escape_controls(line)}\n")
         sys.stderr.flush()
+
+
+def is_configured(logger: logging.Logger) -> bool:
+    """Whether a handler of the program gets the records of a logger."""
+    here: logging.Logger | None = logger
+    while here is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in here.handlers):
+            return True
+        here = here.parent if here.propagate else None
+    return False
+
+
+_WORDS = MappingProxyType({
+    errors.RateLimitError: "rate limited",
+    errors.OverloadedError: "overloaded",
+    errors.QuotaExceededError: "no quota left",
+    errors.InternalServerError: "server error",
+    errors.APIResponseValidationError: "invalid answer",
+})  # fmt: skip
+
+_NUMBERS = MappingProxyType({name: number for number, name in errno.errorcode.items()})
+
+
+def reason(error: BaseException) -> str:
+    if isinstance(error, errors.APIConnectionError):
+        return _of_connection(error)
+    if isinstance(error, errors.APITimeoutError):
+        limit = "" if error.limit is None else f" of {error.limit:g} s"
+        return f"timeout{limit}{'' if error.phase is None else f' ({error.phase})'}"
+    words = next((words for kind, words in _WORDS.items() if isinstance(error, kind)), type(error).__name__)
+    status = error.status if isinstance(error, errors.LLMError) else None
+    return words if status is None else f"{words} (HTTP {status})"
+
+
+def _of_connection(error: errors.ProviderError) -> str:
+    number = _NUMBERS.get(error.code or "")
+    if number is not None:
+        return os.strerror(number).lower()
+    if error.code == "ENOTFOUND":
+        return "name not resolved"
+    return "connection broke" if error.maybe_billed else "no connection"

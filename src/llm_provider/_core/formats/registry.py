@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import RequestError
@@ -19,14 +20,25 @@ _FEATURE_OF_PART = {
 }  # fmt: skip
 """Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
 
-_FEATURES = ("litellm",)
-"""The adapters that are features themselves."""
+_FEATURES = ("litellm", "quirks")
+"""The folders that are features."""
+
+_OF_ANY_SERVER = {"openai": "any_server"}
+"""Adapter → the module of `quirks` for servers that nothing is known about."""
 
 
 @functools.cache
-def load(name: str) -> Adapter:
-    """The adapter module that a row of `ROUTES` names."""
-    return cast("Adapter", load_beside(name, "adapter"))
+def load(name: str, quirks: str | None = None) -> Adapter:
+    """The adapter that a row of `ROUTES` names, with the functions of a module of `quirks` in their place.
+
+    None is for any server; without `quirks`, the adapter is as the format's maker has it.
+    """
+    adapter = load_beside(name, "encode")
+    quirks = _OF_ANY_SERVER.get(name, "") if quirks is None else quirks
+    if quirks:
+        module: Any = load_beside("quirks", quirks)
+        adapter = SimpleNamespace(**vars(adapter) | module.FUNCTIONS[name])
+    return cast("Adapter", adapter)
 
 
 @functools.cache
@@ -50,7 +62,7 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
     """The module that speaks the embeddings of a target's adapter; a `RequestError` if there are none."""
     module = load_beside(target.route.adapter, "embeddings")
     if module is None:
-        from .shared.embedding_models import examples
+        from .shared.embeddings import examples
 
         raise RequestError(
             f"{target.provider} has no embedding models; use one of {', '.join(examples())}",
@@ -58,16 +70,6 @@ def load_embeddings(target: Target) -> EmbeddingFormat:
             model=target.model,
         )
     return cast("EmbeddingFormat", module)
-
-
-def load_scores(model: str, target: Target) -> Any:
-    """The module that speaks the scores of a target's adapter, else a `RequestError` for the `model`."""
-    module = load_beside(target.route.adapter, "scores")
-    if module is None:
-        from ..._features.score.openai import refuse_scores
-
-        raise refuse_scores(model, target)
-    return module
 
 
 def load_prompt_cache(target: Target) -> PromptCacheFormat | None:

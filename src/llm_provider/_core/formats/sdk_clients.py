@@ -38,11 +38,13 @@ def anthropic_client(target: Target, key: Credential) -> Any:
 
 def _client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
     """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
-    from .transport.proxies import check_proxy
-    from .transport.sdk_connection import build_http_client, replace_headers
+    from .transport.connection import replace_headers
+    from .transport.environment import check_proxy
+    from .transport.http_client import library_of
+    from .transport.httpx_client import build_client
 
     check_proxy(target.base_url, "http1")
-    http_client = build_http_client(sdk, "http1", 2**40)
+    http_client = build_client(library_of(sdk.DefaultAsyncHttpxClient), "http1", 2**40)
     http_client.most_whole = MAX_RESPONSE_BYTES
     doors.authorization.authorise_all(http_client, target, key)
     client = getattr(sdk, client_class)(
@@ -59,34 +61,21 @@ def _client(sdk: ModuleType, client_class: str, target: Target, key: Credential,
 def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:
     """A client for requests with large bodies, and its HTTP client."""
     import httpx2
-    from google import genai
-    from google.genai import types
 
-    from .gemini.connection import without_warning
+    from .gemini.connection import certificates, sdk_client
     from .gemini.models import split_version
-    from .gemini.sdk_http_clients import certificates
-    from .transport.proxies import all_work, check_proxy
-    from .transport.sdk_connection import limit_class
+    from .transport.environment import check_proxy
+    from .transport.httpx_client import build_client
 
     check_proxy(target.base_url, "http1")
     trusted = certificates()
-    http_client = limit_class(httpx2.AsyncClient, httpx2)(
-        2**40, verify=trusted, trust_env=all_work("http1"), follow_redirects=False, timeout=None
-    )
+    http_client = build_client(httpx2, "http1", 2**40, lambda: trusted)
     http_client.most_whole = MAX_RESPONSE_BYTES
-    server, version = split_version(target.base_url)
-    options = types.HttpOptions(
-        base_url=server,
-        api_version=version or "v1beta",
-        timeout=int(1000 * SECONDS_OF_A_QUESTION),
-        # A single attempt also turns off the SDK's hidden second one after a broken connection.
-        retry_options=types.HttpRetryOptions(attempts=1),
-        # The SDK would build one that warns about itself, and another one that is never used.
-        httpx_async_client=http_client,
-        client_args={"verify": trusted, "trust_env": False},
+    version = split_version(target.base_url)[1] or "v1beta"
+    timeout = int(1000 * SECONDS_OF_A_QUESTION)
+    client = sdk_client(
+        target.base_url, key.reveal(), http_client, trusted, api_version=version, timeout=timeout
     )
-    with without_warning("Both GOOGLE_API_KEY"):
-        client = genai.Client(vertexai=False, api_key=key.reveal(), http_options=options)
     return client, http_client
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -18,123 +19,135 @@ from ..formats.transport import departure
 from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
 from ..pace.call_limits import Timeouts
 from ..pace.failures import RetryBudget, judge
+from ..requests.api_keys import Credential
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import is_unfinished
 from ..runtime.json_pieces import JSONLimitError, loads, read_large, takes_long
 from ..runtime.threads import result_in_thread
-from ..types.messages import Step
+from ..types.messages import Delta, Step, delta_of
 from ..types.usage import Usage
-from .call import Call, Emit, Sample, delta_of_choice
-from .halves import HalfJoiner, may_be_cut
+from .call import Call, Emit, delta_of_choice
 
 
-class Attempt:
-    """One request for `count` parts of a call, and its outcome. `emit` gets the steps of a stream."""
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class Attempt(Outgoing):
+    """One request for some parts of a call, and its outcome."""
 
-    def __init__(
-        self, call: Call[Any], count: int, outgoing: Outgoing, emit: Emit | None, on_headers: OnHeaders
-    ) -> None:
-        self._call = call
-        self._count = count
-        self._outgoing = outgoing
-        self._emit = emit
-        self._on_headers = on_headers
-        self._watch: _Watch | None = None
-        self.error: LLMError | None = None
-        self.import_unfinished = False
-        """Whether it failed before it was sent, because another thread imports a module of the SDK."""
-        self.first_token: float | None = None
-        self._answer: AnyAnswer | None = None
-        self._body = b""
-        self._reply: Any = None
-        """What the body, or the last event of a stream that failed, says."""
-        self._sent = 0.0
-        self._seconds = 0.0
+    call: Call[Any]
+    emit: Emit | None
+    """Gets the steps of a stream."""
+    on_headers: OnHeaders
+    waited: float
+    """Seconds before it was sent."""
+    seconds: float = 0.0
+    first_token: float | None = None
+    error: LLMError | None = None
+    import_unfinished: bool = False
+    """Whether it failed before it was sent, because another thread imports a module of the SDK."""
+    failure: FailedAttempt | None = None
+    """How it failed, once the sender has judged that."""
+    retry_in: float | None = None
+    """Seconds until the next request; None if there is none."""
+    answer: AnyAnswer | None = None
+    received: bytes = b""
+    """The body of the answer."""
+    _reply: Any = None
+    """What the body, or the last event of a stream that failed, says."""
+    _sent: float = 0.0
+    _watch: _Watch | None = None
+
+    @property
+    def number(self) -> int:
+        return self.retries + 1
 
     async def make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
-        timeouts, streamed = self._outgoing.timeouts, None
+        timeouts, streamed, sent = self.timeouts, None, self.call.sent
         self._sent = clock.perf_counter()
-        self.departure = departure.Departure(self._call.sent.withdraw, self._call.sent.begin)
-        token = departure.current.set(self.departure)
-        if self._call.target.route.adapter != "litellm":  # its clients do not tell when they send
-            self.departure.hold()
-        timer = asyncio.timeout(total := self._outgoing.timeout)
+        token = departure.current.set(sent)
+        if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
+            sent.leave()
+        else:
+            sent.hold()
+        timer = asyncio.timeout(timeouts.total)
         try:
             async with timer:
                 if timeouts.first_byte is not None or timeouts.idle is not None:
-                    self._watch = _Watch(timer, self._outgoing)
-                if self._emit is not None:
-                    streamed = await self._receive(connection, self._emit, timer)
+                    self._watch = _Watch(timer, self)
+                if self.emit is not None:
+                    streamed = await self._receive(connection, self.emit, timer)
                 elif self._watch is not None and connection.send_in_chunks is not None:
-                    self._body = await self._collect(connection.send_in_chunks, self._watch)
+                    self.received = await self._collect(connection.send_in_chunks, self._watch)
                 else:
-                    self._body = await connection.send(self._outgoing, self._on_headers)
-            self._body = self._body.removeprefix(BYTE_ORDER_MARK)
-            self.departure.leave()
-            if self._emit is not None:
-                self._body = reply_body(streamed)
-                if b"\\ud" in self._body:
+                    self.received = await connection.send(self, self.on_headers)
+            self.received = self.received.removeprefix(BYTE_ORDER_MARK)
+            sent.leave()
+            if self.emit is not None:
+                self.received = reply_body(streamed)
+                if b"\\ud" in self.received:
                     # The halves of a pair that stand together are one character when they are read.
-                    streamed = loads(self._body)
-            if takes_long(self._body):
+                    streamed = loads(self.received)
+            if takes_long(self.received):
                 read = partial(read_large, partial(self._decode, streamed))
-                self._answer = await result_in_thread(read, "llm_provider-decode")
+                self.answer = await result_in_thread(read, "llm_provider-decode")
             else:
-                self._answer = self._decode(streamed)
+                self.answer = self._decode(streamed)
         except LLMError as error:
             self.error = error
             self._note_failure()
         except Exception as error:
             if timer.expired():
-                self.error = self._watch.make_error() if self._watch is not None else _too_long(total)
+                self.error = self._watch.make_error() if self._watch is not None else _too_long(self.timeout)
             else:
                 self.import_unfinished = is_unfinished(error)
-                self.error = _with_limit(self._call.adapter.map_error(error), timeouts)
+                self.error = _with_limit(self.call.adapter.map_error(error), timeouts)
                 headers = failure_headers(error)
                 if headers:
-                    self._on_headers(headers)
+                    self.on_headers(headers)
             self._note_failure()
         finally:
             departure.current.reset(token)
-            self._seconds = clock.perf_counter() - self._sent
+            self.seconds = clock.perf_counter() - self._sent
 
     def _note_failure(self) -> None:
-        if self.departure.is_held and self.error is not None:
+        if self.call.sent.is_held and self.error is not None:
             self.error.maybe_billed = False
-            self.departure.leave()
+            self.call.sent.leave()
 
     def _decode(self, streamed: Any) -> AnyAnswer:
         """The answer in the body, or in the reply that a stream added up to."""
         self._reply = streamed
         try:
-            if self._emit is None:
-                self._reply = self._read_unasked_stream() or parse_reply(self._body)
-            return self._call.exchange.decode(self._call, self._reply, self._count)
+            if self.emit is None:
+                self._reply = self._read_unasked_stream() or parse_reply(self.received)
+            return self.call.exchange.decode(self.call, self._reply, self.samples)
         except APIResponseValidationError as error:
             error.raw = self._reply
             raise
 
     def _read_unasked_stream(self) -> Any:
         """The reply of a server that streams though nobody asked it to; None for any other body."""
-        begun, ended = self._body.startswith((b"data:", b"event:")), self._body[-20:].rstrip().endswith(DONE)
+        begun, ended = (
+            self.received.startswith((b"data:", b"event:")),
+            self.received[-20:].rstrip().endswith(DONE),
+        )
         if not (begun or ended):
             return None
         if not begun:
             # One has the whole answer before the end of a stream.
-            return parse_reply(self._body[: self._body.rindex(b"data:")])
-        assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        feed, splitter = assembler.feed if self._count == 1 else assembler.feed_samples, EventSplitter()
-        for data in (*splitter.feed(self._body), *splitter.end()):
+            return parse_reply(self.received[: self.received.rindex(b"data:")])
+        assembler: Any = self.call.adapter.assembler(self.call.encoded)
+        feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
+        for data in (*splitter.feed(self.received), *splitter.end()):
             feed(END if data.strip() == DONE else parse_reply(data))
-        self._body = reply_body(assembler.reply())
+        self.received = reply_body(assembler.reply())
         return assembler.reply()
 
     async def _collect(self, parts: SendInChunks, watch: _Watch) -> bytes:
         """A whole answer, with its timeouts checked while it arrives."""
         watch.begin()
         body = bytearray()
-        async with contextlib.aclosing(parts(self._outgoing, self._on_headers)) as pieces:
+        async with contextlib.aclosing(parts(self, self.on_headers)) as pieces:
             async for piece in pieces:
                 watch.note_piece()
                 body += piece
@@ -143,12 +156,12 @@ class Attempt:
     async def _receive(self, connection: Connection, emit: Emit, timer: asyncio.Timeout) -> Any:
         """The reply that is assembled from the events of a stream."""
         # A protocol cannot have methods that only some formats have.
-        assembler: Any = self._call.adapter.assembler(self._call.encoded)
-        watch, several, emitted = self._watch, self._count > 1, 0
+        assembler: Any = self.call.adapter.assembler(self.call.encoded)
+        watch, several, emitted = self._watch, self.samples > 1, 0
         if watch is not None:
             watch.begin()
         halves = HalfJoiner()
-        stream = connection.stream(self._outgoing, self._on_headers, assembler.is_complete)
+        stream = connection.stream(self, self.on_headers, assembler.is_complete)
         try:
             async with contextlib.aclosing(stream) as batches:
                 async for batch in batches:
@@ -195,21 +208,21 @@ class Attempt:
     def _show_whole(self, reply: Any, emit: Emit) -> Any:
         """Show each sample of a reply that came whole as one delta, unless it is no answer."""
         with contextlib.suppress(LLMError):
-            answer: Any = self._call.exchange.decode(self._call, reply, self._count)
+            answer: Any = self.call.exchange.decode(self.call, reply, self.samples)
             self.first_token = clock.perf_counter() - self._sent
-            choices = enumerate(answer.choices[: self._count])
+            choices = enumerate(answer.choices[: self.samples])
             emit([delta_of_choice(choice, index) for index, choice in choices])
         return reply
 
-    def failure(self, waited: float) -> FailedAttempt:
-        assert self.error is not None
-        return FailedAttempt(
-            error=type(self.error).__name__,
-            status=self.error.status,
-            waited=waited,
-            seconds=self._seconds,
-            maybe_billed=self.error.maybe_billed,
+    def describe_failure(self, error: LLMError) -> FailedAttempt:
+        self.failure = FailedAttempt(
+            error=type(error).__name__,
+            status=error.status,
+            waited=self.waited,
+            seconds=self.seconds,
+            maybe_billed=error.maybe_billed,
         )
+        return self.failure
 
     @property
     def usage(self) -> Usage | None:
@@ -217,7 +230,7 @@ class Attempt:
         if self._reply is None:
             return None
         try:
-            usage = self._call.exchange.usage(self._call, self._reply)
+            usage = self.call.exchange.usage(self.call, self._reply)
         except LLMError:
             return None
         # An answer that reports no usage is decoded as zeros.
@@ -227,18 +240,6 @@ class Attempt:
     def cost(self) -> Decimal | None:
         """The USD that an invalid answer reports; None if it reports none."""
         return cost_in(self._reply.get("usage")) if isinstance(self._reply, dict) else None
-
-    def sample(self, queue: float) -> Sample:
-        """The answer of a successful attempt."""
-        assert self._answer is not None
-        return Sample(
-            self._answer,
-            self._body,
-            cached=False,
-            queue=queue,
-            sending=self._seconds,
-            first_token=self.first_token,
-        )
 
 
 def _last_reply(event: Any) -> Any:
@@ -255,6 +256,62 @@ _ENDS = (b'"error":', b'"finishReason":"')
 
 _MANY_STEPS = 20_000
 """Steps of a stream from which they are joined in a thread, which takes some milliseconds."""
+
+
+def may_be_cut(steps: Sequence[Step]) -> bool:
+    """Whether a step may end in half of a pair. Most steps are texts in ASCII."""
+    try:
+        return not all(map(str.isascii, steps))  # type: ignore[arg-type]  # a `Delta` raises
+    except TypeError:
+        return True
+
+
+class HalfJoiner:
+    """Joins the halves of a surrogate pair that a stream shows in two deltas.
+
+    Some servers cut an emoji into two events, each with one half of its pair. No text with one half can be
+    printed, so the first half waits for the other one.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, str | int], str] = {}
+        """By the sample, and the field or the number of the tool call."""
+
+    def join(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps without a first half at their end. It is at the beginning of a later one."""
+        joined = [self._join_one(step) for step in steps]
+        return [step for step in joined if step]
+
+    def end(self) -> Iterator[Step]:
+        """The halves whose other halves never came."""
+        for (index, name), half in self.held.items():
+            if name in ("text", "reasoning"):
+                yield Delta(text=half, index=index) if name == "text" else Delta(reasoning=half, index=index)
+        self.held.clear()
+
+    def _join_one(self, step: Step) -> Step:
+        delta = delta_of(step)
+        calls = tuple(
+            replace(call, arguments=self._take(call.arguments, delta.index, call.index))
+            for call in delta.tool_calls
+        )
+        text, reasoning = (
+            self._take(getattr(delta, name), delta.index, name) for name in ("text", "reasoning")
+        )
+        if (text, reasoning, calls) == (delta.text, delta.reasoning, delta.tool_calls):
+            return step
+        return replace(delta, text=text, reasoning=reasoning, tool_calls=calls)
+
+    def _take(self, text: str, index: int, name: str | int) -> str:
+        if not text:
+            return text
+        held = self.held.pop((index, name), "")
+        if held:
+            text = (held + text).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        if "\ud7ff" < text[-1] < "\udc00":
+            self.held[index, name] = text[-1]
+            return text[:-1]
+        return text
 
 
 class _Watch:
@@ -347,3 +404,11 @@ async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, 
                 error.attempts = attempts
                 raise error from None
         await asyncio.sleep(verdict.delay)
+
+
+def scrub_error(error: LLMError, key: Credential, subject: str, provider: str, remedy: str = "") -> LLMError:
+    """The error of a request that is no call, without the key and without the frames that hold it."""
+    error.message = key.scrub(f"{subject} failed: {error.message}") + remedy
+    error.args, error.provider = (error.message,), provider
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

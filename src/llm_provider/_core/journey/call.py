@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ..errors import LLMError
+from ..errors import LLMError, ModelDriftError
 from ..formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..formats.shared.replies import number_step
 from ..formats.shared.served_by import read_served_by
@@ -23,18 +23,15 @@ from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
-from ..store.entry import Entry, Question
-from ..store.key import cache_key
+from ..store.entry import Entry, Question, cache_key
 from ..types.messages import Delta, Step, ToolCallDelta, delta_of
-from ..types.response import Choice
+from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..._features.fallback.passed_over import PassedOver
-    from ..._features.telemetry.observer import Watch
+    from ..events.events import Listener
     from ..formats.shared.request_facts import RequestFacts
     from ..money.model_drift import Change
     from .early_stop import EarlyStop
@@ -110,6 +107,13 @@ class Operation(Exchange, Generic[R, T]):
     has_texts: ClassVar[bool]
     """Whether its parts are `request.inputs`, which the payload does not hold."""
 
+    continues: ClassVar[bool] = False
+    """Whether a provider may divide an answer over several requests."""
+
+    fetch: ClassVar[Callable[..., Coroutine[Any, Any, Sample]] | None] = None
+    """Gets the answer with some parts of a call, where that needs other requests than one for each group. It
+    takes the call, the parts and the engine."""
+
     @staticmethod
     @abstractmethod
     def build(model: str, inputs: Any, parameters: Any, function: str, /) -> R:
@@ -139,13 +143,6 @@ class Operation(Exchange, Generic[R, T]):
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []
 
-    def fetch(
-        self, call: Call[T], parts: Sequence[int], emit: Emit | None, engine: Any
-    ) -> Coroutine[Any, Any, Sample]:
-        """Get the answer with some parts of a call. A request is enough for all but scores of texts."""
-        sample: Coroutine[Any, Any, Sample] = engine.here().sender.send(call, parts, emit)
-        return sample
-
     @abstractmethod
     def prompt(self, call: Call[T], parts: Sequence[int]) -> bytes:
         """The JSON that the model reads for a group, without the number of samples."""
@@ -159,7 +156,7 @@ class Operation(Exchange, Generic[R, T]):
         return "standard"
 
     def split(self, call: Call[T], sample: Sample, parts: Sequence[int]) -> list[Sample]:
-        """The answer to a group as one sample per part. The engine requests parts that are missing again."""
+        """The answer to several parts as one sample for each. The engine requests missing ones again."""
         return [sample]
 
     def is_kept(self, answer: Any, kept: Collection[str]) -> bool:
@@ -180,6 +177,28 @@ class Operation(Exchange, Generic[R, T]):
     def good_samples(self, call: Call[T], samples: Sequence[Sample]) -> tuple[Any, ...]:
         """The `error.samples` of a call when only these parts were answered."""
         return ()
+
+
+class Relay(ABC):
+    """Asks several calls in the place of one. A feature makes it for a parameter of `RELAYS`."""
+
+    calls: tuple[Call[Any], ...]
+
+    @abstractmethod
+    def look_up(self, call: Call[Any]) -> Any:
+        """The result from the cache; None if there is none, `CacheMissError` if nothing may be sent."""
+
+    @abstractmethod
+    def run(self, call: Call[Any], emit: Emit | None) -> Coroutine[Any, Any, Any]:
+        """The result of the calls, which are sent."""
+
+    @abstractmethod
+    def find_answering(self, response: Response) -> Call[Any]:
+        """The call whose answer a response is."""
+
+    @abstractmethod
+    def prepare_round(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
+        """`Engine.prepare` for a later round of tools."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,12 +239,17 @@ class Call(Generic[T]):
     """Whether the user reads the answer as a stream."""
     first_key: str | None = None
     """The cache key of the first part, after it was computed."""
-    watch: Watch | None = None
-    """Observes the call; None if nothing does."""
-    fallback: tuple[Call[T], ...] = ()
-    """With `fallback`, a call for each of its models, this one's first. They are asked in its place."""
+    listeners: tuple[Listener, ...] = ()
+    """Who hears of its events."""
+    relay: Relay | None = None
+    """Asks other calls in its place; None for most."""
     passed_over: tuple[PassedOver, ...] | None = None
-    """The models that did not answer before this one; None unless it is one of a `fallback`."""
+    """The models that did not answer before this one; None unless it is one of a relay."""
+
+    @property
+    def candidates(self) -> tuple[Call[Any], ...]:
+        """Itself, or the calls of its relay. One of them answers."""
+        return (self,) if self.relay is None else self.relay.calls
 
     def key(self, part: int) -> str:
         is_first = part == self.parts[0]
@@ -289,6 +313,27 @@ class Call(Generic[T]):
         """The facts about a request for some of its parts, by default all of them. They are not cached."""
         return self.operation.facts(self, self.parts if parts is None else parts)
 
+    def make_part(self) -> Call[T]:
+        """A call for some of its parts. Its requests are counted by themselves, and here too."""
+        part = replace(self, sent=SentRequests())
+        self.sent.parts += (part.sent,)
+        return part
+
+    def note(self, parts: Sequence[int], samples: Sequence[Sample]) -> None:
+        """Note parts that are answered, unless there is one part alone."""
+        if self.answered is not None:
+            self.answered.update(zip(parts, samples, strict=False))
+
+    def describe(self, error: LLMError) -> None:
+        """Set what the error of this call says of its requests, and of the parts that were answered."""
+        self.sent.write_to(error)
+        answered = self.answered or {}
+        samples = [answered[part] for part in self.parts if part in answered]
+        if isinstance(error, ModelDriftError):
+            samples = [sample for sample in samples if sample.change is None]
+        if samples:
+            error.samples = self.operation.good_samples(self, samples)
+
     async def run_off_loop(self, read: Callable[[], V], body: bytes) -> V:
         """What `read` returns for a reply, in a thread where its size or a user's validator takes long."""
         structure = self.encoded.structure
@@ -297,37 +342,6 @@ class Call(Generic[T]):
         from ..runtime.threads import result_in_thread
 
         return await result_in_thread(partial(read_large, read), "llm_provider-check")
-
-
-async def finish_by(
-    deadline: Deadline,
-    call: Call[Any],
-    work: Callable[[Call[Any]], Coroutine[Any, Any, V]],
-    cancel: Callable[[asyncio.Task[Any]], object],
-) -> V:
-    """The result of a call's work by its deadline, else an `APITimeoutError`.
-
-    A request that other calls share continues for them. `cancel` cancels the task that does the work.
-    """
-    import asyncio
-
-    left = deadline.left
-    if left > 0:
-        # Its coroutine begins here: nothing would await one of a call that is cancelled before.
-        task = asyncio.create_task(work(call))
-        try:
-            await asyncio.wait((task,), timeout=left)
-            if task.done():
-                return task.result()
-            error = call.sent.deadline_error(deadline)
-            call.sent.tell()
-        finally:
-            # Where it is done, this retrieves its exception: a call that is cancelled does not.
-            cancel(task)
-    else:
-        error = call.sent.deadline_error(deadline)
-    error.provider, error.model = call.target.provider, call.request.model
-    raise error
 
 
 @dataclass(slots=True)
@@ -346,6 +360,14 @@ class Sample:
     request, the first has the price of all, or each has a share."""
     change: Change | None = None
     """Who answered before, where another one answers now."""
+
+    def add_times(self, later: Sample) -> JSONObject:
+        """The fields of a sample after which another request was made for the same part."""
+        return {
+            "queue": self.queue + later.queue,
+            "sending": self.sending + later.sending,
+            "price": sum_of_prices((self.price, later.price)),
+        }
 
     def share(self) -> Sample:
         """The sample for a call that did not pay for it."""
@@ -373,10 +395,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
         "usage": usage_of(sent, samples),
         "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
         "provider": provider,
-        "cost": sent.cost,
-        "cost_source": sent.cost_source,
-        "cost_unknown": sent.cost_unknown,
-        "cost_bounds": sent.cost_bounds,
+        **sent.describe_cost(),
         "price": sum_of_prices([sample.price for sample in samples]),
         "stored_price": sum_stored_prices(samples),
         "cached": all(sample.cached for sample in samples),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +25,7 @@ from ..store.entry import Entry
 from ..types.messages import describe_prompt
 from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
-from .call import Call, Emit, Operation, Sample, sum_stored_prices, usage_of
+from .call import Call, Operation, Sample, sum_stored_prices, usage_of
 from .sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Chat(Operation[Request, Response]):
     patience = DEFAULT_PATIENCE
     defaults: ClassVar[Collection[str] | None] = None
     has_texts = False
+    continues = True
     build = staticmethod(Request.build)
 
     def bare_request(self, model: str, base_url: str | None) -> Request:
@@ -112,16 +113,6 @@ class Chat(Operation[Request, Response]):
     def variant(self, call: Call[Response]) -> str:
         return call.adapter.variant(call.encoded)
 
-    def fetch(
-        self, call: Call[Response], parts: Sequence[int], emit: Emit | None, engine: Any
-    ) -> Coroutine[Any, Any, Sample]:
-        """Get some samples. Some providers divide an answer over several requests."""
-        if not hasattr(call.adapter, "continuation"):
-            return super().fetch(call, parts, emit, engine)
-        from .continued import fetch_whole
-
-        return fetch_whole(call, parts, emit, engine.here().sender)
-
     def decode(self, call: Call[Response], reply: Any, count: int) -> Answer:
         """The answer. A usage of zeros counts as none, and so does one that no request can have."""
         answer = call.adapter.decode(reply)
@@ -141,8 +132,6 @@ class Chat(Operation[Request, Response]):
 
     def split(self, call: Call[Response], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """One sample per choice. The first carries the usage and the price of the request."""
-        if len(parts) == 1:
-            return [sample]
         replies = call.adapter.split(loads(sample.body))[: len(parts)]
         return [
             replace(
@@ -194,7 +183,7 @@ class Chat(Operation[Request, Response]):
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
         """The samples of all requests as one response."""
         sent = call.sent.whole()
-        (first, *rest), cost = samples, sent.cost
+        first, *rest = samples
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
         price, stored = first.price, 0.0 if not cached else first.price
         for sample in rest:
@@ -212,10 +201,7 @@ class Chat(Operation[Request, Response]):
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
             id=first.answer.id,
-            cost=cost,
-            cost_source=sent.cost_source,
-            cost_unknown=sent.cost_unknown,
-            cost_bounds=None if cost is not None else sent.cost_bounds,
+            **sent.describe_cost(),
             price=price,
             stored_price=stored,
             cached=cached,
@@ -351,7 +337,7 @@ def encode_supported(request: Any, encode: Callable[[Any], EncodedRequest]) -> E
 
 def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
     """Warn of each parameter that a call leaves out, if `warned` has not got it for this model yet."""
-    each = ((each.request.model, name) for each in call.fallback or (call,) for name in each.encoded.dropped)
+    each = ((each.request.model, name) for each in call.candidates for name in each.encoded.dropped)
     for model_and_name in each:
         if model_and_name not in warned:
             warned.add(model_and_name)

@@ -7,7 +7,7 @@ it has none, an answer of another model counts.
 import asyncio
 import math
 
-from ..._features.models.model_lists import LISTS
+from .. import doors
 from ..errors import LLMError
 from ..formats import registry
 from ..pace.failures import EVIDENCE, is_outage
@@ -57,12 +57,12 @@ class Doubts:
 
 async def _lists_models(target: Target, key: Credential) -> bool | None:
     """Whether a server gives its list of models; None if it has none, or has it for others."""
-    name = target.route.adapter
-    if target.route.cloud is not None or name not in LISTS:
+    name, lists = target.route.adapter, doors.model_lists.LISTS
+    if target.route.cloud is not None or name not in lists:
         return None
     try:
         async with asyncio.timeout(_LONGEST):
-            await LISTS[name](target, key)
+            await lists[name](target, key)
     except TimeoutError:
         return False
     except Exception as failure:

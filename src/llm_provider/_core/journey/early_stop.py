@@ -76,7 +76,9 @@ class EarlyStop:
         left = self.to_send - self.ended_calls
         return self.all_read and answered > 0 and left <= len(self.failing) <= few
 
-    def note_answer(self) -> None:
+    def note_answer(self, call: int) -> None:
+        """Note that the call of this identity was answered."""
+        self.failing.discard(call)
         self._answered, self._count = True, 0
 
     def note_failure(self, error: errors.LLMError) -> None:

@@ -129,8 +129,6 @@ class Embed(Operation[EmbedRequest, Embeddings]):
 
     def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """One sample per text, with its share of the usage and of the price."""
-        if len(parts) == 1:
-            return [sample]
         form, shares = _format(call), self._shares(call, parts)
         prices = _split_price(sample.price, shares)
         replies = form.split(loads(sample.body), shares)

@@ -1,295 +1,135 @@
-"""The lifecycle of a call, from top to bottom.
+"""The second half of a call's life, on the background loop, from top to bottom.
 
     prepare → lookup → run: share → deliver → store → result
 
-`prepare` and `lookup` run in the user's thread. `run` runs on the background loop. A script whose answers are
-all stored goes no further than `lookup`, and this module loads neither an event loop nor an SDK for it.
+A call of several parts, such as samples or texts, asks for them in as few requests as the API allows, all at
+the same time. If one request fails, the others are waited for, and their answers are stored and noted. The
+error of the call has them as `samples`, and the same call asks again for what failed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import weakref
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..._features.telemetry.logs import is_logging
-from ..._features.telemetry.observer import Observer
-from ..._features.telemetry.telemetry import SDK
-from ..errors import BudgetExceededError, CacheMissError, LLMError, RequestError, UnknownPriceError, cite
+from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatchError, UnknownPriceError
+from ..events.events import tell_work
 from ..events.waits import Waits
-from ..formats import registry
-from ..money.track import current
-from ..pace.call_limits import Concurrency, Deadline, Patience
+from ..formats.shared.replies import reply_body
+from ..pace.call_limits import Deadline
 from ..pace.failures import still_waits
-from ..requests.environment_headers import adds_headers, with_headers
-from ..runtime import cassette, clock
-from ..runtime.canonical_json import canonical
-from ..runtime.imports import when_imported
-from ..runtime.json_pieces import LARGE, loads, read_large
+from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
-from ..types.messages import describe_input
-from .call import MAX_REQUEST_BYTES, Call, Emit, Operation, Sample, finish_by, renumber
-from .early_stop import is_of_batch
-from .observation import observe_call, observe_lookup
+from .call import Call, Emit, Sample, delta_of_choice, renumber
+from .early_stop import ENOUGH_FAILURES, EarlyStop, is_of_batch
+from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
 from .recorder import CostRecorder
 from .sent_requests import SentRequests
-from .several_parts import ask_for_missing, describe, note, share_apart, stream_missing
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..formats.protocol import AnyAnswer
     from ..pace.scopes import ScopeStatistics
-    from .loop_state import LoopState
+    from ..runtime.event_loop import Inbox
+    from .sender import Sender
+    from .single_flight import Flights
 
 T = TypeVar("T")
 V = TypeVar("V")
 
-READING, WRITING = ("use", "only"), ("use", "refresh")
-"""The cache modes that look answers up, and those that store them."""
-
-_READS_AT_ONCE = 16
-"""Cache entries that an event loop may read before its other tasks run. A thread would take several times as
-long for each read, but many reads in a row would block these tasks."""
-
-_EXPLAINED = 20
-"""Misses with cache="only" for which a client names the nearest stored entry. This takes about 10 ms each,
-and a batch may have thousands of misses."""
+WRITING = ("use", "refresh")
+"""The cache modes that store answers."""
 
 _NO_MONEY = (BudgetExceededError, UnknownPriceError)
 """Errors of a budget. The leader of a shared request may get one although a follower's budget has room."""
 
+_MOST_REQUESTS = 16
+"""Requests for one answer. Gemini's models write up to 65,536 tokens in one and read 1,048,576: after 16
+requests nothing fits. A server that never ends an answer is asked no more."""
 
-class Engine:
-    """Takes the calls of one client through their lifecycle."""
+_MOST_REPAIRS = 1
+"""Unless the user sets `max_repairs`."""
+
+
+@dataclass(slots=True)
+class LoopState:
+    """What a client has on one event loop. The first call that is sent makes it there."""
+
+    inbox: Inbox
+    flights: Flights[dict[str, Sample]]
+    sender: Sender
+    batches: object = None
+    """The batch delivery, made by the first job that uses it."""
+    remembered: Any = None
+    """The memory of an operation of a feature, made by its first call."""
+    to_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """Closes what others made for this loop."""
+
+    async def close(self) -> None:
+        self.flights.leases.close()
+        await self.sender.close()
+        for close in self.to_close:
+            await close()
+
+
+class Engine(LookupEngine):
+    """Takes the calls of one client through their life."""
 
     def __init__(self, settings: Settings, cache: ResponseCache, recorder: CostRecorder) -> None:
-        self.settings = settings
-        self.cache = cache
-        self.recorder = recorder
-        self.closed = False
-        """Whether the client is closed. A closed client makes no calls."""
         self._state: LoopState | None = None
         self.waits = Waits(show=settings.show_waits)
-        self.observer = Observer(settings.telemetry, content=settings.log_content, statistics=self.statistics)
-        self._loaded: set[tuple[str, str]] = set()
-        # Weak keys: if a loop ends within an iteration, its count is removed with it.
-        self._reads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, int] = weakref.WeakKeyDictionary()
-        self._remote: bool | None = None
-        self._adds_headers = adds_headers()
-        self._explained = 0
-
-    # --- in the user's thread ----------------------------------------------------------------------------
-
-    def prepare(self, operation: Operation[Any, T], request: Any, concurrency: Concurrency) -> Call[T]:
-        """Route and encode a request; `RequestError` if it cannot be served, `RuntimeError` after `close`."""
-        started = clock.perf_counter()
-        if self.closed:
-            self.refuse_closed()
-        settings = self.settings
-        target = settings.find_target(request.model, request.base_url)
-        request = with_headers(request, target) if self._adds_headers else request
-        adapter = registry.load(target.route.adapter)
-        encoded = operation.encode(request, target, adapter)
-        try:
-            body = canonical(encoded.payload)
-        except RequestError:
-            body = b""
-        if not body:
-            # Outside the handler, so that an error has no other one as its context.
-            if hasattr(request, "mend_answers"):
-                request = request.mend_answers()
-                encoded = operation.encode(request, target, adapter)
-            body = canonical(encoded.payload)
-        if len(body) > MAX_REQUEST_BYTES:
-            size = f"{len(body) / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
-            problem = f"the request has {size}: pass large files as URLs"
-            raise RequestError(problem, provider=target.provider, model=request.model)
-        patience = settings.outage_patience if request.outage_patience is None else request.outage_patience
-        cache = request.cache or self.settings.cache
-        call = Call(
-            operation=operation,
-            exchange=operation,
-            request=request,
-            target=target,
-            adapter=adapter,
-            encoded=encoded,
-            body=body,
-            parts=operation.parts(request),
-            started=started,
-            concurrency=concurrency,
-            cache=cassette.modes.get(cache, cache),
-            tracks=current(),
-            patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
-        )
-        if self.observer.is_on or is_logging(20) or (SDK in modules and self.observer.find_providers()):
-            call.watch = self.observer.idle
-        if request.deadline is not None:
-            call.deadline = Deadline(request.deadline, started + request.deadline)
-        if request.options and request.options.get("fallback"):
-            from ..._features.fallback.fallback import prepare_each
-
-            call.fallback = prepare_each(self, call)
-        return call
-
-    def refuse_closed(self) -> None:
-        if self.closed:
-            raise RuntimeError("this client is closed")
-
-    def lookup(self, call: Call[T]) -> T | None:
-        """The result of a call from the cache; None if a part of it is not stored, or an error if it must be.
-
-        In a thread that runs an event loop, a second level of the cache is left to `run`.
-        """
-        if call.cache not in READING:
-            return None
-        if call.fallback:
-            from ..._features.fallback.fallback import look_up
-
-            return look_up(self, call)
-        if len(call.parts) == 1:
-            part = call.parts[0]
-            key = call.key(part)
-            result = self.answer_from(call, self.cache.get(key), call.started, key)
-            if result is None and call.cache == "only" and not self.cache.has_second_level:
-                raise self.missing(call, part)
-            return result
-        samples = []
-        keys = [call.key(part) for part in call.parts] if self.cache.has_second_level else []
-        ahead = self.cache.read_ahead(keys) if keys else {}
-        for part in call.parts:
-            key = call.key(part)
-            sample = self.sample(call, self.cache.get_here(key, ahead.get(key)), key)
-            if sample is None:
-                if call.cache == "only" and not self.cache.has_second_level:
-                    raise self.missing(call, part)
-                return None
-            samples.append(sample)
-        return observe_lookup(call, call.started, self.result(call, samples))
-
-    async def lookup_soon(self, call: Call[T]) -> T | None:
-        """`lookup` for an event loop, which must not wait long for the disk."""
-        if call.cache not in READING:
-            return None
-        import asyncio
-
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            from ..runtime.event_loop import running_loop
-
-            running_loop()  # says what to write
-        if self._remote is None:
-            self._remote = self.cache.lease_directory is None
-        if self._remote:
-            # On a network file system each read may take a message to another machine.
-            return await asyncio.to_thread(self.lookup, call)
-        here = asyncio.get_running_loop()
-        while (reads := self._reads.get(here, 0)) >= _READS_AT_ONCE:  # noqa: ASYNC110  # one iteration
-            await asyncio.sleep(0)
-        self._reads[here] = reads = reads + len(call.parts)
-        if reads >= _READS_AT_ONCE:
-            here.call_soon(self._reads.pop, here, None)
-        result = self.lookup(call)
-        if result is not None:
-            # A loop that only has hits would never let other tasks run.
-            await asyncio.sleep(0)
-        return result
-
-    def answer_from(self, call: Call[T], entry: Entry | None, started: float, key: str) -> T | None:
-        """The result of a call of one part from its cache entry; None if the entry cannot be served.
-
-        `call` may be one that differs in its prompt, and so in its `key`. `started` is the monotonic time at
-        which the user made it. A strict call raises `ModelDriftError` if another model answered than before.
-        """
-        if entry is None or (answer := self.decode_entry(call, entry, key)) is None:
-            return None
-        change = self.recorder.hit(call, answer)
-        if change is not None:
-            self.recorder.check_model(call, Sample(answer, entry.body, cached=True, change=change))
-        result = call.operation.restore(call, entry, answer, started)
-        return result if call.watch is None else observe_lookup(call, started, result)
-
-    def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:
-        """The answer in the cache entry of a key, if it can be served."""
-        try:
-            if len(entry.body) < LARGE:
-                answer = call.operation.decode(call, loads(entry.body), 1)
-            else:
-                answer = read_large(lambda: call.operation.decode(call, loads(entry.body), 1))
-        except (LLMError, ValueError):
-            # The entry was written by another version, whose decoder accepted other replies.
-            return None
-        answer.origin, answer.key = entry.origin, key
-        kept = call.operation.is_kept(answer, self.settings.kept)
-        if kept and call.encoded.structure is not None:
-            # Another type of the same schema may have accepted it, or a version that did not check.
-            from .repair import mismatch
-
-            kept = mismatch(call, answer) is None
-        return answer if kept else None
-
-    def missing(self, call: Call[Any], part: int) -> CacheMissError:
-        """The error of a call with cache="only" for a part that is not stored."""
-        key = call.key(part)
-        message = f"no answer is stored under {key}, and cache='only' sends nothing"
-        if cassette.replayed is not None:
-            question = describe_input(call.request) or call.build_question(part).body.decode()
-            answer = f"answer of {call.request.model} to {cite(question)} (key {key})"
-            message = f"{cassette.replayed} has no {answer}, and a replay sends nothing"
-        if self.cache.peek(key) is not None:
-            message = f"the answer under {key} is not used: it is cut, refused or not of response_format"
-        elif self._explained < _EXPLAINED:
-            self._explained += 1
-            with contextlib.suppress(OSError):
-                nearest = self.cache.explain_miss(call.build_question(part))
-                if nearest is not None:
-                    message += f"; {nearest}"
-        error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
-        return observe_lookup(call, call.started, error)
-
-    def load(self, call: Call[Any]) -> None:
-        """Import the SDK of a call in the user's thread, which waits for the call anyway.
-
-        An import on the loop's thread takes longer, because the C library maps memory page by page in every
-        thread but the main one. A failure is reported when the call is sent.
-        """
-        route, transport = call.target.route, self.settings.transport_of(call.target.route)
-        if (route.adapter, transport) not in self._loaded:
-            with contextlib.suppress(Exception):
-                when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
-            self._loaded.add((route.adapter, transport))
-
-    # --- on the background loop --------------------------------------------------------------------------
+        super().__init__(settings, cache, recorder)
 
     def run(self, call: Call[T], emit: Emit | None = None) -> Coroutine[Any, Any, T]:
         """Send a call that is not in the cache and return its result. Only `cancel` may cancel its task.
 
         `emit` gets the deltas of a stream as they arrive; None for a call that is not streamed.
         """
-        if call.fallback:
-            from ..._features.fallback.fallback import ask_in_turn
-
-            return ask_in_turn(self, call, emit)
+        if call.relay is not None:
+            return call.relay.run(call, emit)
         return self.begin(call, self._run if emit is None else partial(self._run, emit=emit))
 
     def begin(
         self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
     ) -> Coroutine[Any, Any, V]:
-        """Work for a call that is sent, with its observer and its deadline."""
+        """Work for a call that is sent, with its listeners and its deadline."""
         call.sent = SentRequests()
-        if call.watch is None:
-            return self._by_deadline(call, work)
-        return observe_call(call, lambda: self._by_deadline(call, work))
+        if call.deadline is None and not call.listeners:
+            return work(call)
+        started = partial(work, call)
+        if call.deadline is not None:
+            started = partial(self._finish_by, call.deadline, call, work)
+        return tell_work(call, started) if call.listeners else started()
 
-    def _by_deadline(
-        self, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
-    ) -> Coroutine[Any, Any, V]:
-        return work(call) if call.deadline is None else finish_by(call.deadline, call, work, self.cancel)
+    async def _finish_by(
+        self, deadline: Deadline, call: Call[Any], work: Callable[[Call[Any]], Coroutine[Any, Any, V]]
+    ) -> V:
+        """The result of a call's work by its deadline, else an `APITimeoutError`.
+
+        A request that other calls share continues for them.
+        """
+        import asyncio
+
+        left = deadline.left
+        if left > 0:
+            # Its coroutine begins here: nothing would await one of a call that is cancelled before.
+            task = asyncio.create_task(work(call))
+            try:
+                await asyncio.wait((task,), timeout=left)
+                if task.done():
+                    return task.result()
+                error = call.sent.deadline_error(deadline)
+                call.sent.tell()
+            finally:
+                # Where it is done, this retrieves its exception: a call that is cancelled does not.
+                self.cancel(task)
+        else:
+            error = call.sent.deadline_error(deadline)
+        error.provider, error.model = call.target.provider, call.request.model
+        raise error
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
@@ -297,23 +137,72 @@ class Engine:
 
     async def _run(self, call: Call[T], emit: Emit | None = None) -> T:
         parts = call.parts
-        is_one = len(parts) == 1
         try:
-            if is_one and emit is None:
+            if len(parts) == 1 and emit is None:
                 samples = await self.ask(call, parts)
-            elif emit is None:
-                samples = await ask_for_missing(call, await self.find_parts(call), self.ask, self.cancel)
-            elif is_one and not self.cache.has_second_level and call.passed_over is None:
+            elif len(parts) == 1 and not self.cache.has_second_level and call.passed_over is None:
                 samples = await self.deliver(call, parts, emit)
             else:
-                stored = await self.find_parts(call)
-                if call.cache == "only" and len(stored) < len(parts):
-                    raise self.missing(call, next(part for part in parts if part not in stored))
-                samples = await stream_missing(call, stored, emit, self.deliver, self.cancel)
+                samples = await self._ask_for_parts(call, emit)
             return self.result(call, samples)
         except LLMError as error:
-            describe(call, error)
+            call.describe(error)
             raise
+
+    # --- several parts -----------------------------------------------------------------------------------
+
+    async def _ask_for_parts(self, call: Call[Any], emit: Emit | None) -> list[Sample]:
+        """The parts of a call. Those that are stored are emitted whole."""
+        call.answered = answered = await self.find_parts(call)
+        missing = [part for part in call.parts if part not in answered]
+        groups = call.operation.groups(call, missing)
+        if emit is not None:
+            if missing and call.cache == "only":
+                raise self.missing(call, missing[0])
+            for part, sample in answered.items():
+                emit([delta_of_choice(sample.answer.choices[0], call.parts.index(part))])
+        elif len(groups) > ENOUGH_FAILURES and call.early_stop is None:
+            # A wrong key fails every group.
+            call.early_stop = EarlyStop()
+        await self._ask_for_groups(call, groups, emit)
+        return [answered[part] for part in call.parts]
+
+    async def _ask_for_groups(
+        self, call: Call[Any], groups: Sequence[Sequence[int]], emit: Emit | None
+    ) -> None:
+        """Get groups of parts, in smaller groups where a request is refused as too large."""
+
+        async def ask_for_group(parts: Sequence[int]) -> None:
+            part = call.make_part()
+            try:
+                if emit is None:
+                    samples = await self.ask(part, parts)
+                else:
+                    samples = await self.deliver(part, parts, emit, list(map(call.parts.index, parts)))
+            except LLMError as error:
+                smaller = call.operation.smaller_groups(call, parts, error)
+                if not smaller:
+                    raise
+                await self._ask_for_groups(call, smaller, emit)
+            else:
+                call.note(parts, samples)
+
+        await self.run_side_by_side(list(map(ask_for_group, groups)))
+
+    async def run_side_by_side(self, work: Sequence[Coroutine[Any, Any, V]]) -> list[V]:
+        """Run coroutines at the same time. All of them end before the first failure is raised."""
+        import asyncio
+
+        tasks = [asyncio.create_task(each) for each in work]
+        try:
+            await asyncio.gather(*map(asyncio.shield, tasks), return_exceptions=True)
+        except asyncio.CancelledError:
+            for task in tasks:
+                self.cancel(task)
+            raise
+        return [task.result() for task in tasks]
+
+    # --- share -------------------------------------------------------------------------------------------
 
     def ask(self, call: Call[Any], parts: Sequence[int]) -> Coroutine[Any, Any, list[Sample]]:
         """Get a group of parts that one request can ask for."""
@@ -336,8 +225,7 @@ class Engine:
         while (flight := state.flights.under_way(keys)) is not None:
             followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
             if len(followed) < len(parts):
-                share = partial(self._share, may_be_stored=True)
-                return await share_apart(call, parts, followed, share, self.cancel)
+                return await self._share_apart(call, parts, followed)
             try:
                 shared, paid = await flight.follow(call.sent)
             except _NO_MONEY:
@@ -352,8 +240,6 @@ class Engine:
             else:
                 samples = [shared[key] for key in keys]
                 for sample in samples if call.encoded.structure else ():
-                    from .repair import find_mismatch
-
                     if await find_mismatch(call, sample.answer):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
@@ -377,6 +263,23 @@ class Engine:
             flight.result = {key: answers[part] for key, part in zip(keys, parts, strict=True)}
         return [answers[part] for part in parts]
 
+    async def _share_apart(
+        self, call: Call[Any], parts: Sequence[int], followed: Sequence[int]
+    ) -> list[Sample]:
+        """The parts of a group. Those in `followed` are shared with other calls, the others asked for."""
+
+        async def share_group(group: Sequence[int]) -> None:
+            samples = await self._share(call.make_part(), group, may_be_stored=True)
+            call.note(group, samples)
+            answered.update(zip(group, samples, strict=True))
+
+        answered: dict[int, Sample] = {}
+        others = [part for part in parts if part not in followed]
+        await self.run_side_by_side([share_group(followed), share_group(others)])
+        return [answered[part] for part in parts]
+
+    # --- deliver -----------------------------------------------------------------------------------------
+
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
     ) -> list[Sample]:
@@ -388,25 +291,98 @@ class Engine:
             emit_wanted = emit
             if numbers and emit is not None:
                 emit_wanted = renumber(emit, numbers[len(samples) :])
-            answered = await call.operation.fetch(call, wanted, emit_wanted, self)
-            if len(answered.body) < LARGE:
-                got = call.operation.split(call, answered, wanted)
-            else:
-                read = partial(call.operation.split, call, answered, wanted)
-                got = await call.run_off_loop(read, answered.body)
-            if call.encoded.structure is not None:
-                from .repair import keep_matching
-
-                again = self if emit is None else None
-                got = await keep_matching(call, wanted, got, again, self._accept, self.cancel)
-            else:
+            answered = await self.fetch(call, wanted, emit_wanted)
+            got = [answered]
+            if len(wanted) > 1:
+                split = partial(call.operation.split, call, answered, wanted)
+                got = await call.run_off_loop(split, answered.body)
+            if call.encoded.structure is None:
                 await self._accept(call, wanted, got)
+            else:
+                got = await self._keep_matching(call, wanted, got, repairs=emit is None)
             samples += got
         return samples
 
+    def fetch(
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None
+    ) -> Coroutine[Any, Any, Sample]:
+        """Get an answer with some parts. A request is enough for most."""
+        operation, sender = call.operation, self.here().sender
+        if operation.fetch is not None:
+            return operation.fetch(call, parts, self)
+        if operation.continues and hasattr(call.adapter, "continuation"):
+            return self._fetch_whole(call, parts, emit, sender)
+        return sender.send(call, parts, emit)
+
+    async def _fetch_whole(
+        self, call: Call[Any], parts: Sequence[int], emit: Emit | None, sender: Sender
+    ) -> Sample:
+        """An answer from as many requests as the provider divides it over.
+
+        Each goes on where the one before it ended, and is limited, budgeted and recorded like any other. Only
+        the whole is stored. If a request fails, the call fails.
+        """
+        # A protocol cannot have functions that only some formats have.
+        adapter: Any = call.adapter
+        whole = await sender.send(call, parts, emit)
+        token = adapter.continuation(whole.answer.reply)
+        for _ in range(_MOST_REQUESTS - 1):
+            if token is None:
+                break
+            answered = await sender.send(_continue(call, whole, token), parts, emit)
+            before, token = token, adapter.continuation(answered.answer.reply)
+            whole = await call.run_off_loop(partial(_join, call, parts, whole, answered), whole.body)
+            if token == before:  # the next answer would be the same
+                break
+        return whole
+
+    async def _keep_matching(
+        self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample], *, repairs: bool
+    ) -> list[Sample]:
+        """Samples that match `response_format`. Each is accepted as soon as it does. No other is stored.
+
+        With `repairs`, the model is asked again for those that do not. It reads its answer and what is wrong.
+        An answer that then matches is stored under the key of the question. The reader of a stream has seen
+        the answer, so its response raises the error when it is parsed.
+        """
+
+        async def keep(part: int, sample: Sample) -> Sample:
+            problem = await find_mismatch(call, sample.answer)
+            if problem is not None:
+                if not repairs:
+                    return sample
+                sample = await self._repair(call, part, sample, problem)
+            await self._accept(call, (part,), (sample,))
+            return sample
+
+        work = list(map(keep, parts, samples))
+        return [await work[0]] if len(work) == 1 else await self.run_side_by_side(work)
+
+    async def _repair(self, call: Call[Any], part: int, sample: Sample, problem: str) -> Sample:
+        """A sample that matches, with the price and the times of all requests."""
+        most = call.request.max_repairs
+        sent, reason = SentRequests(), ""
+        call.sent.parts += (sent,)
+        correction = replace(call, sent=sent)
+        for _ in range(_MOST_REPAIRS if most is None else most):
+            name, seconds = SchemaMismatchError.__name__, sample.sending
+            sent.failures += (FailedAttempt(error=name, status=200, seconds=seconds, maybe_billed=True),)
+            try:
+                correction = build_correction(correction, part, sample, problem)
+                answered = await self.fetch(correction, (part,))
+            except LLMError as error:
+                reason = f"; asking again failed: {error}"
+                break
+            sample = replace(answered, **sample.add_times(answered))
+            left = await find_mismatch(call, sample.answer)
+            if left is None:
+                return sample
+            problem = left
+        raise mismatch_error(call, sample, problem, reason)
+
     async def _accept(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
         """Note the samples of some parts. Those that are to be kept are on disk when it returns."""
-        note(call, parts, samples)
+        call.note(parts, samples)
         for write in self.writes(call, parts, samples) if call.cache in WRITING else ():
             # A write also completes if the task is cancelled meanwhile: the answer is paid for.
             await write
@@ -448,17 +424,6 @@ class Engine:
 
     # --- the end -----------------------------------------------------------------------------------------
 
-    def sample(self, call: Call[Any], entry: Entry | None, key: str | None = None) -> Sample | None:
-        """A part from the cache entry of its key, if it can be served."""
-        if entry is None or (answer := self.decode_entry(call, entry, key)) is None:
-            return None
-        return Sample(answer, entry.body, cached=True, price=entry.price)
-
-    def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
-        """Put the parts of a call together and record the hits; a strict call may raise `ModelDriftError`."""
-        self.recorder.check_samples(call, samples)
-        return call.operation.result(call, samples)
-
     def statistics(self) -> list[ScopeStatistics]:
         """Every scope in use."""
         return [] if self._state is None else self._state.sender.statistics()
@@ -466,9 +431,14 @@ class Engine:
     def here(self) -> LoopState:
         """The state of this client on the loop."""
         if self._state is None:
-            from .loop_state import LoopState
+            from ..runtime.event_loop import inbox_here
+            from ..runtime.leases import Leases
+            from .sender import Sender
+            from .single_flight import Flights
 
-            self._state = LoopState(self.settings, self.cache, self.recorder, self.waits)
+            directory = self.cache.lease_directory
+            sender = Sender(self.settings, self.recorder, directory, self.waits)
+            self._state = LoopState(inbox_here(), Flights(Leases(directory), self.waits), sender)
         return self._state
 
     def after_fork(self) -> None:
@@ -483,3 +453,28 @@ class Engine:
         state, self._state = self._state, None
         if state is not None:
             await state.close()
+
+
+def _continue(call: Call[Any], whole: Sample, token: dict[str, Any]) -> Call[Any]:
+    """The same call with a token, which like a label is sent and is not in the key of the answer."""
+    encoded = call.encoded
+    payload = {name: value for name, value in encoded.payload.items() if name not in token}
+    labels = {**(encoded.labels or {}), **token}
+    continued = replace(encoded, payload=payload, labels=labels, continues=whole.answer.reply)
+    return replace(call, encoded=continued)
+
+
+def _join(call: Call[Any], parts: Sequence[int], before: Sample, after: Sample) -> Sample:
+    """An answer and its continuation as one."""
+    adapter: Any = call.adapter  # as above
+    reply = adapter.join(before.answer.reply, after.answer.reply)
+    answer = call.operation.decode(call, reply, len(parts))
+    answer.origin = before.answer.origin
+    return Sample(
+        answer,
+        reply_body(reply),
+        cached=False,
+        first_token=before.first_token or after.first_token,
+        change=before.change or after.change,
+        **before.add_times(after),
+    )

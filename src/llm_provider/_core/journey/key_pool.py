@@ -18,7 +18,7 @@ A key stays retired as long as its client lives. The last account is never retir
 errors.
 
 A provider's prompt cache belongs to an account. A call that continues a conversation is therefore sent by the
-account that served the previous call (`prompt_memory`).
+account that served the previous call (`PromptMemory`).
 
 A host with several servers has each account once for each server. A server that fails is used last for a
 second, and its calls go on at another one at once. A prompt goes to the server that has its beginning, unless
@@ -45,8 +45,14 @@ from ..requests.env_file import EnvFile
 from ..requests.request import Request
 from ..requests.routing import Route, Target
 from ..runtime.warning import warn_user
-from .prompt_memory import PromptMemory, digest_beginnings, digest_conversation
-from .server_scope import ServerRequest, Servers, ServerScope
+from .server_scope import (
+    PromptMemory,
+    ServerRequest,
+    Servers,
+    ServerScope,
+    digest_beginnings,
+    digest_conversation,
+)
 
 _MAX_WAIT_FOR_PROMPT_CACHE = 5.0
 """Seconds that a call waits for the account whose prompt cache has its conversation. A provider takes about
@@ -127,6 +133,8 @@ class KeyPool:
         """Calls that wait only for the account that served their conversation."""
 
     def first(self) -> PooledAccount:
+        if self.has_one_key:  # as for nearly every call
+            return self._accounts[0]
         return next(pooled for pooled in self._accounts if pooled.account.keys)
 
     def find_allowed(self) -> list[PooledAccount]:
@@ -180,7 +188,7 @@ class KeySelection:
 
     __slots__ = (
         "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_refused_by", "_request",
-        "_slot_request", "_tried", "key", "scope",
+        "_slot_request", "_tried", "key", "scope", "server",
     )  # fmt: skip
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
@@ -190,6 +198,8 @@ class KeySelection:
         """The scope of the last request; before the first request, that of the first candidate."""
         self.key: Credential = pooled.account.keys[0]
         """The key of the last request; before the first request, that of the first candidate."""
+        self.server: Target | None = None
+        """The server of the last request, where there are several."""
         self._request = request
         self._digests: tuple[bytes | None, bytes | None] | None = None
         """Digests of the continued conversation and of this call, computed only for several accounts."""
@@ -201,11 +211,6 @@ class KeySelection:
         """Accounts that another one was free in the place of."""
         self._slot_request: SlotRequest
         self._joined: list[PooledAccount]
-
-    @property
-    def server(self) -> Target | None:
-        """The server of the last request, where there are several."""
-        return None if self._pool.servers is None else self._pooled.server
 
     @property
     def secrets(self) -> Sequence[Credential]:
@@ -312,7 +317,9 @@ class KeySelection:
         others = [other for other in self._candidates() if other is not pooled and other not in refused]
         return any(other.scope.seconds_until_open() <= 0 for other in others)
 
-    def record_answer(self) -> None:
+    def record_answer(self, ticket: Ticket, tokens: float | None) -> None:
+        """Record the answer to the last request, with the tokens that it was charged."""
+        self.scope.record_end(ticket, None, tokens=tokens)
         self._pooled.scope.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)
@@ -322,6 +329,7 @@ class KeySelection:
     def _use(self, pooled: PooledAccount, ticket: Ticket) -> Ticket:
         self._pooled, self.scope, self.key = pooled, pooled.scope, pooled.account.keys[0]
         if isinstance(pooled.scope, ServerScope):
+            self.server = pooled.server
             pooled.scope.servers.remember(self._beginnings, pooled.scope)
         return ticket
 

@@ -25,7 +25,6 @@ from ..runtime.exact_decimal import total
 from ..runtime.warning import warn_user
 from ..types.usage import CostSource, Usage
 from .call import Call, Sample
-from .observation import observe_payment
 from .sent_requests import Charge
 
 _LONGEST_NAME = 200
@@ -245,8 +244,8 @@ class CostRecorder:
         return self.prices().explain_cost(*names.priced, usage, variant=variant)
 
     def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
-        if call.watch is not None:
-            observe_payment(call, posting)
+        for listener in call.listeners:
+            listener.note_payment(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)

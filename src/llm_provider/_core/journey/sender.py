@@ -10,21 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import doors, errors
-from ..events.observed_call import EndedAttempt
-from ..events.reasons import reason
-from ..events.waits import LEAST_SECONDS, Waits
+from ..events.waits import LEAST_SECONDS, Waits, reason
 from ..formats import registry
-from ..formats.protocol import Connection, Outgoing
+from ..formats.protocol import Connection, EncodedRequest
 from ..formats.shared.served_by import read_origin
 from ..formats.shared.tool_charges import cost_in_headers
-from ..formats.transport.certificates import check_certificates
-from ..formats.transport.proxies import check_proxy
+from ..formats.transport.environment import check_certificates, check_proxy
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController
 from ..pace.failures import (
@@ -52,18 +49,17 @@ from .call import Call, Emit, Sample
 from .doubts import Doubts
 from .key_pool import KeyPools, KeySelection
 from .recorder import CostRecorder
-from .sent_requests import cost_of
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
-from .worst_case import worst_case
+from .reservation import BudgetedRequest, Hold, worst_case
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from ..._features.uploads.uploads import Uploads
     from ..money.pricing import PriceTable
+    from ..pace.call_limits import Timeouts
     from ..requests.api_keys import Credential
-    from .reservation import BudgetedRequest, Hold
 
 
 class Sender:
@@ -120,15 +116,15 @@ class Sender:
         timeouts = self._settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
-        outgoing = Outgoing(call.encoded, call.exchange.body(call, parts), target, selection.key, timeouts)
-        if len(parts) > 1:
-            outgoing.samples = len(parts)
         max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
         tokens = call.exchange.tokens(call, parts)
-        sending = _Sending(self, call, parts, emit, outgoing, selection, spending, max_retries, holds, tokens)
+        sending = _Sending(
+            self, call, parts, emit, call.encoded, call.exchange.body(call, parts), timeouts, selection,
+            spending, max_retries, holds, tokens,
+        )  # fmt: skip
         return sending.run(connection)
 
     def check_key(self, call: Call[Any]) -> None:
@@ -144,9 +140,6 @@ class Sender:
         return self._spending(call, parts).affordable()
 
     def _spending(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
-        # Only calls with a budget need this module and its imports.
-        from .reservation import BudgetedRequest
-
         limits = (call.request.budget, self._settings.budget)
         budgets = [budget for budget in limits if budget is not None]
         return BudgetedRequest(call, parts, budgets, self.recorder.prices())
@@ -203,7 +196,10 @@ class _Sending:
     call: Call[Any]
     parts: Sequence[int]
     emit: Emit | None
-    outgoing: Outgoing
+    encoded: EncodedRequest
+    body: bytes
+    """The payload, with the number of samples where it is above one, and with the ids of uploaded files."""
+    timeouts: Timeouts
     selection: KeySelection
     spending: BudgetedRequest | None
     max_retries: int
@@ -223,20 +219,25 @@ class _Sending:
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     ticket: Ticket = field(init=False)
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-    """Those of the last answer. A server may repeat the API key there."""
+    hold: Hold | None = None
+    """The money of the present request; None without a budget."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
         since = clock.perf_counter()
         try:
             while True:
-                hold = await self._start()
-                if self.call.encoded.uploads and not await self._refers(hold):
+                await self._start()
+                if self.call.encoded.uploads and not await self._refers():
                     continue
                 waited = clock.perf_counter() - since
                 self.queue += waited
-                attempt = Attempt(self.call, len(self.parts), self.outgoing, self.emit, self._on_headers)
+                selection = self.selection
+                attempt = Attempt(
+                    self.encoded, self.body, selection.server or self.call.target, selection.key,
+                    self.timeouts, len(self.failures), len(self.parts), call=self.call, emit=self.emit,
+                    on_headers=functools.partial(selection.scope.on_headers, self.ticket), waited=waited,
+                )  # fmt: skip
                 try:
                     await attempt.make(connection)
                     while attempt.import_unfinished and clock.perf_counter() - since < LONGEST_IMPORT:
@@ -244,12 +245,12 @@ class _Sending:
                         await asyncio.sleep(PAUSE)
                         await attempt.make(connection)
                 except BaseException as cancellation:
-                    self._end_cancelled(attempt, cancellation, hold)
+                    self._end_cancelled(cancellation)
                     raise
                 since = clock.perf_counter()
                 if attempt.error is None:
-                    return self._take_answer(attempt, waited, hold)
-                alone = self._judge_failure(attempt, attempt.error, waited, hold)
+                    return self._take_answer(attempt)
+                alone = self._judge_failure(attempt, attempt.error)
                 if not self.verdict.retry:
                     raise attempt.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
@@ -264,9 +265,9 @@ class _Sending:
                 stop.note_failure(error)
             raise self._explain(error) from None
 
-    async def _start(self) -> Hold | None:
+    async def _start(self) -> None:
         """Wait for a slot, and for room in the budgets."""
-        call, selection, hold = self.call, self.selection, None
+        call, selection = self.call, self.selection
         stop = call.early_stop
         if stop is not None and stop.stopped and not self.failures:
             raise stop.refuse()
@@ -276,7 +277,7 @@ class _Sending:
         first = bool(self.failures) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = FINAL
-            self.ticket, hold = await self.spending.acquire(
+            self.ticket, self.hold = await self.spending.acquire(
                 selection, self.tokens, first=first, waits=self.sender.waits
             )
         else:
@@ -285,16 +286,17 @@ class _Sending:
             )
         if stop is not None and stop.stopped and not self.failures:
             # The batch was stopped while the call waited.
-            selection.scope.record_withdrawal(self.ticket)
-            if hold is not None:
-                hold.count_nothing()
+            self._withdraw()
             raise stop.refuse()
-        self.outgoing.key = selection.key
-        self.outgoing.target = selection.server or call.target
-        call.sent.begin()
-        return hold
+        call.sent.start()
 
-    async def _refers(self, hold: Hold | None) -> bool:
+    def _withdraw(self) -> None:
+        """Give back the slot and the money of a request that is not sent."""
+        self.selection.scope.record_withdrawal(self.ticket)
+        if self.hold is not None:
+            self.hold.count_nothing()
+
+    async def _refers(self) -> bool:
         """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
 
         False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
@@ -307,13 +309,9 @@ class _Sending:
             self.file_ids = uploads.ids(call, selection.key)
         if self.file_ids is not None:
             body = call.exchange.body(call, self.parts)
-            original = replace(self.outgoing, encoded=call.encoded)
-            self.outgoing = doors.uploads.fill_references(original, self.file_ids, body)
+            self.encoded, self.body = doors.uploads.fill_references(call.encoded, self.file_ids, body)
             return True
-        selection.scope.record_withdrawal(self.ticket)
-        if hold is not None:
-            hold.count_nothing()
-        call.sent.withdraw()
+        self._withdraw()
         self.verdict, key = FINAL, selection.key
         try:
             ids = await uploads.upload(call, key, self.max_retries)
@@ -324,50 +322,46 @@ class _Sending:
                 raise
         return False
 
-    def _on_headers(self, headers: Mapping[str, str]) -> None:
-        self.headers = headers
-        self.selection.scope.on_headers(self.ticket, headers)
-
-    def _end_cancelled(self, attempt: Attempt, cancellation: BaseException, hold: Hold | None) -> None:
-        if attempt.departure.is_held:
+    def _end_cancelled(self, cancellation: BaseException) -> None:
+        if self.call.sent.is_held:
             # It was not sent, and counts as sent no longer.
-            self.selection.scope.record_withdrawal(self.ticket)
-            if hold is not None:
-                hold.count_nothing()
+            self._withdraw()
             return
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
         # A cancelled request may still be billed.
         self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.selection.key.identity)
-        if hold is not None:
-            hold.count_worst_case()
+        if self.hold is not None:
+            self.hold.count_worst_case()
 
-    def _take_answer(self, attempt: Attempt, waited: float, hold: Hold | None) -> Sample:
-        sample, sent = attempt.sample(self.queue), self.call.sent
-        sample.answer.origin = read_origin(self.call.target, self.headers)
-        if sample.answer.cost is None and self.headers and self.emit is None:
-            sample.answer.cost = cost_in_headers(self.headers)
-        usage = sample.answer.usage
-        tokens = None if usage is None else count_charged_tokens(self.call.target.provider, usage)
-        self.selection.scope.record_end(self.ticket, None, tokens=tokens)
-        sent.end()
+    def _take_answer(self, attempt: Attempt) -> Sample:
+        call, headers = self.call, self.ticket.headers
+        answer = attempt.answer
+        assert answer is not None
+        sample = Sample(
+            answer, attempt.received, cached=False, queue=self.queue, sending=attempt.seconds,
+            first_token=attempt.first_token,
+        )  # fmt: skip
+        answer.origin = read_origin(call.target, headers)
+        if answer.cost is None and headers and self.emit is None:
+            answer.cost = cost_in_headers(headers)
+        tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
+        self.selection.record_answer(self.ticket, tokens)
+        call.sent.end()
         cost = self.sender.recorder.record_answer(
-            self.call, sample, self.parts, self._bound, self.selection.key.identity
+            call, sample, self.parts, self._bound, self.selection.key.identity
         )
-        sample.price = cost_of([cost]) if self.call.exchange.billed else 0.0
-        if hold is not None:
-            hold.count_answer(cost)
-        self.selection.record_answer()
-        if self.call.early_stop is not None:
-            self.call.early_stop.failing.discard(id(self.call))
-            self.call.early_stop.note_answer()
-        if self.call.watch is not None:
-            self.call.watch.note_attempt(EndedAttempt(len(self.failures) + 1, waited, sample.sending))
+        if cost is not None or not call.exchange.billed:
+            sample.price = float(cost or 0)
+        if self.hold is not None:
+            self.hold.count_answer(cost)
+        if call.early_stop is not None:
+            call.early_stop.note_answer(id(call))
+        for listener in call.listeners:
+            listener.note_attempt(call, attempt)
         return sample
 
-    def _judge_failure(
-        self, attempt: Attempt, error: errors.LLMError, waited: float, hold: Hold | None
-    ) -> bool:
+    def _judge_failure(self, attempt: Attempt, error: errors.LLMError) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self.call, self.selection, self.selection.scope
         key, now = selection.key, asyncio.get_running_loop().time()
@@ -378,18 +372,17 @@ class _Sending:
         alone = alone or not is_congestion(error)
         if not scope.controller.in_flight and scope.outage.must_doubt(now):
             # No request is left that may still be answered.
-            self.sender.doubts.ask(scope, self.outgoing.target, key)
+            self.sender.doubts.ask(scope, attempt.target, key)
         cost = None
         if error.maybe_billed:
             cost = self.sender.recorder.record_failure(
                 call, error, self._bound, key.identity, attempt.usage, attempt.cost
             )
-        if hold is not None:
-            hold.count_failure(error, cost)
-        failure = attempt.failure(waited)
+        if self.hold is not None:
+            self.hold.count_failure(error, cost)
+        failure = attempt.describe_failure(error)
         self.failures += (failure,)
         call.sent.end(failure)
-        self.outgoing.retries += 1
         down = scope.outage.down_since is not None
         if down and is_outage(error) and is_unbilled(error) and not (suspect or self.holds_max_retries):
             # Only the patience of the call bounds how often it asks a provider that is down.
@@ -419,7 +412,12 @@ class _Sending:
             if self.files_renewed:
                 self.verdict = Verdict(retry=True)
         alone = alone or len(self.failures) > REFUSED_IN_TURN
-        self._tell(error, alone=alone)
+        if self.verdict.retry:
+            attempt.retry_in = delay = selection.delay(self.verdict.delay if alone else 0.0)
+            if delay > LEAST_SECONDS:
+                self.sender.waits.tell_retry(scope.name, delay, reason(error), attempt.number, scope.waiting)
+        for listener in call.listeners:
+            listener.note_attempt(call, attempt)
         return alone
 
     def _is_suspect(self, error: errors.LLMError) -> bool:
@@ -432,18 +430,6 @@ class _Sending:
             return False
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
-
-    def _tell(self, error: errors.LLMError, *, alone: bool) -> None:
-        """Tell observers of a failed request, and the user of the wait for the next one."""
-        delay, failure, number = None, self.failures[-1], len(self.failures)
-        if self.verdict.retry:
-            delay = self.selection.delay(self.verdict.delay if alone else 0.0)
-            if delay > LEAST_SECONDS:
-                scope = self.selection.scope
-                self.sender.waits.tell_retry(scope.name, delay, reason(error), number, scope.waiting)
-        if self.call.watch is not None:
-            attempt = EndedAttempt(number, failure.waited, failure.seconds, failure, delay)
-            self.call.watch.note_attempt(attempt)
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
+from ..formats.transport.departure import Departure
+from ..json_values import JSONObject
 from ..pace.call_limits import Deadline
 from ..runtime.exact_decimal import total
 from ..types.usage import CostBounds, CostSource, Usage
@@ -37,17 +39,17 @@ class Charge(NamedTuple):
     """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
-class SentRequests:
+class SentRequests(Departure):
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     __slots__ = (
-        "attempts", "before_telling", "charges", "failures", "heir", "is_told", "is_too_late", "outage",
-        "parts", "problem", "under_way",
+        "before_telling", "charges", "failures", "heir", "is_too_late", "outage", "parts", "problem",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.attempts = 0
-        self.under_way = 0
+        # As in `Departure`, whose call would be one more for each call.
+        self.attempts = self.under_way = 0
+        self.is_held = self.is_told = False
         self.failures: tuple[FailedAttempt, ...] = ()
         self.charges: tuple[Charge, ...] = ()
         self.parts: tuple[SentRequests, ...] = ()
@@ -58,24 +60,10 @@ class SentRequests:
         """The message of the last failure."""
         self.outage: Outage | None = None
         """What is known of the provider's outages, once a request has waited for its turn."""
-        self.is_told = False
-        """Whether an error has told of the last request, which was under way then."""
         self.before_telling: SentRequests | None = None
         """The requests that an error has told of, where later ones are counted from 0."""
         self.is_too_late = False
         """Whether the last failure was not sent again because of the deadline of this call."""
-
-    def begin(self) -> None:
-        self.is_told = False
-        self.attempts += 1
-        self.under_way += 1
-
-    def withdraw(self) -> bool:
-        """Take back a request that was not sent after all; False if an error has told of it."""
-        if not self.is_told:
-            self.attempts -= 1
-            self.under_way -= 1
-        return not self.is_told
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""
@@ -119,21 +107,22 @@ class SentRequests:
         least = float(total(charge.usd for charge in charges if charge.usd is not None))
         return least, None if self.under_way else cost_of(most)
 
-    @property
-    def cost_source(self) -> CostSource | None:
-        """The least certain source of the cost; None if nothing was paid, or if the cost is not known."""
-        charges = self.charges
-        if len(charges) == 1 and not self.under_way:
-            return None if charges[0].usd is None else charges[0].source
-        sources = {charge.source for charge in charges} if self.cost is not None else set()
-        return next((source for source in _LEAST_CERTAIN_FIRST if source in sources), None)
+    def describe_cost(self) -> JSONObject:
+        """The fields of a result that say what the requests cost.
 
-    @property
-    def cost_unknown(self) -> str | None:
-        """Why the cost is not known: the reason of the first request without one; None where it is known."""
-        if self.under_way:
-            return "a request is under way"
-        return next((charge.unknown for charge in self.charges if charge.unknown), None)
+        The source is the least certain one: None if nothing was paid, or if the cost is not known. What is
+        unknown is told by the first request without a cost.
+        """
+        charges, cost, unknown, bounds = self.charges, self.cost, None, None
+        if len(charges) == 1 and cost is not None:
+            source: CostSource | None = charges[0].source
+        else:
+            sources = {charge.source for charge in charges} if cost is not None else set()
+            source = next((each for each in _LEAST_CERTAIN_FIRST if each in sources), None)
+            bounds = self.cost_bounds
+            unknown = next((charge.unknown for charge in charges if charge.unknown), None)
+        unknown = "a request is under way" if self.under_way else unknown
+        return {"cost": cost, "cost_source": source, "cost_unknown": unknown, "cost_bounds": bounds}
 
     @property
     def usage(self) -> Usage | None:

@@ -12,8 +12,7 @@ from ..hints import Hinting
 from ..runtime.exact_decimal import total
 from ..runtime.imports import import_optional
 from ..types.usage import Usage
-from .ledger_rows import LedgerRow, row_of
-from .totals import Key, RowSums, Totals
+from .totals import Key, LedgerRow, RowSums, Totals, row_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -5,7 +5,6 @@ Only a failure of the machine or a full disk can leave a piece of a line, which 
 """
 
 import contextlib
-import json
 import os
 import threading
 import weakref
@@ -14,13 +13,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import cast
 
-import orjson
-
 from ..errors import RequestError
 from ..json_values import JSONObject
 from ..runtime import files
 from ..runtime.files import file_remedy, full_disk
 from ..runtime.forks import reset_in_child
+from ..runtime.json_pieces import loads
 from ..runtime.warning import warn_user
 from ..types.usage import Usage
 from .model_drift import Answered
@@ -51,59 +49,34 @@ class LedgerFile:
         self.path = Path(path).expanduser()
         self._lock = threading.RLock()
         _files.add(self)
-        self._descriptor: int | None = None
-        self._torn = False
+        self._file = files.LineFile(self.path)
         self._warned = False
         try:
-            self._open()
+            self._file.open()
         except OSError as error:
             raise RequestError(f"{setting}: {error}{file_remedy(self.path)}") from None
-
-    def _open(self) -> None:
-        self._descriptor, self._torn = files.open_lines(self.path, os.O_CREAT)
-
-    def _is_there(self, descriptor: int) -> bool:
-        """Whether the path still leads to the open file. A rotation renames it, and a user may delete it."""
-        try:
-            return os.path.samestat(os.fstat(descriptor), self.path.stat())
-        except FileNotFoundError:
-            return False
 
     def append(self, posting: Posting, **others: object) -> None:
         """Write a posting and other fields, without None. Only the first failure is a `LedgerWarning`."""
         fields = _fields(posting) | {name: value for name, value in others.items() if value is not None}
+        line = files.encode_line(fields)
         try:
-            line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a number of more than 64 bits, or a lone surrogate
-            line = f"{json.dumps(fields)}\n".encode()
-        with self._lock:
-            try:
-                if self._descriptor is None or not self._is_there(self._descriptor):
-                    self.close()
-                    self._open()
-                assert self._descriptor is not None
-                data = b"\n" + line if self._torn else line
-                self._torn = True
-                self._torn = files.write(self._descriptor, data) != len(data)
-            except OSError as error:
-                reason = str(full_disk(error, self.path, "its earlier lines are safe") or error)
-            else:
-                if not self._torn:
-                    return
-                reason = "the disk took only a part of a line"
-        if not self._warned:
+            with self._lock:
+                self._file.append(line)
+        except OSError as error:
+            if self._warned:
+                return
             self._warned = True
+            reason = full_disk(error, self.path, "its earlier lines are safe") or error
+            message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
             # Even where warnings are errors, a ledger must not fail a call.
             with contextlib.suppress(LedgerWarning):
-                message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
                 warn_user(message, LedgerWarning, stacklevel=2)
 
     def close(self) -> None:
         """Close the file. A later posting opens it again."""
         with self._lock:
-            descriptor, self._descriptor = self._descriptor, None
-            if descriptor is not None:
-                os.close(descriptor)
+            self._file.close()
 
     def after_fork(self) -> None:
         """Replace the lock: a thread of the parent may hold it. Parent and child both append to the file."""
@@ -199,7 +172,7 @@ _BEGINNING = b'{"time":'
 def parse_line(text: bytes) -> JSONObject | None:
     """The fields of a line; None if it is no line of a ledger."""
     try:
-        return _check(orjson.loads(text))
+        return _check(loads(text))
     except ValueError:
         # A killed process leaves the beginning of a line, and another goes on behind it.
         start = text.find(_BEGINNING, 1)

@@ -142,20 +142,22 @@ class Served:
         self._fingerprints: dict[tuple[Alias, str], Fingerprints] = {}
         self._reported: set[tuple[Alias, frozenset[str]]] = set()
         for answered in before:
+            name, fingerprint = answered.identity
             if not answered.refused:
-                self.last[answered.alias] = answered.identity[0]
-            self._compare_fingerprints(answered, keep=not answered.refused)
+                self.last[answered.alias] = name
+            self._compare_fingerprints(answered, fingerprint, keep=not answered.refused)
 
     def compare(self, answered: Answered, *, keep: bool) -> Change | None:
         """The change that an answer shows. Further answers are compared with it then if `keep`."""
-        name = answered.identity[0]
+        name, fingerprint = answered.identity
         before = self.update(answered.alias, name, keep=keep)
         if before is None:
-            return self._compare_fingerprints(answered, keep=keep)
+            return self._compare_fingerprints(answered, fingerprint, keep=keep)
         return Change(before, name, f"it was answered by {name}, and before by {before}: {CHANGED}")
 
-    def _compare_fingerprints(self, answered: Answered, *, keep: bool) -> Change | None:
-        fingerprint = answered.identity[1]
+    def _compare_fingerprints(
+        self, answered: Answered, fingerprint: str | None, *, keep: bool
+    ) -> Change | None:
         if fingerprint is None:
             return None
         # Each host behind a router has its own.

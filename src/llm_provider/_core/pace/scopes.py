@@ -14,10 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..._features.telemetry.logs import ROOT
 from ..errors import LLMError, OverloadedError, ProviderError
-from ..events.reasons import reason
-from ..events.waits import LEAST_SECONDS, Waits, count_calls
+from ..events.waits import LEAST_SECONDS, ROOT, Waits, count_calls, reason
 from ..runtime import clock
 from ..words import format_clock_time, format_duration
 from .call_limits import DEFAULT_PATIENCE, IN_FLIGHT, InFlight, Patience, group_of
@@ -253,7 +251,8 @@ class Scope:
             self._queue.popleft()
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure."""
+        """Read the headers of a success or a failure, and keep them in its ticket."""
+        ticket.headers = headers
         # Most answers have none of these headers.
         if any(map(headers.__contains__, LIMIT_HEADERS)) and (limits := headroom(headers)) is not None:
             self.controller.on_headers(ticket, limits)

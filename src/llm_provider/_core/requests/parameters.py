@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from ..._features.telemetry.telemetry import Telemetry
 from ..money.budget import Budget
 from ..pace.call_limits import Timeouts
 from ..types.messages import FinishReason
@@ -43,6 +42,7 @@ from .tools import Tool
 if TYPE_CHECKING:
     from ..._features.hosts.host import Host
     from ..._features.second_level.settings import SecondLevel, SecondLevelStore
+    from ..._features.telemetry.observer import Telemetry
 
 
 class ResponseFormat(TypedDict, total=False):

@@ -96,6 +96,8 @@ class Route:
             Default the provider's own name.
         other_names: Prefixes that other tools use, and litellm does not; an error names the right one.
         genai_prices_name: The provider's name in genai-prices. Default the provider's own name.
+        quirks: The module of `_features/quirks` with what is different at this host; empty where nothing is.
+            Default: what any server of the format may do.
         cloud: Where a cloud serves these models, one row for each wire format; None for other providers.
         host: The host of the user's own that the row was made of; None for a row of `ROUTES`.
 
@@ -129,6 +131,7 @@ class Route:
     litellm_names: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()
     genai_prices_name: str = ""
+    quirks: str | None = None
     cloud: Cloud | None = None
     host: Host | None = None
 

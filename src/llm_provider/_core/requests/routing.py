@@ -9,7 +9,8 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ _ROWS = (
         like_openai=True,
         stores_answers=True,
         litellm_names=("openai", "text-completion-openai"),
+        quirks="",
     ),
     Route(
         "anthropic",
@@ -83,6 +85,7 @@ _ROWS = (
         lacks=frozenset({"n", "allowed_tools", "store"}),
         options=frozenset({"upstream"}),
         parts=frozenset({"media in results"}),
+        quirks="routers",
     ),
     Route(
         "huggingface",
@@ -91,6 +94,7 @@ _ROWS = (
         # Hosts behind it ignore `n`: huggingface/huggingface_hub#2931.
         lacks=frozenset({"n"}),
         options=frozenset({"upstream"}),
+        quirks="routers",
     ),
     Route(
         "groq",
@@ -211,15 +215,22 @@ class Target:
     """Whether the call or the environment gave another server than the provider's own."""
     deployed: str = ""
     """The model that a deployment is, where the user says so: `Client(deployments=)`."""
+    quirks: str | None = field(init=False, compare=False)
+    """The module of `_features/quirks` for the server; None where nothing is known of the server."""
 
-    @property
-    def provider(self) -> str:
-        return self.route.provider
+    provider: str = field(init=False, repr=False, compare=False)
+    url_in_key: str | None = field(init=False, repr=False, compare=False)
+    """The server in the cache key. A host of the user's own has none: it may move."""
+    maker: str = field(init=False, repr=False, compare=False)
+    """The provider that makes the route's models: "openai" for Azure."""
 
-    @property
-    def url_in_key(self) -> str | None:
-        """The server in the cache key. A host of the user's own has none: it may move."""
-        return self.base_url if self.route.host is None or self.custom_base_url else None
+    def __post_init__(self) -> None:
+        # Every call reads them several times, and the targets are kept.
+        route, note = self.route, partial(object.__setattr__, self)
+        note("provider", route.provider)
+        note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
+        note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
+        note("maker", (route.cloud and route.cloud.maker) or route.provider)
 
     @property
     def servers(self) -> tuple[Target, ...]:
@@ -228,12 +239,6 @@ class Target:
         if host is None or self.base_url is not None:
             return (self,)
         return tuple(replace(self, base_url=url) for url in host.urls)
-
-    @property
-    def maker(self) -> str:
-        """The provider that makes the route's models: "openai" for Azure."""
-        cloud = self.route.cloud
-        return self.route.provider if cloud is None else cloud.maker or self.route.provider
 
     @property
     def known_model(self) -> str:

@@ -1,17 +1,30 @@
-"""Databases of SQLite from which nothing runs.
+"""Databases of SQLite: how they are opened, locked, and left alone by forks; nothing in them runs.
 
 Whoever can write a database can put views, triggers and computed columns into it, which run with the next
 statement about their tables. They would choose what is read, delete what is written, or never end.
 """
 
+from __future__ import annotations
+
+import contextlib
 import os
 import sqlite3
-from collections.abc import Collection
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import NamedTuple
+
+from . import clock, files
+from .files import Identity, identity_of
+from .forks import run_around_forks
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH)
+"""The last is the code of a statement that would run what somebody put into the database."""
 
 
 class Allowed(NamedTuple):
@@ -29,15 +42,24 @@ _NOTHING = Allowed()
 
 
 def open_database(
-    path: str | os.PathLike[str], *, timeout: float, uri: bool = False, allowed: Allowed = _NOTHING
+    path: str | os.PathLike[str],
+    *,
+    timeout: float,
+    uri: bool = False,
+    allowed: Allowed = _NOTHING,
+    prepare: Callable[[sqlite3.Connection], object] = lambda connection: None,
 ) -> sqlite3.Connection:
-    """Open a database for every thread, without implicit transactions; none of its code runs."""
+    """Open a database for every thread, without implicit transactions; none of its code runs.
+
+    A connection that cannot be prepared is closed.
+    """
     connection = sqlite3.connect(
         path, timeout=timeout, uri=uri, isolation_level=None, check_same_thread=False
     )
     try:
         forbid_code(connection, allowed)
-    except sqlite3.Error:
+        prepare(connection)
+    except BaseException:
         connection.close()
         raise
     return connection
@@ -71,3 +93,71 @@ def forbid_code(connection: sqlite3.Connection, allowed: Allowed = _NOTHING) -> 
 def is_busy(error: Exception) -> bool:
     """Whether an error means that another process still holds the lock."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
+def is_corrupt(error: Exception) -> bool:
+    """Whether an error means a damaged database, or a file that is no database."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return False
+    # An empty file is a database without tables.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT or str(error).startswith(
+        ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
+    )
+
+
+@contextlib.contextmanager
+def hold_folder(directory: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`.
+
+    Whoever replaces a damaged database holds the lock on its folder.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            if sys.platform != "win32":
+                import fcntl
+
+                descriptor = files.open_descriptor(directory, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # a file system without locks
+        yield
+
+
+def remove_database(path: Path, identity: Identity | None) -> None:
+    """Delete a damaged database, unless another process has replaced it since it had this identity."""
+    with hold_folder(path.parent):
+        if identity_of(path) == identity:
+            for end in ("", "-wal", "-shm"):
+                files.remove_file(Path(f"{path}{end}"))
+
+
+def make_lock() -> threading.RLock:
+    """A lock for the threads that use a database. A fork waits for it, as SQLite has locks of its own.
+
+    Without it the child would find them taken for ever, also those for its other databases.
+    """
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+_LONGEST_HOLD = 1.0
+"""Seconds that a fork waits: a writer may wait much longer for the lock of another process."""
+_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
+_held: list[threading.RLock] = []
+
+
+def _before_fork() -> None:
+    until = clock.monotonic() + _LONGEST_HOLD
+    _held[:] = [lock for lock in list(_locks) if lock.acquire(timeout=max(0.0, until - clock.monotonic()))]
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+run_around_forks(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -9,25 +9,28 @@ import contextlib
 import errno
 import functools
 import io
+import json
 import os
 import select
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import fsync, ftruncate, rename, replace, write
 from os import open as open_descriptor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
+
+import orjson
 
 from ..errors import RequestError, cite
 from . import clock, randomness
 
 __all__ = [
-    "LONGEST_LINE", "TEMPORARY", "check_path", "create_file", "file_remedy", "fsync", "ftruncate",
-    "full_disk", "is_replaceable", "limit_data", "lines_of", "open_data", "open_descriptor", "open_lines",
-    "read_at", "read_lines", "read_text", "remove_file", "rename", "replace_file", "require_locks",
-    "sync_folder", "write", "write_at",
+    "LONGEST_LINE", "TEMPORARY", "Identity", "LineFile", "append_line", "check_path", "create_file",
+    "encode_line", "file_remedy", "fsync", "ftruncate", "full_disk", "identity_of", "is_replaceable",
+    "limit_data", "lines_of", "open_data", "open_descriptor", "read_at", "read_lines", "read_text",
+    "remove_file", "rename", "replace_file", "require_locks", "sync_folder", "write", "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -183,15 +186,76 @@ def create_file(path: Path, mode: int = 0o666) -> IO[bytes]:
     return open(path, "w+b", opener=functools.partial(open_descriptor, mode=mode))  # with a mode
 
 
-def open_lines(path: Path, flags: int = 0) -> tuple[int, bool]:
-    """Open a file for appending lines. Returns its descriptor, and whether its last line is cut."""
-    flags |= os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
-    descriptor = open_descriptor(path, flags, 0o666)
-    size = os.fstat(descriptor).st_size
-    if not size:
-        return descriptor, False
-    os.lseek(descriptor, size - 1, os.SEEK_SET)
-    return descriptor, os.read(descriptor, 1) != b"\n"
+Identity: TypeAlias = tuple[int, int]
+"""The device and the inode of a file, which stay with the file when it is renamed."""
+
+
+def identity_of(path: str | Path) -> Identity | None:
+    """The identity of the file that has a name now; None if there is no such file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 -- a third of the time of Path.stat
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class LineFile:
+    """A file to which any number of processes append lines, each by one `write`, so that lines do not mix.
+
+    A killed process or a full disk leaves the beginning of a line. It is ended first, so it alone is lost.
+    """
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path = path
+        self._flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
+        self._descriptor: int | None = None
+        self._identity: Identity | None = None
+        self._is_cut = False
+
+    def open(self) -> int:
+        """Open the file, which is made if `create` says so. `append` does it too."""
+        self._descriptor = descriptor = open_descriptor(self.path, self._flags, 0o666)
+        status = os.fstat(descriptor)
+        self._identity = status.st_dev, status.st_ino
+        if status.st_size:
+            os.lseek(descriptor, status.st_size - 1, os.SEEK_SET)
+        self._is_cut = bool(status.st_size) and os.read(descriptor, 1) != b"\n"
+        return descriptor
+
+    def append(self, line: bytes, *, sync: bool = False) -> None:
+        """Write a line, on disk if `sync` when this returns; an `OSError` says that it is not whole."""
+        descriptor = self._descriptor
+        if descriptor is None or identity_of(self.path) != self._identity:
+            # A rotation has renamed the file, or a user has deleted it.
+            self.close()
+            descriptor = self.open()
+        data = b"\n" + line if self._is_cut else line
+        self._is_cut = True
+        self._is_cut = write(descriptor, data) != len(data)
+        if sync:
+            fsync(descriptor)
+        if self._is_cut:
+            raise OSError(errno.ENOSPC, "it took only a part of a line")
+
+    def close(self) -> None:
+        """Close the file. A later line opens it again."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def append_line(path: Path, line: bytes, *, create: bool = True) -> None:
+    """Append a line, which is on disk when this returns; an `OSError` says that it is not whole."""
+    with contextlib.closing(LineFile(path, create=create)) as file:
+        file.append(line, sync=True)
+
+
+def encode_line(fields: Mapping[str, object]) -> bytes:
+    """A line of JSON, with its line break. `json_pieces.loads` reads it exactly."""
+    try:
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a number of more than 64 bits, or a lone surrogate
+        return f"{json.dumps(fields)}\n".encode()
 
 
 def write_at(descriptor: int, data: bytes, position: int) -> None:
@@ -217,12 +281,22 @@ TEMPORARY = ".tmp"
 
 
 @contextlib.contextmanager
-def replace_file(path: Path, new_mode: int = 0o600) -> Iterator[IO[bytes]]:
+def replace_file(path: Path, new_mode: int = 0o600, safe: str = "") -> Iterator[IO[bytes]]:
     """Open a file that replaces another one, on disk, when the block ends well. Else the other stays.
 
     A new file belongs to its owner alone, unless `new_mode` and the umask allow more; a mode is kept.
-    A link is followed. A pipe or a device gets what was written once the block ends well.
+    A link is followed. A pipe or a device gets what was written once the block ends well. The error of a full
+    disk says what is `safe`, if the caller does.
     """
+    try:
+        with _replace(path, new_mode) as file:
+            yield file
+    except OSError as error:
+        raise (full_disk(error, path, safe) if safe else None) or error from None
+
+
+@contextlib.contextmanager
+def _replace(path: Path, new_mode: int) -> Iterator[IO[bytes]]:
     if not is_replaceable(path):
         import tempfile
 

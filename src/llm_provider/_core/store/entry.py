@@ -1,11 +1,15 @@
-"""The stored format of an answer: a checksum, a small head, the reply's bytes, and the question.
+"""The stored format of an answer, and its key, which identifies the question.
 
     16 bytes SHA-256 of key, head and reply | head: one line of JSON | reply | 16 bytes SHA-256 | question
 
 A hit reads the first three parts only. The question serves to explain misses and to find entries by model.
 The checksum includes the key, so it also detects an answer that a damaged index has put under another key.
+
+The key is the SHA-256 of canonical JSON `[schema version, provider, base_url, operation, payload, headers,
+draw]`: every field that is sent, and nothing else, such as API key, timeout, retries or transport.
 """
 
+import functools
 import hashlib
 import zlib
 from collections.abc import Mapping
@@ -14,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from ..json_values import JSONObject
+from ..runtime.canonical_json import canonical
 
 SCHEMA_VERSION = 2
 """Part of every key and of the directory's name. Every change of the hashed or stored format raises it, so
@@ -187,3 +192,35 @@ def digest(text: str) -> str:
 def _checksum(key: str, stored: bytes | memoryview) -> bytes:
     # Processors have instructions for SHA-256: the checksum of a hit takes a third less than with BLAKE2b.
     return hashlib.sha256(b"".join((key.encode(), stored))).digest()[:_CHECKSUM_BYTES]
+
+
+def cache_key(
+    *, provider: str, base_url: str | None, operation: str, body: bytes, headers: Mapping[str, str], draw: int
+) -> str:
+    """The key of one sample, 64 hexadecimal digits. The arguments are those of `Question`.
+
+    >>> others = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
+    >>> cache_key(body=b'{"seed":1}', **others) == cache_key(body=b'{"seed":1.0}', **others)
+    False
+    """
+    head, tail = key_frame(
+        provider=provider, base_url=base_url, operation=operation, headers=headers, draw=draw
+    )
+    digest = hashlib.sha256(head)
+    digest.update(body)  # joined with the others, a long prompt would be copied
+    digest.update(tail)
+    return digest.hexdigest()
+
+
+def key_frame(
+    *, provider: str, base_url: str | None, operation: str, headers: Mapping[str, str], draw: int
+) -> tuple[bytes, bytes]:
+    """The bytes that are hashed before and after the payload."""
+    # Few requests have headers.
+    tail = canonical([dict(headers), draw])[1:] if headers else b"{},%d]" % draw
+    return _head_of_key(provider, base_url, operation), b"," + tail
+
+
+@functools.lru_cache(maxsize=256)
+def _head_of_key(provider: str, base_url: str | None, operation: str) -> bytes:
+    return canonical([SCHEMA_VERSION, provider, base_url, operation])[:-1] + b","

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import doors
@@ -21,12 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..._features.cache_care.archive import Imported
-    from ..._features.cache_care.diff import Explanation
-    from ..._features.cache_care.maintenance import Verification
-    from ..._features.cache_care.selection import Selection
+    from ..._features.cache_care.maintenance import Explanation, Selection, Verification
+    from ..._features.second_level.access import SecondLevelStatistics
     from ..runtime.event_loop import Inbox
     from ..runtime.threads import Timer
-    from .statistics import CacheStatistics
     from .store import Store
 
 T = TypeVar("T")
@@ -59,6 +58,31 @@ def default_directory() -> Path:
     return Path(platformdirs.user_cache_dir("llm_provider", appauthor=False))
 
 
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """The use of a cache in this process, and its size.
+
+    Args:
+        hits: Lookups that found an answer.
+        misses: Lookups that found none.
+        writes: Answers stored.
+        pending: Answers that are not stored yet, including those kept in memory after a failed write.
+        entries: Answers on disk.
+        bytes: Size of the files.
+        saved: USD that the hits would have cost, at today's prices; hits of unknown price are left out.
+        second_level: The use of the store that machines share; None if there is none.
+    """
+
+    hits: int
+    misses: int
+    writes: int
+    pending: int
+    entries: int
+    bytes: int
+    saved: float
+    second_level: SecondLevelStatistics | None = None
+
+
 class ResponseCache:
     """Answers by key, in files on disk that are opened at first use.
 
@@ -88,7 +112,7 @@ class ResponseCache:
     ) -> None:
         self._directory = directory
         if shared is None and os.environ.get("LLM_PROVIDER_CACHE_SHARED"):
-            from ..._features.telemetry.telemetry import switch
+            from ..runtime.switches import switch
 
             shared = switch("LLM_PROVIDER_CACHE_SHARED")
         self._shared = bool(shared)
@@ -130,7 +154,7 @@ class ResponseCache:
         """The directory of this user's leases, limits and batches: in a shared cache, one for each user."""
         if not self._shared:
             return self.directory
-        from .sharing import make_own_directory
+        from .store import make_own_directory
 
         return make_own_directory(self.directory)
 
@@ -279,8 +303,6 @@ class ResponseCache:
 
     def stats(self) -> CacheStatistics:
         """The use of the cache in this process, and its size."""
-        from .statistics import CacheStatistics
-
         entries = size = 0
         try:
             store = self._store or self._open()
@@ -340,7 +362,7 @@ class ResponseCache:
 
     def find_keys(self, **selection: Unpack[Selection]) -> list[str]:
         """The sorted keys of a selection. It raises what `export` raises."""
-        return self._with_store(lambda store: list(doors.cache_selection.find_keys(store, selection)))
+        return self._with_store(lambda store: list(doors.cache_maintenance.find_keys(store, selection)))
 
     def export(self, path: str | os.PathLike[str], **selection: Unpack[Selection]) -> int:
         """Write answers for another cache, and return their number; `Results.export` writes evidence.

@@ -12,12 +12,14 @@ Only rows that contain raw bytes are read: nothing is unpickled, and no file tha
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..runtime import clock
 from ..runtime.databases import Allowed, open_database
+from ..runtime.files import Identity, identity_of
 
 DATABASE = "cache.db"
 
@@ -47,8 +49,6 @@ _RESCUED_AT_ONCE = 200
 _UNREADABLE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR)
 _MOST_UNREADABLE = 20_000
 """Rows without one between them that can be read. A damaged page of SQLite's tree may hide thousands."""
-_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_AUTH})
-"""The last is the code of a statement that would run what somebody put into the database."""
 _COUNTERS = (
     "Settings_count_insert", "Settings_count_delete", "Settings_size_insert", "Settings_size_update",
     "Settings_size_delete",
@@ -62,32 +62,9 @@ READING_PATIENCE = 1.0
 Row: TypeAlias = tuple[str, bytes, str | None]
 """Key, value, and a tag to find the row by."""
 
-Identity: TypeAlias = tuple[int, int]
-"""The device and the inode of a file, which stay with the file when it is renamed."""
-
 
 class ReplacedFileError(OSError):
     """The database was deleted or replaced while it was open, so the last write is lost."""
-
-
-def identity_of(path: str | Path) -> Identity | None:
-    """The identity of the file that has a name now; None if there is no such file."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 -- a third of the time of Path.stat
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def is_corrupt(error: Exception) -> bool:
-    """Whether an error means a damaged database, or a file that is no database."""
-    if not isinstance(error, sqlite3.DatabaseError):
-        return False
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # An empty file is a database without tables.
-    return code in _CORRUPT or str(error).startswith(
-        ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
-    )
 
 
 class _File:
@@ -174,20 +151,14 @@ class Reader(_File):
         self.identity = identity_of(self._path)
         if self.identity is None:
             return None
-        reader = _connect(self._path, "mode=rw", READING_PATIENCE)
         try:
-            reader.execute("SELECT 1 FROM Cache LIMIT 1").fetchone()
+            self._connection = _connect(self._path, "mode=rw", READING_PATIENCE, _read_one)
         except sqlite3.OperationalError:
-            reader.close()
             if os.access(self.folder, os.W_OK):
                 raise
             # SQLite cannot create its shared-memory file here. No other process can write either.
-            reader = _connect(self._path, "mode=ro&immutable=1", READING_PATIENCE)
-        except sqlite3.Error:
-            reader.close()
-            raise
-        self._connection = reader
-        return reader
+            self._connection = _connect(self._path, "mode=ro&immutable=1", READING_PATIENCE, _read_one)
+        return self._connection
 
 
 class Writer(_File):
@@ -220,31 +191,24 @@ class Writer(_File):
         if len(rows) == 1:
             writer.execute(statement, rows[0])  # a statement alone is a transaction
             return
-        writer.execute("BEGIN IMMEDIATE")
-        try:
+        with writer:  # commits, or rolls back
+            writer.execute("BEGIN IMMEDIATE")
             writer.executemany(statement, rows)
-            writer.execute("COMMIT")
-        except sqlite3.Error:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
-            raise
 
     def _open(self, patience: float) -> sqlite3.Connection:
         self.identity = identity_of(self._path)
         if self.identity is None:
             raise ReplacedFileError(f"{self._path} does not exist")
-        writer = _connect(self._path, "mode=rw", patience)
-        try:
-            # A committed write survives a kill of the process; after a power cut the last ones may be gone.
-            writer.execute("PRAGMA synchronous = NORMAL")
-            if writer.execute("PRAGMA journal_mode").fetchone()[0] != self._journal:
-                # The cache was moved to another kind of file system.
-                writer.execute(f"PRAGMA journal_mode = {self._journal}")
-        except sqlite3.Error:
-            writer.close()
-            raise
-        self._connection, self._patience = writer, patience
-        return writer
+        self._connection = _connect(self._path, "mode=rw", patience, self._prepare)
+        self._patience = patience
+        return self._connection
+
+    def _prepare(self, writer: sqlite3.Connection) -> None:
+        # A committed write survives a kill of the process; after a power cut the last ones may be gone.
+        writer.execute("PRAGMA synchronous = NORMAL")
+        if writer.execute("PRAGMA journal_mode").fetchone()[0] != self._journal:
+            # The cache was moved to another kind of file system.
+            writer.execute(f"PRAGMA journal_mode = {self._journal}")
 
 
 def rescue(folder: Path) -> Iterator[list[Row]]:
@@ -252,20 +216,15 @@ def rescue(folder: Path) -> Iterator[list[Row]]:
 
     The values may be damaged: their own checksums detect that.
     """
-    batch: list[Row] = []
-    for row in _read_rows(folder):
-        batch.append(row)
-        if len(batch) == _RESCUED_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
+    rows = _read_rows(folder)
+    while batch := list(islice(rows, _RESCUED_AT_ONCE)):
         yield batch
 
 
 def _read_rows(folder: Path) -> Iterator[Row]:
     with (
         contextlib.suppress(sqlite3.Error, OverflowError),
-        contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0)) as damaged,
+        contextlib.closing(_connect(str(folder / DATABASE), "mode=rw", 5.0, bool)) as damaged,
     ):
         first, count, unreadable = 0, _RESCUED_AT_ONCE, 0
         last: set[str] = set()
@@ -293,9 +252,15 @@ def _read_rows(folder: Path) -> Iterator[Row]:
             yield row
 
 
-def _connect(path: str, options: str, patience: float) -> sqlite3.Connection:
+def _read_one(reader: sqlite3.Connection) -> None:
+    reader.execute("SELECT 1 FROM Cache LIMIT 1").fetchone()
+
+
+def _connect(
+    path: str, options: str, patience: float, prepare: Callable[[sqlite3.Connection], object]
+) -> sqlite3.Connection:
     # Without urllib, which nothing else on this path imports.
     for character in "%?#":
         path = path.replace(character, f"%{ord(character):02x}")
     uri, allowed = f"file:{path}?{options}", Allowed(_COUNTERS, "Settings", ("typeof",))
-    return open_database(uri, timeout=patience, uri=True, allowed=allowed)
+    return open_database(uri, timeout=patience, uri=True, allowed=allowed, prepare=prepare)

@@ -6,6 +6,10 @@
     <directory>/damaged-003-*             a damaged shard, kept for inspection
 
 Databases are created under another name and then renamed, so that no process ever sees an incomplete one.
+
+Everybody who can write to a cache can change the answers that all its users get. So a directory that others
+can write to is refused, unless `cache_shared=True` says that its group is trusted. The leases, the learned
+limits and the batches of each user stay in a directory of that user inside a shared one.
 """
 
 from __future__ import annotations
@@ -16,22 +20,18 @@ import os
 import re
 import shutil
 import sqlite3
-import sys
-import threading
+import stat
 import time
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from ..runtime import clock, files
-from ..runtime.databases import is_busy, open_database
-from ..runtime.files import require_locks
-from ..runtime.forks import run_for_each_around_forks
-from . import sharing
+from ..runtime.databases import hold_folder, is_busy, is_corrupt, make_lock, open_database
+from ..runtime.files import Identity, identity_of, require_locks
 from .entry import SCHEMA_VERSION
-from .shard import DATABASE, Identity, Reader, ReplacedFileError, Row, Writer, identity_of, is_corrupt, rescue
+from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, rescue
 
 T = TypeVar("T")
 
@@ -45,7 +45,6 @@ _ROOT = f"v{SCHEMA_VERSION}"
 _NETWORK_ROOT = f"{_ROOT}-network"
 _SHARDS = 8
 _NETWORK_SHARDS = 1
-_LONGEST_HOLD = 1.0
 _LEFT_BEHIND_SECONDS = 1.0
 """Age of an unlocked `new-*` folder after which its creator is dead."""
 
@@ -56,6 +55,14 @@ _NETWORK = re.compile(
 )
 
 
+DIRECTORY, FILE = 0o2770, 0o660
+"""The modes of what a shared cache creates. New files belong to the group of their directory."""
+
+_SWITCH = (
+    "Client(cache_shared=True) or LLM_PROVIDER_CACHE_SHARED=1 uses a cache of your group, whose members can "
+    "then change the answers that you get"
+)
+
 _UNUSED = (
     "INDEX Cache_expire_time", "TRIGGER Settings_size_insert", "TRIGGER Settings_size_update"
 )  # fmt: skip
@@ -64,10 +71,6 @@ _UNUSED = (
 
 class CacheRefusedError(PermissionError):
     """The directory must not be used as a cache."""
-
-
-Lock: TypeAlias = "threading.Lock | threading.RLock"
-_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
 class Store:
@@ -84,8 +87,7 @@ class Store:
         self._shared = shared
         self._warn = warn
         self._mounts = mounts
-        self._reading = threading.RLock()
-        self._writing = threading.RLock()
+        self._reading, self._writing = make_lock(), make_lock()
         self._readers: list[Reader] = []
         self._writers: list[Writer] = []
         self._stuck: set[int] = set()
@@ -93,8 +95,6 @@ class Store:
         """Whether the next use asks the file system for a lock: before the first, and after one in vain."""
         self._no_locks: tuple[float, OSError] | None = None
         """When the file system had no locks, and its error."""
-        self._held: list[Lock] = []
-        _stores.add(self)
 
     def read(self, key: str) -> bytes | None:
         """The value of a key; None if it has none."""
@@ -269,7 +269,7 @@ class Store:
         root = _find_root(self._directory, shared=self._shared)
         try:
             if self._shared:
-                sharing.make_shared(self._directory)
+                make_shared(self._directory)
             elif root is None:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -317,7 +317,7 @@ class Store:
         """Replace a damaged database by a new one with the rows that can still be read."""
         now = time.strftime("%Y%m%d%H%M%S", time.localtime(clock.time()))
         aside = self._directory / f"damaged-{folder.name}-{now}-{os.getpid()}"
-        with self._writing, _hold_lock(folder.parent):
+        with self._writing, hold_folder(folder.parent):
             if identity_of(folder / DATABASE) != identity:
                 return  # another process has replaced it already
             files.rename(folder, aside)
@@ -339,7 +339,7 @@ class Store:
 
         build = self._directory / f"new-{os.getpid()}-{randomness.make_token(4)}"
         build.mkdir(mode=0o700)
-        with _hold_lock(build):  # `_sweep` leaves it alone
+        with hold_folder(build):  # `_sweep` leaves it alone
             try:
                 created = build / target.name
                 created.mkdir(mode=0o700)
@@ -349,7 +349,7 @@ class Store:
                     other.mkdir()
                     shutil.copyfile(first / DATABASE, other / DATABASE)
                 if self._shared:
-                    sharing.give_to_group(build)
+                    give_to_group(build)
                 files.rename(created, target)
                 files.sync_folder(target.parent)
             except OSError:
@@ -358,16 +358,6 @@ class Store:
                 # Another process was faster.
             finally:
                 shutil.rmtree(build, ignore_errors=True)
-
-    def before_fork(self) -> None:
-        """Wait until no thread uses the files: the child would find SQLite's own locks taken for ever."""
-        # A writer may wait for another process's lock, which must not delay a fork for long.
-        self._held = [lock for lock in (self._writing, self._reading) if lock.acquire(timeout=_LONGEST_HOLD)]
-
-    def after_fork(self) -> None:
-        """Let threads use the files again, in the parent and in the child."""
-        while self._held:
-            self._held.pop().release()
 
     def close(self) -> None:
         """Close the files. The next use opens them again."""
@@ -382,10 +372,61 @@ def _find_root(directory: Path, *, shared: bool) -> Path | None:
         status = directory.lstat()
     except FileNotFoundError:
         return None
-    problem = sharing.find_problem(status, shared=shared)
+    problem = find_problem(status, shared=shared)
     if problem is not None:
         raise CacheRefusedError(problem)
     return next((directory / name for name in (_ROOT, _NETWORK_ROOT) if (directory / name).is_dir()), None)
+
+
+def find_problem(status: os.stat_result, *, shared: bool) -> str | None:
+    """Why a directory, by its `lstat`, must not be used as a cache; `shared` if its group is trusted."""
+    if stat.S_ISLNK(status.st_mode):
+        return "the directory is a symbolic link; name the directory that it points to"
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is not a directory"
+    if not hasattr(os, "getuid"):  # Windows, where each mode reads as if everybody could write
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o002:
+        return "the directory can be written by other users, all of this machine: chmod o-w forbids it"
+    if shared:
+        return None
+    if not _is_own(status):
+        return f"the directory belongs to another user; {_SWITCH}"
+    if mode & 0o020:
+        return f"the directory can be written by other users; chmod g-w forbids it, and {_SWITCH}"
+    return None
+
+
+def make_shared(directory: Path) -> None:
+    """Create the directory of a shared cache, if it is missing, and let its group write to it."""
+    if not directory.is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+    status = directory.stat()
+    if _is_own(status) and not status.st_mode & stat.S_IWGRP:
+        directory.chmod(DIRECTORY)
+        for answers in directory.glob("v[0-9]*"):
+            give_to_group(answers)
+
+
+def give_to_group(path: Path) -> None:
+    """Let the group of a path write to it and to all below it, as far as it belongs to this user."""
+    for each in [path, *path.rglob("*")]:
+        with contextlib.suppress(PermissionError):
+            each.chmod(DIRECTORY if each.is_dir() else FILE)
+
+
+def make_own_directory(directory: Path) -> Path:
+    """The directory of this user's own files in a shared cache. The directory around it is created."""
+    users = directory / "users"
+    with contextlib.suppress(OSError):  # the cache itself reports it
+        make_shared(directory)
+        make_shared(users)
+    return users / str(os.getuid() if hasattr(os, "getuid") else 0)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 def _folders(root: Path) -> list[Path]:
@@ -440,29 +481,6 @@ def is_network(directory: Path, mounts: Path = _MOUNTS) -> bool:
 def _sweep(directory: Path) -> None:
     """Remove the folders of processes that were killed while they created a cache."""
     for left in directory.glob("new-*"):
-        with contextlib.suppress(OSError), _hold_lock(left, wait=False):
+        with contextlib.suppress(OSError), hold_folder(left, wait=False):
             if clock.time() - left.stat().st_mtime > _LEFT_BEHIND_SECONDS:
                 shutil.rmtree(left)
-
-
-@contextlib.contextmanager
-def _hold_lock(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`."""
-    with contextlib.ExitStack() as stack:
-        try:
-            if sys.platform != "win32":
-                import fcntl
-
-                descriptor = files.open_descriptor(directory, os.O_RDONLY)
-                stack.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            pass  # a file system without locks
-        yield
-
-
-run_for_each_around_forks(
-    _stores, before=Store.before_fork, after_in_parent=Store.after_fork, after_in_child=Store.after_fork
-)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+from .. import doors
 from ..errors import MissingDependencyError
 from ..hints import Hinting, missing_attribute
 from ..runtime.frozen import quickly_made, with_late_field
@@ -76,11 +77,10 @@ class Embeddings(PaidResult, Hinting):
         )
 
     def _repr_html_(self) -> str:
-        from .. import html
 
         tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self)
-        line = html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
-        return html.block(html.safe(self._size()), line)
+        line = doors.html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
+        return doors.html.block(doors.html.safe(self._size()), line)
 
     def _size(self) -> str:
         plural = "" if len(self.vectors) == 1 else "s"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..._features.evidence.verified import Evidence
+    from ..._features.evidence.container import Evidence
     from .served_by import ServedBy
 
 read: Callable[[str, str, Any], Any]

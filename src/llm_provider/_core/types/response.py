@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
-from ..._features.fallback.passed_over import PassedOver
-from ..._features.score.scores import Scores
 from .. import doors
 from ..errors import (
     READERS,
@@ -35,9 +33,10 @@ from .usage import PaidResult, Timing, cost_text
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ..._features.fallback.passed_over import PassedOver
+    from ..._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ..schemas.reading import ParsedFrom, Reading
     from .messages import FinishReason as EndOfSample
-    from .rich_content import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -482,11 +481,12 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
         if amount is not None and not 0 <= amount <= sys.float_info.max:
             raise RequestError(f"{name} is no number of USD: {cite(amount)}")
     if "scores" in fields:
-        return Scores.from_dict(fields)
+        return doors.scores.Scores.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 
 READERS["row_label"] = RowLabel.from_dict
+READERS["passed_over"] = lambda entries: tuple(doors.passed_over.PassedOver(**each) for each in entries)
 READERS["response"] = Response.from_dict
 READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))
 READERS["results"] = lambda results: [

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
 
-from ..._features.score.scores import Scores
 from .. import doors
 from ..errors import BatchError, LLMError
 from ..hints import Hinting, missing_attribute
@@ -18,9 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ..._features.evidence.verified import Evidence
+    from ..._features.evidence.container import Evidence
+    from .results_table import AnyResult
 
-ResultT = TypeVar("ResultT", bound=Result | Scores)
+ResultT = TypeVar("ResultT", bound="AnyResult")
 T = TypeVar("T")
 
 
@@ -192,7 +192,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         self,
         path: str | os.PathLike[str],
         *,
-        beside: Sequence[Result | Scores] | None = None,
+        beside: Sequence[AnyResult] | None = None,
         names: Sequence[str] = (),
     ) -> None:
         """Write a page for a browser: a table to filter, sort and search, whose rows open.

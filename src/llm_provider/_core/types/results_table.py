@@ -9,19 +9,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._features.score.scores import Scores
 from ..errors import LLMError, OutputError
-from ..json_values import json_value
+from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
 from .response import Response, Result
 from .served_by import FIELDS, ServedBy
-from .usage import Usage
+from .usage import PaidResult, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from .row_label import RowLabel
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""
@@ -42,12 +43,41 @@ _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "att
 _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
-_OF_SCORE = ("logprob", "is_greedy", "bytes", "same_boundary")
 _ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
 """Types besides those of JSON that a cell of a data frame can hold."""
 
 
-def table_rows(results: Sequence[Result | Scores]) -> Iterator[dict[str, Any]]:
+class OtherResult(PaidResult):
+    """The result of an operation of a feature: its rows are no samples of a chat."""
+
+    __slots__ = ()
+
+    served_by: ServedBy | None
+    metadata: Any
+    row_label: RowLabel | None
+
+    @property
+    def prompt(self) -> str:
+        """What was asked."""
+        raise NotImplementedError
+
+    def to_dict(self) -> JSONObject:
+        """The result as JSON-ready values."""
+        raise NotImplementedError
+
+    def list_rows(self) -> list[dict[str, Any]]:
+        """The columns that each of its rows has for itself."""
+        raise NotImplementedError
+
+    def row_text(self, row: Mapping[str, Any]) -> str:
+        """What a person reads of a row."""
+        raise NotImplementedError
+
+
+AnyResult: TypeAlias = "Result | OtherResult"
+
+
+def table_rows(results: Sequence[AnyResult]) -> Iterator[dict[str, Any]]:
     """The rows of a table without metadata, each with its own columns of `parsed`."""
     for index, result in enumerate(results):
         shared = _columns_of_call(result)
@@ -56,14 +86,12 @@ def table_rows(results: Sequence[Result | Scores]) -> Iterator[dict[str, Any]]:
             shared |= _SUMS
 
 
-def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
-    """What each sample of a result has for itself, or each continuation."""
+def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
+    """What each sample of a result has for itself."""
     number = -1
-    if isinstance(result, Scores):
-        for number, score in enumerate(result.scores):
-            columns = {name: getattr(score, name) for name in _OF_SCORE} | _columns_of_host(result.served_by)
-            columns |= {"token_ids": score.token_ids} if score.token_ids else {}
-            yield {"sample": number, "text": score.text, **columns, "tokens": len(score.tokens)}
+    if isinstance(result, OtherResult):
+        for number, columns in enumerate(result.list_rows()):
+            yield {"sample": number, **columns, **_columns_of_host(result.served_by)}
         return
     # A call that failed has the samples that were answered before its error.
     for number, sample in enumerate(result.samples):
@@ -77,19 +105,19 @@ def _samples(result: Result | Scores) -> Iterator[dict[str, Any]]:
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
 
 
-def row_count(result: Result | Scores) -> int:
+def row_count(result: AnyResult) -> int:
     """The number of rows that a result has."""
-    if isinstance(result, Scores):
-        return len(result)
+    if isinstance(result, OtherResult):
+        return len(result.list_rows())
     return len(result.samples) + 1 if isinstance(result, LLMError) else len(result.choices)
 
 
-def _columns_of_call(result: Result | Scores) -> dict[str, object]:
+def _columns_of_call(result: AnyResult) -> dict[str, object]:
     """What the samples of a result share."""
     own: dict[str, object] = {"response_id": result.request_id} if isinstance(result, LLMError) else {
         "response_id": getattr(result, "id", None), "seconds": result.timing.total, "price": result.price
     }  # fmt: skip
-    prompt = result.context if isinstance(result, Scores) else result.prompt
+    prompt = result.prompt
     is_text = prompt is None or isinstance(prompt, str)
     own["prompt"] = prompt if is_text else json.dumps(json_value(prompt), ensure_ascii=False)
     own |= {name: getattr(result, name) for name in ("model", "provider", "cached", "cost", "attempts")}
@@ -143,7 +171,7 @@ def _cell(value: object) -> object:
     return value if type(value).__name__ in _ATOMS else json_value(value)
 
 
-def metadata_columns(result: Result | Scores) -> dict[str, Any]:
+def metadata_columns(result: AnyResult) -> dict[str, Any]:
     """The metadata of a result as columns."""
     metadata = result.metadata
     if metadata is None:
@@ -159,7 +187,7 @@ def metadata_columns(result: Result | Scores) -> dict[str, Any]:
     }
 
 
-def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
+def columns(results: Sequence[AnyResult]) -> dict[str, list[Any]]:
     """The table by column, metadata first and `parsed` behind the text."""
     rows = list(table_rows(results))
     metadata = [metadata_columns(result) for result in results]
@@ -182,7 +210,7 @@ def columns(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
     return own | table
 
 
-def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
+def to_pandas(results: Sequence[AnyResult]) -> pd.DataFrame:
     """A DataFrame of pandas, with the index of the inputs where they have one in common."""
     pandas = import_optional("pandas", "pip install pandas")
     table = columns(results)
@@ -195,7 +223,7 @@ def to_pandas(results: Sequence[Result | Scores]) -> pd.DataFrame:
     return frame
 
 
-def columns_with_index(results: Sequence[Result | Scores]) -> dict[str, list[Any]]:
+def columns_with_index(results: Sequence[AnyResult]) -> dict[str, list[Any]]:
     """The table by column, with the index of the inputs as its first columns."""
     table = columns(results)
     labels, names = _index(results, table["input_index"])
@@ -207,7 +235,7 @@ def columns_with_index(results: Sequence[Result | Scores]) -> dict[str, list[Any
     return table
 
 
-def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
+def to_polars(results: Sequence[AnyResult]) -> pl.DataFrame:
     """A DataFrame of polars, with the index of the inputs as its first columns."""
     polars = import_optional("polars", "pip install polars")
     table = columns_with_index(results)
@@ -216,7 +244,7 @@ def to_polars(results: Sequence[Result | Scores]) -> pl.DataFrame:
     return frame
 
 
-def _index(results: Sequence[Result | Scores], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
+def _index(results: Sequence[AnyResult], positions: Sequence[int]) -> tuple[list[Any], tuple[Any, ...]]:
     """The label of each row and the names of the levels; none if the inputs had no index in common."""
     labels = [result.row_label for result in results]
     known = [label for label in labels if label is not None]

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -41,7 +42,7 @@ class Imported:
 def write_archive(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
     """Write the intact answers of some keys, or all, to a file once it is complete. Returns their number."""
     count = 0
-    with replace_file(Path(path).expanduser(), new_mode=0o666) as file:
+    with replace_file(Path(path).expanduser(), 0o666, "an earlier file is as it was") as file:
         file.write(_line({_FORMAT: SCHEMA_VERSION}))
         for key, value in store.items() if keys is None else ((key, store.read(key)) for key in keys):
             fields = None if value is None else _fields(key, value)
@@ -55,16 +56,10 @@ def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
     """Add the answers of a file to the cache, once all of it is checked; `RequestError` if it is damaged."""
     source = Path(path)
     total = sum(1 for _ in _rows(source))
+    missing = (row for row in _rows(source) if decode_entry(row[0], store.read(row[0]) or b"") is None)
     added = 0
-    missing: list[Row] = []
-    for row in _rows(source):
-        present = store.read(row[0])
-        if present is None or decode_entry(row[0], present) is None:
-            missing.append(row)
-        if len(missing) == _AT_ONCE:
-            added += store.insert(missing)
-            missing = []
-    added += store.insert(missing)
+    while some := list(islice(missing, _AT_ONCE)):
+        added += store.insert(some)
     return Imported(added=added, kept=total - added)
 
 

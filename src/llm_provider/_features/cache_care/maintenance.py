@@ -1,15 +1,220 @@
-"""Maintenance of a cache, on a user's request: verify, prune, explain a miss, list recent answers."""
+"""What a user asks of a whole cache: check, selection, pruning, why a call missed, recent answers."""
 
 import math
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypedDict
 
-from ..._core.errors import RequestError
+import orjson
+
+from ..._core.errors import LLMError, RequestError
 from ..._core.runtime import clock
-from ..._core.store.entry import Entry, Question, decode_entry, decode_question, lacks_text
+from ..._core.store.entry import ELIDED, Entry, Question, decode_entry, decode_question, lacks_text
 from ..._core.store.store import Store
-from .diff import Explanation, find_nearest
+
+_MOST_LISTED = 5
+_WIDTH = 60
+_Question: TypeAlias = Mapping[str, object]
+_SIMILAR = 0.5
+"""Part of the groups of three letters that two similar texts have in common."""
+
+
+class _Absent:
+    """The value of a field or item that only one of two questions has."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Final = _Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between two questions.
+
+    Args:
+        path: Where it is, such as "payload.messages[0].content".
+        stored: The JSON value of the stored question, or `ABSENT`.
+        asked: The JSON value of the question that was asked, or `ABSENT`.
+    """
+
+    path: str
+    stored: Any
+    asked: Any
+
+    def __str__(self) -> str:
+        stored, wanted = _format(self.stored), _format(self.asked)
+        space = " only white space differs," if self.is_white_space else ""
+        pairs = enumerate(zip(stored, wanted, strict=False))
+        shorter = min(len(stored), len(wanted))
+        common = next((index for index, (left, right) in pairs if left != right), shorter)
+        if common > _WIDTH // 2:
+            # Two long texts: they are equal before their first difference.
+            stored, wanted = (f"…{text[common - 20 :]}" for text in (stored, wanted))
+        return f"{self.path}:{space} stored {_cut(stored)}, asked {_cut(wanted)}"
+
+    @property
+    def is_white_space(self) -> bool:
+        """Whether two texts are equal but for their white space."""
+        both = isinstance(self.stored, str) and isinstance(self.asked, str)
+        return both and self.stored.split() == self.asked.split()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The stored question that is nearest to one that was asked.
+
+    Args:
+        key: The key of the stored question; None if none is similar.
+        differences: The differences, sorted by path; none if the same question is stored under another key,
+            for example by another version.
+        compared: The number of stored questions that were compared.
+        stored: Whether the question itself is stored.
+    """
+
+    key: str | None
+    differences: tuple[Difference, ...]
+    compared: int
+    stored: bool = False
+
+    def __str__(self) -> str:
+        if self.key is None:
+            return f"none of {self.compared} stored requests is similar"
+        if self.stored:
+            return f"the question itself is stored under {self.key[:12]}"
+        lines = [str(difference) for difference in self.differences[:_MOST_LISTED]]
+        more = len(self.differences) - len(lines)
+        lines += [f"and {more} more"] if more else []
+        differences = "; ".join(lines) or "nothing that is stored of a question"
+        return f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {differences}"
+
+
+def find_nearest(question: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:
+    """The similar question that differs least, the first of several; None without stored questions.
+
+    Questions are similar if a text of one conversation is similar to one of the other, system prompts aside.
+    """
+    best: tuple[float, str, tuple[Difference, ...]] | None = None
+    compared, texts = 0, _texts(question)
+    for key, other in stored:
+        compared += 1
+        distance = _distance(texts, _texts(other))
+        if distance is None:
+            continue
+        differences = tuple(compare(other, question))
+        if any(difference.path.endswith(".model") for difference in differences):
+            # The name as the user wrote it follows from the name that is sent.
+            differences = tuple(difference for difference in differences if difference.path != "model")
+        weight = len(differences) + distance
+        if best is None or weight < best[0]:
+            best = weight, key, differences
+    if best is None:
+        return Explanation(None, (), compared) if compared else None
+    return Explanation(best[1], best[2], compared)
+
+
+def _texts(question: _Question) -> set[str]:
+    """The plain texts of a conversation without its system prompt, or of a payload without a conversation."""
+    payload = question.get("payload")
+    fields = payload if isinstance(payload, Mapping) and ELIDED not in payload else {}
+    lists = [value for value in fields.values() if isinstance(value, list)]
+    turns = [turn for each in lists for turn in each if isinstance(turn, Mapping) and "role" in turn]
+    without_system = [turn for turn in turns if turn["role"] not in ("system", "developer")]
+    others = [value for name, value in fields.items() if name != "model"]
+    return {_plain(text) for text in _leaf_texts(without_system if turns else others)} - {""}
+
+
+def _leaf_texts(value: object) -> Iterator[str]:
+    """The texts in a JSON value, a long one by its beginning."""
+    if isinstance(value, Mapping):
+        if ELIDED in value:
+            yield from _leaf_texts(value[ELIDED]["start"])
+            return
+        value = [part for name, part in value.items() if name not in ("role", "type")]
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaf_texts(part)
+
+
+def _plain(text: str) -> str:
+    """A text without the differences of white space and of small and capital letters."""
+    return re.sub(r"\s+", " ", text).strip().casefold()
+
+
+def _distance(texts: set[str], others: set[str]) -> float | None:
+    """How far apart two conversations are: 0 if one holds the other, None if they have nothing in common.
+
+    Another text counts more than three other settings.
+    """
+    here, there = texts - others, others - texts
+    alike = bool(texts & others) or not texts
+    if not here or not there:
+        return 0.0 if alike else None
+    # The part of their groups of three letters that two texts have in common: 0 to 1.
+    most = max(
+        2 * len(left & right) / (len(left) + len(right))
+        for left in map(_letter_groups, here)
+        for right in map(_letter_groups, there)
+    )
+    return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
+
+
+def _letter_groups(text: str) -> set[str]:
+    padded = f"  {_plain(text)} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
+
+
+def compare(stored: object, wanted: object, path: str = "") -> Iterator[Difference]:
+    """The differences of two JSON values, sorted by path. 1, 1.0, "1" and true are four different values.
+
+    Equal items at both ends of a list are skipped, so that an inserted message is one difference.
+
+    >>> [str(difference) for difference in compare({"a": [1, 2]}, {"a": [0, 1, 2], "b": None})]
+    ['a[0]: stored absent, asked 0', 'b: stored absent, asked null']
+    """
+    if isinstance(stored, Mapping) and isinstance(wanted, Mapping) and ELIDED not in {*stored, *wanted}:
+        for name in sorted({*stored, *wanted}):
+            inner = f"{path}.{name}" if path else name
+            yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
+    elif isinstance(stored, list) and isinstance(wanted, list):
+        start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
+        here, there = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
+        for index, (left, right) in enumerate(zip_longest(here, there, fillvalue=ABSENT), start):
+            yield from compare(left, right, f"{path}[{index}]")
+    elif _encode(stored) != _encode(wanted):
+        yield Difference(path, stored, wanted)
+
+
+def _equal_ends(left: list[bytes], right: list[bytes]) -> tuple[int, int]:
+    """The number of equal items at the beginning of two lists and, beyond these, at their end."""
+    shortest = min(len(left), len(right))
+    start = next((index for index in range(shortest) if left[index] != right[index]), shortest)
+    rest = range(shortest - start)
+    return start, next((index for index in rest if left[-1 - index] != right[-1 - index]), len(rest))
+
+
+def _encode(value: object) -> bytes:
+    # Equal encodings have equal types too.
+    return b"" if value is ABSENT else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _format(value: object) -> str:
+    if isinstance(value, Mapping) and ELIDED in value:
+        text = value[ELIDED]
+        return f"{text['start'][:20]!r}… ({text['length']} characters, SHA-256 {text['sha256']})"
+    return repr(value) if value is ABSENT else orjson.dumps(value).decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 2 * _WIDTH else f"{text[:_WIDTH]}…"
+
 
 _AT_ONCE = 200
 _MOST_COMPARED = 300
@@ -66,10 +271,68 @@ def _find_keys(store: Store, before: float, model: str | None) -> Iterator[str]:
         if entry is None:  # a damaged answer has no model, and any age
             if model is None:
                 yield key
-        elif entry.created < before and (
-            model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
-        ):
+        elif entry.created < before and _has_model(key, value, entry, model):
             yield key
+
+
+def _has_model(key: str, value: bytes, entry: Entry, model: str | None) -> bool:
+    return model is None or model in (entry.served, (decode_question(key, value) or {}).get("model"))
+
+
+class Selection(TypedDict, total=False):
+    """Which answers of a cache are meant: those that meet every condition that is set."""
+
+    results: Iterable[Any] | None
+    """Results, or lines of `to_jsonl` and `map` as dicts: the answers of all their samples and rounds."""
+    model: str | None
+    """The model that was asked for, or the model that the provider named."""
+    tag: str | None
+    """The name of a `track` block, and of those inside it. A ledger has the keys of its answers."""
+    ledger: str | os.PathLike[str] | None
+    """The file of `Client(ledger=)`, for a tag; default that of `LLM_PROVIDER_LEDGER`."""
+
+
+def find_keys(store: Store, selection: Selection) -> Iterator[str]:
+    """The sorted keys of the whole answers that a selection means; `RequestError` for an unknown tag."""
+    model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
+    wanted = None if results is None else set(list_keys(results))
+    if tag is not None:
+        tagged = _read_tagged(tag, selection.get("ledger"))
+        wanted = tagged if wanted is None else wanted & tagged
+    pairs = store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted))
+    for key, value in pairs:
+        entry = None if value is None else decode_entry(key, value)
+        if entry is not None and value is not None and _has_model(key, value, entry, model):
+            yield key
+
+
+def list_keys(results: Iterable[Any]) -> Iterator[str]:
+    """The keys of the samples and rounds of some results. Errors have those of their samples."""
+    for result in results:
+        if isinstance(result, dict):
+            rounds = (result.get("tool_rounds") or {}).get("responses")
+            answers = rounds or result.get("samples") or [result]
+            lists = [answer.get("cache_keys") or () for answer in answers]
+        else:
+            failed = isinstance(result, LLMError)
+            answers = getattr(result, "samples", ()) if failed else getattr(result, "rounds", [result])
+            lists = [getattr(answer, "cache_keys", ()) for answer in answers]
+        yield from (key for keys in lists for key in keys if key is not None)
+
+
+def _read_tagged(tag: str, ledger: str | os.PathLike[str] | None) -> set[str]:
+    from ..._core.money.ledger_file import read_keys
+
+    path = ledger or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+    if not path:
+        raise RequestError(
+            "the answers of a tag are lists in a ledger, and there is none: name the file of "
+            "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
+        )
+    keys = read_keys(Path(path).expanduser(), tag)
+    if not keys:
+        raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
+    return keys
 
 
 def explain(store: Store, question: Question) -> Explanation | None:

@@ -12,8 +12,8 @@ from ..._core.json_values import JSONObject
 from ..._core.runtime.files import lines_of, open_data
 from ..._core.runtime.json_pieces import check_size
 from ..._core.types.response import Response, Result, result_from_dict
-from ..score.scores import Scores
-from .map_forms import Table, choose_form
+from ..._core.types.results_table import AnyResult
+from .map_output import Table, choose_form
 from .output import PROGRAM
 
 _DETAILS = re.compile(r" \[[^\[\]]*\]$")
@@ -24,7 +24,7 @@ _OF_ERRORS = (
 )  # fmt: skip
 
 
-def read_answers(path: Path) -> Iterator[Result | Scores]:
+def read_answers(path: Path) -> Iterator[AnyResult]:
     """The answers of a file; `RequestError` if a line is none."""
     for number, (text, line) in enumerate(read_lines(path.expanduser()), start=1):
         if line == {} or not text.strip():

@@ -79,7 +79,7 @@ def run_ask(
     **options: object,
 ) -> int:
     """Ask a model and print its answer as it is written."""
-    from .log_file import read_last_conversation
+    from .logs import read_last_conversation
 
     if continued and prompt is None:
         # `ask -c PROMPT`: the model is that of the conversation.
@@ -151,7 +151,7 @@ def _log(
 
     from ..._core.runtime import clock
     from ..._core.runtime.files import full_disk
-    from .log_file import VARIABLE, LogFile, LoggedAsk, log_path
+    from .logs import VARIABLE, LogFile, LoggedAsk, log_path
 
     path = log_path()
     if path is None:

@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from ..._core.store.response_cache import ResponseCache
-from ..cache_care.selection import Selection
+from ..cache_care.maintenance import Selection
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import Group, parse_age
 

@@ -7,8 +7,8 @@ from typing import cast
 import click
 
 from ..._core.errors import RequestError
-from ..cache_care.selection import Selection
-from ..evidence.verified import Evidence
+from ..cache_care.maintenance import Selection
+from ..evidence.container import Evidence
 from .output import PROGRAM
 from .parsing import Command
 

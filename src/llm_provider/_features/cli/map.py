@@ -268,7 +268,7 @@ class _Work:
 
     def name_columns(self, output: OutputFile) -> None:
         """Tell the columns to an output that is a table."""
-        from .map_forms import Table
+        from .map_output import Table
 
         if isinstance(output.form, Table):
             output.form.name_columns(

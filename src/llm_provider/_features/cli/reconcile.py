@@ -196,9 +196,9 @@ def _fetch(
     target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str], kind: str = ""
 ) -> list[Any]:
     """The pages of a provider's reports, of Anthropic the newer ones if it does not have the others."""
+    from ..._core.journey.attempt import scrub_error
     from ..._core.requests.api_keys import find_written_key
     from ..._core.runtime import event_loop
-    from ..models.list_models import scrub_error
 
     provider, variables = target.provider, _KEYS[target.provider]
     key = find_written_key(provider, variables)

@@ -14,8 +14,7 @@ import orjson
 
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
-from ..._core.money.ledger_rows import LedgerRow
-from ..._core.money.totals import Posting, Totals
+from ..._core.money.totals import LedgerRow, Posting, Totals
 from ..._core.runtime.exact_decimal import total
 from ..._core.types.served_by import FIELDS
 from ..._core.types.usage import read_bounds

@@ -4,7 +4,7 @@ The second request is part of the same attempt: a token that has expired is no s
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from ..._core.formats.transport import departure
@@ -64,7 +64,7 @@ def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
             response = yield write(request, headers)
             if response.status_code in (401, 403):
                 await response.aread()
-                if _renew(key, headers, response, response.text):
+                if renew_token(key, headers, response):
                     yield write(request, await key.headers(*about))
 
     http_client.auth = Authorisation()
@@ -76,36 +76,9 @@ async def fetch_headers(key: Credential, method: str, url: str, body: bytes) -> 
     return await key.headers(method, url, body)
 
 
-async def post_with_token(
-    key: Credential,
-    post: Callable[..., Awaitable[Any]],
-    url: str,
-    *,
-    content: bytes,
-    options: Any,
-    **others: Any,
-) -> Any:
-    """Call an SDK's method `post` with the headers of a credential whose tokens change."""
-    renewed = False
-    while True:
-        headers = await fetch_headers(key, "POST", url, content)
-        try:
-            return await post(
-                url,
-                content=content,
-                options={**options, "headers": {**options["headers"], **headers}},
-                **others,
-            )
-        except Exception as error:
-            response = getattr(error, "response", None)
-            if renewed or response is None or not _renew(key, headers, response, str(error)):
-                raise
-        renewed = True
-
-
-def _renew(key: Credential, headers: dict[str, str], response: Any, message: str) -> bool:
-    """Whether other headers than these may be accepted, with which a request failed."""
-    status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {message}"
+def renew_token(key: Credential, headers: dict[str, str], response: Any) -> bool:
+    """Whether other headers than these may be accepted, with which a request failed. Its answer is read."""
+    status, reason = response.status_code, f"{response.headers.get('x-amzn-errortype', '')} {response.text}"
     if (status == 401 and GATEWAY_FAILURE not in reason) or (status == 403 and _EXPIRED.search(reason)):
         key.invalidate(headers)
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from ..._core import doors
 from ..._core.client.batch_arguments import BatchOptions, Models, check_models, parse_batch
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import RequestError
@@ -14,7 +15,6 @@ from ..._core.requests.checks import DeliveryOptions, one_of
 from ..._core.requests.inputs import Estimable
 from ..._core.requests.model_kinds import EstimateKind, kind_of
 from ..._core.types.messages import Prompt
-from ..score.operation import SCORE
 from .estimate import Estimate, Estimator, estimate, estimate_texts, show
 from .estimates import Estimates, add_fallbacks
 
@@ -98,7 +98,7 @@ def _estimate_texts(
     runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
-    operation: Operation[Any, Any] = EMBED if kind == "embedding" else SCORE
+    operation: Operation[Any, Any] = EMBED if kind == "embedding" else doors.score.SCORE
     runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
     # An iterator is read once. Each context with its continuations is a call.

@@ -8,21 +8,23 @@ Each input takes the path of a call as far as the cache, so nothing is sent, and
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.batches.lookup import fetch_ahead
 from ..._core.errors import CacheMissError, LLMError, RequestError
 from ..._core.hints import Hinting
-from ..._core.journey.engine import READING, Engine
+from ..._core.journey.call import Call
+from ..._core.journey.engine import Engine
+from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.range import Range
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
-from .history import History, history_of
 from .prompt_cache import collect_cached_input
 
 if TYPE_CHECKING:
@@ -31,6 +33,56 @@ if TYPE_CHECKING:
     from ..._core.money.pricing import PriceTable
     from ..._core.pace.scopes import ScopeStatistics
     from ..._core.types.messages import Prompt
+
+
+_FEWEST, _MOST = 5, 200
+"""The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""
+
+_LEAST_DOUBT = 0.1
+"""The least share of a mean that is doubted: new questions may differ from the stored ones."""
+
+
+class History(NamedTuple):
+    """Statistics of some stored answers.
+
+    `output_tokens` and `seconds` are those of one answer. `input_factor` is the number of input tokens that
+    the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
+    """
+
+    answers: int
+    output_tokens: Range
+    seconds: Range
+    input_factor: Range | None
+
+
+def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
+    """Statistics of the newest answers of a call's model and server; None if there are too few."""
+    tokens, seconds, factors = [], [], []
+    for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
+        answer = engine.decode_entry(call, entry)
+        if answer is None or answer.usage is None or not answer.usage.output_tokens:
+            continue
+        tokens.append(float(answer.usage.output_tokens))
+        seconds.append(entry.seconds)
+        if payload is not None and answer.usage.input_tokens:
+            facts = call.adapter.facts(replace(call.encoded, payload=payload))
+            expected = input_tokens(facts, call.target, count).likely
+            factors.append(answer.usage.input_tokens / expected)
+    if len(tokens) < _FEWEST:
+        return None
+    factor = mean(factors) if len(factors) >= _FEWEST else None
+    return History(len(tokens), mean(tokens), mean(seconds), factor)
+
+
+def mean(values: Sequence[float]) -> Range:
+    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`."""
+    # Imported here because only estimates need it, and its import takes longer than an estimate.
+    import statistics
+
+    middle = statistics.fmean(values)
+    error = 2 * statistics.stdev(values) / math.sqrt(len(values)) + _LEAST_DOUBT * middle
+    return Range(max(middle / 5, middle - error), middle, middle + error)
+
 
 _NOTHING = Range.exactly(0)
 
@@ -99,7 +151,7 @@ class Estimate(Hinting):
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
-        from ..._core import html
+        from ..views import blocks as html
 
         rows = (
             [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()
@@ -174,7 +226,7 @@ class Estimator:
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
         self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
-        self._first = self._choose(prepare("a prompt that is never sent"))
+        self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
         facts = self._first.facts()
@@ -208,8 +260,8 @@ class Estimator:
         if not missing:
             self._cached += 1
             return
-        if call.fallback:
-            call = self._choose(call)
+        if call.relay is not None:
+            call = call.candidates[self._number]
             missing = self._parts_to_ask(call)
         if call.cache == "use":
             keys = {part: call.key(part) for part in missing}
@@ -233,9 +285,6 @@ class Estimator:
             read = input_tokens(facts, self._first.target, self._count)
             self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
-    def _choose(self, call: Call[Any]) -> Call[Any]:
-        return call.fallback[self._number] if call.fallback else call
-
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
         """The parts of a call that are not stored."""
         if call.cache not in READING:
@@ -246,7 +295,7 @@ class Estimator:
     def _missing(self, call: Call[Any]) -> list[int]:
         """The parts that have to be asked for. None has if a model of `fallback` has a stored answer."""
         missing = self._parts_to_ask(call)
-        if not all(map(self._parts_to_ask, call.fallback[1:])):
+        if not all(map(self._parts_to_ask, call.candidates[1:])):
             return []
         if missing and call.cache == "only":
             key = call.key(missing[0])

@@ -74,7 +74,7 @@ class Estimates(dict[str, Estimate]):
         return f"Estimates({super().__repr__()})"
 
     def _repr_html_(self) -> str:
-        from ..._core import html
+        from ..views import blocks as html
 
         rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
         notes = (html.small(f"- {text}") for text in self.total.assumptions)

@@ -31,7 +31,7 @@ class CachedInput:
     def add(self, call: Call[Any], requests: int, tokens: int, read: float) -> None:
         """Add the requests of a call, with the rough and the likely number of tokens that each reads."""
         # It imports asyncio, which other estimates do not need.
-        from ..._core.batches.prefix import prefixes_of
+        from ..prompt_caching.prefix_gate import prefixes_of
 
         self._requests += [_Request(prefixes_of(call), tokens, read)] * requests
 

@@ -11,12 +11,10 @@ from ..._core.client.client import Client
 from ..._core.client.functions import default_client
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, plain_number
-from ..._core.types.response import Result
-from ..cache_care.selection import Selection
-from ..score.scores import Scores
-from .export import write_evidence
-from .stored_answers import add_replies, read_entries, read_scores
-from .verified import Evidence
+from ..._core.types.results_table import AnyResult
+from ..cache_care.maintenance import Selection
+from .container import Evidence
+from .export import add_replies, read_entries, read_scores, write_evidence
 
 
 def export_results(
@@ -60,7 +58,7 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
 
 
 def export_stored(
-    path: Path, answers: Iterable[Result | Scores] | None, selection: Selection, scores: Path | None = None
+    path: Path, answers: Iterable[AnyResult] | None, selection: Selection, scores: Path | None = None
 ) -> Evidence:
     """Write the evidence of answers, or of a part of the cache; `RequestError` for nothing."""
     client = default_client()

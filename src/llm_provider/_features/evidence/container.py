@@ -1,25 +1,80 @@
-"""The file of the evidence: a zip in one form only, so that it can be written again from its parts.
+"""The file of the evidence and its manifest: a zip in one form, which can be written again from its parts.
 
 Every member is stored as it is, with ZIP64 fields, and without dates, modes, comments and compression. So the
-names, sizes and checksums of the members determine each other byte of the file.
+names, sizes and checksums of the members determine each other byte of the file. So is the JSON in it: sorted
+names, no spaces, and what JSON lacks as Python writes it.
 """
 
+import contextlib
 import hashlib
+import importlib.metadata
+import json
 import os
+import platform
 import re
 import struct
+import subprocess
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ..._core.errors import EvidenceError
-from ..._core.runtime.files import full_disk, replace_file
+import orjson
+
+from ..._core.errors import EvidenceError, RequestError
+from ..._core.json_values import JSONObject
+from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.exact_decimal import exact, total
+from ..._core.runtime.files import LONGEST_LINE, replace_file
+from ..._core.types.usage import Cost
+from ..._core.words import format_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a file of evidence holds, once it is written or checked.
+
+    Args:
+        path: The file.
+        sha256: Its digest, the subject of its statement.
+        rows: The number of results.
+        manifest: Figures, settings, versions, the state of git, and the digests of the parts.
+        has_statement: Whether a statement about it is beside it.
+    """
+
+    path: Path
+    sha256: str
+    rows: int
+    manifest: JSONObject
+    has_statement: bool
+
+    @property
+    def not_computed(self) -> dict[str, dict[str, int]]:
+        """What the rows hold and their parts do not give: for each value the reasons, with their numbers."""
+        reasons: dict[str, dict[str, int]] = self.manifest["figures"]["not_computed"]
+        return reasons
+
+    def __str__(self) -> str:
+        total = self.manifest["figures"]["total"]
+        counts = ", ".join(
+            f"{total[name]:,} {name}" for name in ("responses", "scores", "errors") if name in total
+        )
+        unknown, at_most = total.get("cost_unknown", 0), None
+        if unknown == total.get("cost_bounded", 0):
+            at_most = Decimal(total.get("cost_at_most", 0))
+        paid = format_usd(Decimal(total["cost"]), unknown, at_most)
+        bought = format_usd(Decimal(total["price"]), total.get("price_unknown", 0))
+        lines = [f"{counts or 'no results'}, {paid} paid, {bought} when bought"]
+        for name, reasons in self.not_computed.items():
+            lines += [f"not computed: {name} of {count:,}: {reason}" for reason, count in reasons.items()]
+        return "\n".join([*lines, f"sha256 {self.sha256}"])
+
 
 _CHUNK = 1 << 20
 _LOCAL = struct.Struct("<4s5H3I2H")
-_LONGEST_LINE = 1 << 28
-"""Bytes. The longest answer that a client reads by default has a quarter of it."""
 _FOLDER = rb"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}/"
 _NAME = re.compile(
     rb"(data/("
@@ -45,7 +100,7 @@ class Part(NamedTuple):
         position, end = self.start, self.start + self.size
         while position < end:
             file.seek(position)
-            line = file.readline(min(_LONGEST_LINE, end - position))
+            line = file.readline(min(LONGEST_LINE, end - position))
             if not line.endswith(b"\n"):
                 raise EvidenceError(f"{self.name}, byte {position - self.start:,}: a line without an end")
             position += len(line)
@@ -57,27 +112,24 @@ def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], writte
 
     A file that was there stays as it was until the new one is complete.
     """
-    try:
-        with replace_file(path, 0o666) as file:
-            for name, chunks in parts:
-                begin = file.tell()
-                file.write(_make_header(Part(name, 0, 0, 0, "")))
-                start, crc, digest = file.tell(), 0, hashlib.sha256()
-                for chunk in chunks:
-                    crc = zlib.crc32(chunk, crc)
-                    digest.update(chunk)
-                    file.write(chunk)
-                end = file.tell()
-                written.append(Part(name, start, end - start, crc, digest.hexdigest()))
-                file.seek(begin)
-                file.write(_make_header(written[-1]))
-                file.seek(end)
-            file.write(_make_directory(written))
-            file.seek(0)
-            whole: Any = file
-            return hashlib.file_digest(whole, "sha256").hexdigest()
-    except OSError as error:
-        raise full_disk(error, path, "the results are in memory") or error from None
+    with replace_file(path, 0o666, "the results are in memory") as file:
+        for name, chunks in parts:
+            begin = file.tell()
+            file.write(_make_header(Part(name, 0, 0, 0, "")))
+            start, crc, digest = file.tell(), 0, hashlib.sha256()
+            for chunk in chunks:
+                crc = zlib.crc32(chunk, crc)
+                digest.update(chunk)
+                file.write(chunk)
+            end = file.tell()
+            written.append(Part(name, start, end - start, crc, digest.hexdigest()))
+            file.seek(begin)
+            file.write(_make_header(written[-1]))
+            file.seek(end)
+        file.write(_make_directory(written))
+        file.seek(0)
+        whole: Any = file
+        return hashlib.file_digest(whole, "sha256").hexdigest()
 
 
 def hash_file(path: Path) -> str:
@@ -144,3 +196,137 @@ def _make_directory(parts: list[Part]) -> bytes:
     end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, *sizes)
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(body), 1)
     return body + end + locator + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, _ABOVE, _ABOVE, 0)
+
+
+def write_json(value: object) -> bytes:
+    """A value as JSON; `read_json` reads it.
+
+    >>> write_json({"b": float("nan"), "a": 10**30})
+    b'{"a":1000000000000000000000000000000,"b":NaN}'
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        # It writes NaN as null. To look for NaN in Python takes ten times as long.
+        return text if b"null" not in text or orjson.loads(text) == value else canonical(value)
+    except (RequestError, TypeError):
+        # NaN, whole numbers of more than 64 bits, and halves of a surrogate pair.
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def read_json(text: bytes, where: str) -> Any:
+    """The value of a text; `EvidenceError` if `write_json` would have written it in another way."""
+    try:
+        value = orjson.loads(text)
+        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == text:
+            return value
+    except (ValueError, TypeError):
+        pass
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        if write_json(value) == text:
+            return value
+    raise EvidenceError(f"{where}: this is not JSON in its canonical form")
+
+
+FORMAT, VERSION = "llm_provider evidence", 1
+PREDICATE = "https://github.com/llm-provider/llm-provider/evidence/v1"
+_PACKAGES = (
+    "llm-provider-call", "openai", "anthropic", "google-genai", "litellm", "aiohttp", "orjson",
+    "jsonschema-rs", "pydantic",
+)  # fmt: skip
+_COUNTS = ("input_tokens", "output_tokens")
+
+
+class Figures:
+    """The sums of rows, in all and by model: they name what is known, and count what is not."""
+
+    def __init__(self) -> None:
+        self._sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._usd: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self._reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, row: JSONObject) -> None:
+        result = row["result"]
+        provider, name = result["provider"], result["model"]
+        model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
+        sums = self._sums[model]
+        sums["errors" if result.get("error") else "scores" if "scores" in result else "responses"] += 1
+        sums["cached"] += bool(result["cached"])
+        for name in _COUNTS:
+            sums[name] += (result["usage"] or {}).get(name, 0)
+        if "score" in row:
+            sums["scored"] += 1
+            self._usd[model, "score_sum"] += Decimal(repr(float(row["score"])))
+        for name, bounds in (("cost", result.get("cost_bounds")), ("price", None)):
+            if name == "cost" or not result.get("error"):
+                usd = Cost.between(result.get(name), bounds)
+                sums[f"{name}_unknown"] += usd.unknown
+                sums["cost_bounded"] += usd.unknown > 0 and usd.at_most is not None
+                if usd or not usd.unknown:
+                    self._add_usd(model, name, usd)
+                self._add_usd(model, "cost_at_most", usd.at_most or 0)
+        for name, reason in row["not_computed"].items():
+            self._reasons[str(name)][str(reason)] += 1
+        for request in row["requests"]:
+            if "why" in request:
+                self._reasons["key of a sample"][str(request["why"])] += 1
+
+    def _add_usd(self, model: str, name: str, usd: float) -> None:
+        self._usd[model, name] = exact().add(self._usd[model, name], Decimal(repr(float(usd))))
+
+    def to_dict(self) -> JSONObject:
+        """The sums, with USD as exact text."""
+        models = {model: self._describe([model]) for model in sorted(self._sums)}
+        reasons = {name: dict(counts) for name, counts in self._reasons.items()}
+        return {"total": self._describe(list(self._sums)), "models": models, "not_computed": reasons}
+
+    def _describe(self, models: list[str]) -> JSONObject:
+        counts: Counter[str] = sum((self._sums[model] for model in models), Counter())
+        optional = {"score_sum": counts["scored"], "cost_at_most": counts["cost_bounded"]}
+        names = ("cost", "price", *(name for name, count in optional.items() if count))
+        usd = {name: total(self._usd[model, name] for model in models) for name in names}
+        return dict(counts) | {name: format(amount, "f") for name, amount in usd.items()}
+
+
+def describe_parts(parts: Iterable[Part]) -> JSONObject:
+    return {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts}
+
+
+def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
+    made = {"format": FORMAT, "version": VERSION, "parts": describe_parts(parts)}
+    return {**made, "figures": figures.to_dict(), **about}
+
+
+def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:
+    """An in-toto statement about the file, whose predicate is the manifest without the digests of parts."""
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": sha256}}],
+        "predicateType": PREDICATE,
+        "predicate": {key: value for key, value in manifest.items() if key != "parts"},
+    }
+
+
+def describe_versions() -> JSONObject:
+    """The versions of Python and of the packages that have to do with an answer."""
+    versions: dict[str, Any] = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def describe_git() -> JSONObject | None:
+    """The commit of the working folder and whether it has changes; None where there is none."""
+    try:
+        commit = _run_git("rev-parse", "HEAD").strip()
+        return {"commit": commit, "dirty": bool(_run_git("status", "--porcelain").strip())}
+    except (OSError, subprocess.SubprocessError, UnicodeError):
+        return None
+
+
+def _run_git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, capture_output=True, check=True, text=True, timeout=10).stdout  # noqa: S603 - constant

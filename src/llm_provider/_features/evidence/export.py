@@ -1,28 +1,43 @@
-"""Writes the evidence of results."""
+"""Writes the evidence of results; makes results of cache entries, and reads scores, for that."""
 
+import codecs
+import csv
+import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import PriceRow, PriceWarning
 from ..._core.money.pricing import PriceTable
-from ..._core.runtime.files import check_path, is_replaceable, replace_file
+from ..._core.runtime.files import check_path, is_replaceable, read_lines, replace_file
 from ..._core.settings import Settings
+from ..._core.store.entry import Entry, QuestionFields
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
-from ..score.scores import Scores
-from .container import Part, write_parts
-from .json_lines import write_json
-from .manifest import Figures, describe_git, describe_versions, make_manifest, make_statement
+from ..._core.types.results_table import AnyResult, OtherResult
+from .container import (
+    Evidence,
+    Figures,
+    Part,
+    describe_git,
+    describe_versions,
+    make_manifest,
+    make_statement,
+    write_json,
+    write_parts,
+)
 from .rows import RowMaker
 from .score_records import ScoreRecords
-from .verification import MANIFEST, PRICES, ROWS, STATEMENT
-from .verified import Evidence
+from .verification import MANIFEST, PRICES, ROWS, STATEMENT, decode_replies, sum_usage
 
 
 def write_evidence(
@@ -37,7 +52,7 @@ def write_evidence(
 ) -> Evidence:
     """Write the evidence of results, with the user's scores by index, and the statement beside it."""
     for index, result in enumerate(results):
-        if not isinstance(result, (Response, Scores, LLMError)):
+        if not isinstance(result, (Response, OtherResult, LLMError)):
             kind = type(result).__name__
             raise RequestError(
                 f"results[{index}] is of type {kind}: evidence is made of responses, scores and errors"
@@ -95,3 +110,97 @@ def _describe_settings(settings: Settings) -> JSONObject:
     """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
     names = ("cache", "strict_model", "max_retries", "rate_control")
     return {name: getattr(settings, name) for name in names} | {"cache_finish_reasons": sorted(settings.kept)}
+
+
+FindFormat = Callable[[str, str | None], str | None]
+"""The format of the replies of a model at a server; None if it is not known."""
+
+
+def read_entries(
+    cache: ResponseCache, keys: Iterable[str], find_format: FindFormat
+) -> Iterator[Response | OtherResult]:
+    """The answers and scores of keys. Embeddings, and what is no longer stored, are left out."""
+    for key in keys:
+        entry, question = cache.peek_whole(key) or (None, None)
+        if entry is not None and question is not None:
+            result = _read_entry(key, entry, question, find_format)
+            if result is not None:
+                yield result
+
+
+def _read_entry(
+    key: str, entry: Entry, question: QuestionFields, find_format: FindFormat
+) -> Response | OtherResult | None:
+    form = find_format(question["model"], question["base_url"])
+    shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
+    shared |= {"cached": True, "cache_keys": (key,)}
+    try:
+        reply = orjson.loads(entry.body)
+        if isinstance(reply, dict) and "score" in reply:
+            shared["model"] = reply["model"] or question["model"]
+            return doors.scores.read_entry(question["payload"], reply, shared)
+        answer = None if form is None else decode_replies(form, [reply])[0]
+    except (LLMError, ValueError, TypeError, KeyError, AttributeError):
+        # An embedding, a probe, or an answer of another version.
+        return None
+    return None if answer is None else Response(
+        choices=answer.choices,
+        usage=sum_usage([answer]),
+        model=answer.model or entry.served or question["model"],
+        id=answer.id,
+        body=entry.body,
+        origins=() if entry.origin is None else (entry.origin,),
+        **shared,
+    )  # fmt: skip
+
+
+def add_replies(
+    results: Iterable[AnyResult], cache: ResponseCache, find_format: FindFormat
+) -> Iterator[AnyResult]:
+    """The results with their stored replies, where they have only keys, as those that `map` wrote."""
+    for result in results:
+        if isinstance(result, Response) and result.body == b"null":
+            keys = filter(None, result.cache_keys)
+            stored = [each for each in read_entries(cache, keys, find_format) if isinstance(each, Response)]
+            # Else the answer was not stored, or another one is stored now.
+            if [each.text for each in stored] == result.texts:
+                bodies, first = [each.body for each in stored], stored[0]
+                yield replace(
+                    result,
+                    body=bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]",
+                    choices=tuple(each.choices[0] for each in stored),
+                    origins=tuple((each.origins or (None,))[0] for each in stored),
+                    provider=first.provider,
+                    id=first.id,
+                )
+                continue
+        yield result
+
+
+def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
+    """The scores in a file by the index of their results, or by the `id` in the metadata of these.
+
+    Raises:
+        RequestError: a line has no score, or names no result.
+        OSError: the file cannot be read.
+    """
+    described = [each.metadata for each in results]
+    ids = [each.get("id") if isinstance(each, Mapping) else each for each in described]
+    index_by_name = {str(name): index for index, name in enumerate(ids) if name is not None}
+    index_by_name |= {f"index {number}": number for number in range(len(results))}
+    scores: dict[int, float] = {}
+    texts = codecs.iterdecode(read_lines(path.expanduser()), "utf-8-sig")
+    lines = (
+        csv.DictReader(texts) if path.suffix.lower() == ".csv" else map(json.loads, filter(str.strip, texts))
+    )
+    try:
+        for line in lines:
+            name = f"index {line['index']}" if "index" in line else str(line["id"])
+            scores[index_by_name[name]] = float(line["score"])
+    except RequestError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
+        raise RequestError(
+            f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r:.200})"
+        ) from None
+    return scores

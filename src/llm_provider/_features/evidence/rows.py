@@ -1,11 +1,14 @@
-"""Makes the rows of the evidence of results, and of cache entries."""
+"""Makes the rows of the evidence of results and of cache entries, without secrets and paths of a machine."""
 
 import contextlib
 import functools
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,12 +24,47 @@ from ..._core.runtime import clock
 from ..._core.settings import Settings
 from ..._core.store.entry import ELIDED, LONGEST_TEXT, Entry, digest
 from ..._core.store.response_cache import ResponseCache
-from ..._core.types.response import Response, Result
-from ..cache_care.selection import list_keys
-from ..score.scores import Scores
-from .checks import decode_pieces, find_cost, find_price, list_differences, make_key
-from .json_lines import write_json
-from .redaction import Redaction
+from ..._core.types.response import Response
+from ..._core.types.results_table import AnyResult, OtherResult
+from ..cache_care.maintenance import list_keys
+from .container import write_json
+from .verification import decode_pieces, find_cost, find_price, list_differences, make_key
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_KEYS = rb"(?:sk-|gsk_|xai-|hf_|ghp_|AIza|AKIA)[A-Za-z0-9_-]{16,}"
+"""How the keys of providers begin."""
+_SHORTEST_SECRET = 8
+_COMMON = frozenset({"/root", "/home", "/tmp", "/app", "/work", "/workspace", "/content", "/data", "/mnt"})  # noqa: S108 - names that many machines have
+"""Folders that say nothing about a machine."""
+
+
+class Redaction:
+    """Replaces the keys of a program, the values of secret variables, and the paths of its machine."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+        texts = {text.strip() for text in (*secrets, *named)}
+        words = {text: "[secret]" for text in texts if len(text) >= _SHORTEST_SECRET}
+        for path, short in ((os.getcwd(), "."), (str(Path.home()), "~")):  # noqa: PTH109 - as the system spells it
+            for spelling in (path, os.path.realpath(path)):
+                if len(spelling) > 1 and spelling not in _COMMON:
+                    words.setdefault(spelling, short)
+        # As text, within JSON, and within JSON that is a text of JSON.
+        spelled: dict[bytes, bytes] = {}
+        for text, short in words.items():
+            for ascii_only in (True, False):
+                inner = text
+                for _ in range(3):
+                    spelled[inner.encode("utf-8", "surrogatepass")] = short.encode()
+                    inner = json.dumps(inner, ensure_ascii=ascii_only)[1:-1]
+        # The longest first: the working folder is often in the home folder.
+        order = sorted(spelled, key=len, reverse=True)
+        self._spelled = spelled
+        self._pattern = re.compile(b"|".join([*map(re.escape, order), _KEYS]))
+
+    def apply(self, text: bytes) -> bytes:
+        return self._pattern.sub(lambda match: self._spelled.get(match[0], b"[secret]"), text)
+
 
 _Find = Callable[[Sequence[Answer], JSONObject, PriceTable], Decimal | None]
 _AT_ONCE = 200
@@ -50,7 +88,7 @@ class RowMaker:
         self.price_rows: dict[PriceRow, None] = {}
 
     def make_lines(
-        self, results: Iterable[Result | Scores], scores: Mapping[int, float]
+        self, results: Iterable[AnyResult], scores: Mapping[int, float]
     ) -> Iterator[tuple[bytes, JSONObject]]:
         """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
         for index, result in enumerate(self._fetch_ahead(results)):
@@ -71,14 +109,14 @@ class RowMaker:
         clean: JSONObject = orjson.loads(self._redaction.apply(write_json(value)))
         return clean
 
-    def _fetch_ahead(self, results: Iterable[Result | Scores]) -> Iterator[Result | Scores]:
+    def _fetch_ahead(self, results: Iterable[AnyResult]) -> Iterator[AnyResult]:
         """The results, once the entries that only a second level has are in the local store."""
         remaining = iter(results)
         while some := list(islice(remaining, _AT_ONCE)):
             self._cache.fetch(list(list_keys(some)))
             yield from some
 
-    def _make_row(self, index: int, result: Result | Scores) -> JSONObject:
+    def _make_row(self, index: int, result: AnyResult) -> JSONObject:
         fields = result.to_dict()
         pieces = _list_answers(result)
         texts = {digest(text): text for text in _list_texts(fields) if len(text) > LONGEST_TEXT}
@@ -86,7 +124,7 @@ class RowMaker:
         stored = [(entry, request) for entry, request in described if entry is not None]
         row: JSONObject = {"index": index, "result": fields, "priced": None, "others": None, "format": None}
         row["requests"] = [request for _, request in described]
-        if isinstance(result, Scores):
+        if isinstance(result, OtherResult):
             row["replies"] = [entry.body.decode() for entry, _ in stored]
         elif pieces:
             _strip_tools(fields)
@@ -203,11 +241,11 @@ def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, 
     yield result.provider, result.model
 
 
-def _list_answers(result: Result | Scores) -> Sequence[Any]:
+def _list_answers(result: AnyResult) -> Sequence[Any]:
     """What has cache keys: the rounds of a response, its scores, or the samples of an error."""
     if isinstance(result, Response):
         return result.rounds
-    return [result] if isinstance(result, Scores) else getattr(result, "samples", ())
+    return [result] if isinstance(result, OtherResult) else getattr(result, "samples", ())
 
 
 def _find_variant(form: str | None, request: JSONObject) -> str:

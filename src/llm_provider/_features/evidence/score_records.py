@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..._core.json_values import JSONObject
-from .json_lines import write_json
+from .container import write_json
 
 _SCHEMA = "0.3.0"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]|^\.+")

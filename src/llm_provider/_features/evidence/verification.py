@@ -1,23 +1,279 @@
-"""Checks a file of evidence, and sums up what it holds."""
+"""Checks a file of evidence, computes each value of a row anew, and sums up what it holds."""
 
+import functools
+import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from ..._core.errors import EvidenceError
-from ..._core.json_values import JSONObject
+import orjson
+
+from ..._core import doors
+from ..._core.errors import EvidenceError, LLMError, OutputError
+from ..._core.formats import registry
+from ..._core.formats.protocol import Answer
+from ..._core.formats.shared.served_by import find_tier, read_served_by
+from ..._core.json_values import JSONObject, json_value
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
 from ..._core.money.pricing import PriceTable
+from ..._core.requests.routing import ROUTES
+from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.exact_decimal import total
 from ..._core.runtime.files import open_data
-from .checks import list_differences
-from .container import Part, hash_file, read_parts
-from .json_lines import read_json
-from .manifest import FORMAT, VERSION, Figures, describe_parts, make_statement
+from ..._core.store.entry import cache_key
+from ..._core.types.response import Response
+from ..._core.types.usage import Usage
+from .container import (
+    FORMAT,
+    VERSION,
+    Evidence,
+    Figures,
+    Part,
+    describe_parts,
+    hash_file,
+    make_statement,
+    read_json,
+    read_parts,
+)
 from .score_records import ScoreRecords
-from .verified import Evidence
+
+FORMATS = frozenset(row.adapter for row in ROUTES.values())
+_OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")
+"""What a response shows of its first sample."""
+
+
+def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str, str]]:
+    """Each value of a row that is another one when it is computed, with the reason; none if all agree."""
+    if type(row.get("result")) is not dict:
+        yield "result", "there is none"
+        return
+    result = row["result"]
+    kind = _list_of_error if result.get("error") else _list_of_scores if "scores" in result else _list_of_chat
+    try:
+        comparisons: list[_Compared] = [("keys", lambda: _compare_keys(row)), *kind(row, prices)]
+    except (KeyError, TypeError, AttributeError) as error:
+        yield "result", f"it lacks its answers: {error!r}"
+        return
+    for name, make in comparisons:
+        try:
+            claimed, computed = make()
+            equal = claimed == computed
+            problem = None if equal else f"it is {_cite(claimed)}, and computed {_cite(computed)}"
+        except Exception as error:  # a file of a stranger may hold anything, and a decoder raises any error
+            problem = f"it cannot be computed: {_cite(error)}"
+        if problem is not None:
+            yield name, problem
+
+
+_Compared = tuple[str, Callable[[], tuple[Any, Any]]]
+"""The name of a value, and what makes that of the row and that which is computed of its parts."""
+
+
+def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
+    known = [request for request in row["requests"] if "why" not in request]
+    return [request["key"] for request in known], list(map(make_key, known))
+
+
+def make_key(request: JSONObject) -> str:
+    """The cache key of a request without headers."""
+    return cache_key(
+        provider=request["provider"],
+        base_url=request["base_url"],
+        operation=request["operation"],
+        body=canonical(request["payload"]),
+        headers={},
+        draw=request["draw"],
+    )
+
+
+def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
+    result, pieces = row["result"], list_pieces(row["result"])
+    read = functools.cache(lambda: decode_pieces(row))
+
+    def flat() -> list[Answer]:
+        return [answer for reply in read() for answer in reply.answers]
+
+    yield "answers", lambda: _compare_answers(pieces, read(), result)
+    yield "usage", lambda: (result["usage"], json_value(sum_usage(flat())))
+    yield "served_by", lambda: _compare_origins(pieces, read())
+    yield "parsed", lambda: (result["parsed"], _parse(result))
+    # The price of an answer has the requests whose answers did not match, and none that failed.
+    find = find_cost if result["cost"] in (None, result["price"]) else find_price
+    yield "price", lambda: (result["price"], _float(find(flat(), row, prices)))
+    yield "cost", lambda: (result["cost"], _compute_cost(row, flat, prices))
+
+
+def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
+    result, pieces = row["result"], list_pieces(row["result"])
+    yield "error", lambda: (result, LLMError.from_dict(result).to_dict())
+    yield "answers", lambda: _compare_answers(pieces, decode_pieces(row))
+
+
+def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
+    scores = row["result"]["scores"]
+
+    def sum_up() -> tuple[Any, Any]:
+        return [score["logprob"] for score in scores], [sum(score["token_logprobs"]) for score in scores]
+
+    def decode() -> tuple[Any, Any]:
+        read = doors.scores.Score.from_dict
+        replies = [read(_read_reply(reply)["score"]) for reply in row["replies"]]
+        return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
+
+    yield from (("logprobs", sum_up), ("scores", decode))
+
+
+def list_pieces(result: JSONObject) -> list[JSONObject]:
+    """The answers that a result is made of: its rounds, the samples of an error, or itself."""
+    rounds = result.get("tool_rounds") or {"responses": result.get("samples")}
+    pieces: list[JSONObject] = rounds["responses"] or ([] if result.get("error") else [result])
+    return pieces
+
+
+class Reply(NamedTuple):
+    """The stored reply of an answer, as JSON and decoded: several replies if each sample has its own."""
+
+    raw: Any
+    answers: list[Answer]
+
+
+def decode_pieces(row: JSONObject) -> list[Reply]:
+    """The replies of the answers of a row."""
+    replies = []
+    for piece in list_pieces(row["result"]):
+        if row["format"] not in FORMATS:
+            raise ValueError(f"{_cite(row['format'])} is no format of replies")
+        raw, size = _read_reply(piece["body"]), len(piece["choices"])
+        alike = size > 1 and isinstance(raw, list) and len(raw) == size
+        reply = Reply(raw, decode_replies(row["format"], raw if alike else [raw]))
+        for answer, origin in zip(reply.answers, piece["origins"], strict=False):
+            answer.origin = origin
+        replies.append(reply)
+    return replies
+
+
+def decode_replies(form: str, replies: Sequence[Any]) -> list[Answer]:
+    """The replies of a provider as answers. A usage of zeros counts as none."""
+    answers = list(map(registry.load(form).decode, replies))
+    for answer in answers:
+        usage = answer.usage
+        if usage is not None and not usage.output_tokens and not usage.input_tokens:
+            answer.usage = None
+    return answers
+
+
+def _read_reply(body: str) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return json.loads(body)
+
+
+def _compare_answers(
+    pieces: Sequence[JSONObject], replies: Sequence[Reply], result: JSONObject | None = None
+) -> tuple[Any, Any]:
+    claimed, computed = list[Any](), list[Any]()
+    for piece, (_, answers) in zip(pieces, replies, strict=True):
+        choices = [_without_tools(choice) for choice in piece["choices"]]
+        first = _without_tools({name: piece[name] for name in _OF_CHOICE})
+        claimed.append((choices, first, piece["id"], piece["model"]))
+        made = json_value([choice for each in answers for choice in each.choices])
+        model = answers[0].model or piece["model"]
+        computed.append((made, {name: made[0][name] for name in _OF_CHOICE}, answers[0].id, model))
+    if result is not None and pieces[-1] is not result:
+        # The last round is the result.
+        for side, holder in ((claimed, result), (computed, pieces[-1])):
+            side.append([holder[name] for name in ("body", "choices", "text", "model", "id")])
+    return claimed, computed
+
+
+def _without_tools(choice: JSONObject) -> JSONObject:
+    """A sample whose calls do not name the functions of the program."""
+    return {**choice, "tool_calls": [{**call, "tool": None} for call in choice["tool_calls"]]}
+
+
+def _compare_origins(pieces: Sequence[JSONObject], replies: Sequence[Reply]) -> tuple[Any, Any]:
+    computed = []
+    for piece, reply in zip(pieces, replies, strict=True):
+        who = read_served_by(piece["provider"], reply.raw, next(iter(piece["origins"]), None))
+        computed.append(None if who is None else who.to_dict())
+    return [piece["served_by"] for piece in pieces], computed
+
+
+def _parse(result: JSONObject) -> Any:
+    if result["response_format"] is None:
+        return None
+    try:
+        return json_value(Response.from_dict(result).parsed)
+    except OutputError:
+        return None
+
+
+def sum_usage(answers: Sequence[Answer]) -> Usage:
+    return sum((answer.usage for answer in answers if answer.usage is not None), Usage())
+
+
+def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
+    """The USD of the answers of a row: what they say, else that of a price list; None if one is not known.
+
+    `priced` has the names, the service level and the time (Unix seconds) by which the list is searched.
+    """
+    priced = row["priced"]
+    amounts: list[Decimal] = []
+    for number, answer in enumerate(answers):
+        usd = answer.cost
+        if usd is None and answer.usage is not None and priced is not None:
+            usd = _price_usage(answer.usage, priced, prices, find_tier(answer.origin, answer.service_tier))
+        if usd is not None:
+            amounts.append(usd)
+        elif answer.usage is not None or not number:
+            # Of several samples in one reply, the first has the usage of all.
+            return None
+    return total(amounts)
+
+
+def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
+    """The USD of all requests of a row: its price, and that of the usage that its answers do not have.
+
+    `others` has the names for this usage, as `priced`; None if there is none, or if it is not known whose.
+    """
+    own, own_usage = find_price(answers, row, prices), sum_usage(answers)
+    if own is None or row["others"] is None:
+        return own
+    more = {name: count - getattr(own_usage, name) for name, count in row["result"]["usage"].items()}
+    usd = _price_usage(Usage(**more), row["others"], prices)
+    return None if usd is None else total([own, usd])
+
+
+def _compute_cost(row: JSONObject, read: Callable[[], list[Answer]], prices: PriceTable) -> float | None:
+    if row["result"]["cached"]:
+        return 0.0
+    return _float(find_cost(read(), row, prices)) if row["others"] else row["result"]["price"]
+
+
+def _price_usage(
+    usage: Usage, priced: JSONObject, prices: PriceTable, service_tier: str | None = None
+) -> Decimal | None:
+    variant = priced["variant"]
+    if variant != "batch" and service_tier:
+        variant = service_tier
+    at = datetime.fromtimestamp(priced["at"], UTC)
+    return prices.cost(priced["provider"], priced["model"], usage, variant=variant, at=at)
+
+
+def _float(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _cite(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
 
 ROWS, PRICES, MANIFEST = "rows.jsonl", "prices.jsonl", "manifest.json"
 STATEMENT = ".intoto.json"

@@ -8,12 +8,13 @@ other one answers, the call waits for the first that works again.
 import math
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..._core import errors
-from ..._core.journey.call import Call, Emit
+from ..._core.journey.call import Call, Emit, Operation, Relay
+from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import SentRequests
-from ..._core.pace.call_limits import Patience
+from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.failures import still_waits
 from ..._core.requests.environment_headers import read_headers
@@ -25,9 +26,6 @@ from ..._core.types.response import Response
 from .passed_over import PassedOver
 
 T = TypeVar("T")
-
-Engine: TypeAlias = Any
-"""The class `Engine`, whose module imports this one."""
 
 _REFUSED = ("refusal", "content_filter")
 """Finish reasons of an answer that refuses."""
@@ -51,7 +49,7 @@ def leads_on(error: errors.LLMError) -> bool:
     return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
 
 
-def prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
+def _prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
     """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
     added = read_headers(call.target)
     headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
@@ -94,60 +92,74 @@ def _check_provider(request: Request, first: Target, other: Target) -> None:
             )
 
 
-def prepare_round(engine: Engine, last: Call[Response], request: Request) -> Call[Response]:
-    """The call of a later round of tools. Models that cannot take the conversation so far are left out."""
-    while True:
-        try:
-            call: Call[Response] = engine.prepare(last.operation, request, last.concurrency)
-        except errors.RequestError as error:
-            names: tuple[str, ...] = (request.options or {}).get("fallback", ())
-            left = tuple(name for name in names if name != error.model)
-            if left == names:
-                raise
-            options = dict(request.options or {})
-            del options["fallback"]
-            request = replace(request, options={**options, "fallback": left} if left else options or None)
-        else:
-            return call
+class Fallback(Relay):
+    """The calls of a model and of each of its `fallback`, in their order."""
+
+    def __init__(self, engine: Engine, calls: tuple[Call[Any], ...]) -> None:
+        self._engine, self.calls = engine, calls
+
+    def look_up(self, call: Call[Any]) -> Response | None:
+        """The first stored answer in the order of the list."""
+        passed: tuple[PassedOver, ...] = ()
+        refused: Response | None = None
+        missing: list[errors.CacheMissError] = []
+        for each in self.calls:
+            stored: Response | None = None
+            each.metadata, each.tracks = call.metadata, call.tracks
+            try:
+                stored = self._engine.lookup(each)
+            except errors.CacheMissError as error:
+                missing.append(error)
+            if stored is not None:
+                # A response is frozen for its user, who has not seen this one yet.
+                object.__setattr__(stored, "passed_over", passed)
+                if not _is_refused(stored):
+                    return stored
+                refused = stored
+            passed += (_describe(each, stored),)
+        if refused is not None and (missing or all(entry.error == "RefusalError" for entry in passed)):
+            return refused
+        if missing:
+            raise missing[0]
+        return None
+
+    def run(self, call: Call[Any], emit: Emit | None) -> Coroutine[Any, Any, Response]:
+        """The answer of the first model that gives one. It raises the error of the last one."""
+        call.sent = SentRequests()
+        return _Turns(self._engine, call, self.calls, emit).run()
+
+    def find_answering(self, response: Response) -> Call[Any]:
+        """The call of the model behind those that were passed over."""
+        return self.calls[len(response.passed_over)]
+
+    def prepare_round(
+        self, operation: Operation[Any, T], request: Request, concurrency: Concurrency
+    ) -> Call[T]:
+        """The call of a round. Models that cannot take the conversation so far are left out."""
+        while True:
+            try:
+                return self._engine.prepare(operation, request, concurrency)
+            except errors.RequestError as error:
+                options = dict(request.options or {})
+                names: tuple[str, ...] = options.pop("fallback", ())
+                left = tuple(name for name in names if name != error.model)
+                if left == names:
+                    raise
+                request = replace(request, options={**options, "fallback": left} if left else options or None)
 
 
-def look_up(engine: Engine, call: Call[T]) -> T | None:
-    """The first stored answer in the order of the list; None, or `CacheMissError` if it may not be sent."""
-    passed: tuple[PassedOver, ...] = ()
-    refused: T | None = None
-    missing: list[errors.CacheMissError] = []
-    stored: T | None
-    for each in call.fallback:
-        each.metadata, each.tracks, stored = call.metadata, call.tracks, None
-        try:
-            stored = engine.lookup(each)
-        except errors.CacheMissError as error:
-            missing.append(error)
-        if stored is not None:
-            # A response is frozen for its user, who has not seen this one yet.
-            object.__setattr__(stored, "passed_over", passed)
-            if not _is_refused(cast("Any", stored)):
-                return stored
-            refused = stored
-        passed += (_describe(each, cast("Any", stored)),)
-    if refused is not None and (missing or all(entry.error == "RefusalError" for entry in passed)):
-        return refused
-    if missing:
-        raise missing[0]
-    return None
-
-
-def ask_in_turn(engine: Engine, call: Call[Any], emit: Emit | None = None) -> Coroutine[Any, Any, Any]:
-    """Get the answer of the first model that gives one. It raises the error of the last one."""
-    call.sent = SentRequests()
-    return _Turns(engine, call, emit).run()
+def make_relay(engine: Engine, call: Call[Any]) -> Fallback:
+    """The relay of a call with `fallback`; `error.model` names a model that cannot serve."""
+    return Fallback(engine, _prepare_each(engine, call))
 
 
 class _Turns:
     """The models of one call, and how each has ended so far."""
 
-    def __init__(self, engine: Engine, call: Call[Any], emit: Emit | None) -> None:
-        self._engine, self._call, self._emit = engine, call, emit
+    def __init__(
+        self, engine: Engine, call: Call[Any], calls: tuple[Call[Any], ...], emit: Emit | None
+    ) -> None:
+        self._engine, self._call, self._calls, self._emit = engine, call, calls, emit
         self._outcomes: dict[int, Response | errors.LLMError] = {}
         """By the number of the model in the list."""
         self._last_tries: dict[int, tuple[SentRequests, float]] = {}
@@ -157,13 +169,13 @@ class _Turns:
 
     async def run(self) -> Response:
         engine, call, pause = self._engine, self._call, _FIRST_PAUSE
-        last = len(call.fallback) - 1
+        last = len(self._calls) - 1
         if call.cache == "use" and engine.cache.has_second_level:
             for number in range(last + 1):
                 if await self._find_stored(number):
                     return self._finish(number)
         if call.cache != "only":
-            for each in call.fallback:
+            for each in self._calls:
                 engine.here().sender.check_key(each)
         waiting = list(range(last + 1))
         while waiting:
@@ -183,7 +195,7 @@ class _Turns:
 
     async def _find_stored(self, number: int) -> bool:
         """Whether a model's answer is in the second level of the cache."""
-        engine, each = self._engine, self._call.fallback[number]
+        engine, each = self._engine, self._calls[number]
         samples = await engine.all_stored(each, each.parts)
         if samples is not None:
             each.metadata, each.tracks = self._call.metadata, self._call.tracks
@@ -193,8 +205,8 @@ class _Turns:
 
     async def _ask(self, number: int) -> bool:
         """Ask a model. Returns whether its outcome is that of the call."""
-        call, each = self._call, self._call.fallback[number]
-        is_last = number == len(call.fallback) - 1
+        call, each = self._call, self._calls[number]
+        is_last = number == len(self._calls) - 1
         each = replace(
             each,
             started=call.started,
@@ -233,33 +245,30 @@ class _Turns:
             await asyncio.sleep(max(0.0, min(seconds, left)))
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
-        before = self._call.fallback[:number]
+        before = self._calls[:number]
         return tuple(_describe(each, self._outcomes.get(index)) for index, each in enumerate(before))
 
     def _finish(self, number: int) -> Response:
         """The response of a model with the sums of all requests, or its error."""
-        call, outcome, observer = self._call, self._outcomes[number], self._engine.observer
+        call, outcome, events = self._call, self._outcomes[number], self._engine.events
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
         passed = self._list_before(number)
         if isinstance(outcome, errors.LLMError):
             call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
-            raise observer.join_calls(outcomes, outcome)
+            raise events.join_calls(outcomes, outcome)
         own, began = self._last_tries.get(number, (None, call.started))
         sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
-        whole: Response = observer.join_calls(
+        whole: Response = events.join_calls(
             outcomes,
             replace(
                 outcome,
                 usage=sum((usage for usage in usages if usage is not None), outcome.usage),
-                cost=sent.cost,
-                cost_source=sent.cost_source,
-                cost_unknown=sent.cost_unknown,
-                cost_bounds=sent.cost_bounds,
+                **sent.describe_cost(),
                 stored_price=outcome.price if outcome.cached else outcome.stored_price,
                 cached=outcome.cached and not sent.attempts,
                 timing=replace(

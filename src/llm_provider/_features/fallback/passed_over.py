@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from ..._core.errors import READERS
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
@@ -24,6 +22,3 @@ class PassedOver:
     error: str
     status: int | None = None
     message: str = ""
-
-
-READERS["passed_over"] = lambda entries: tuple(PassedOver(**entry) for entry in entries)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..._core.errors import APIResponseValidationError, RequestError
-from ..._core.formats.shared import earlier_answers
-from ..._core.formats.shared.call_ids import calls_of, name_calls, read_id
+from ..._core.formats.shared import conversations
+from ..._core.formats.shared.conversations import calls_of, name_calls, read_id
 from ..._core.formats.shared.replies import call_entry
 from ..._core.json_values import JSONMapping
 from ..._core.runtime.canonical_json import write_exactly
@@ -135,7 +135,7 @@ def _translate(message: Message, where: str, provider: str, own: str) -> Sequenc
 
 def _items_of(message: Message) -> list[Any]:
     """The output items of an answer of the Responses API."""
-    items = earlier_answers.own_content(message, OPENAI)
+    items = conversations.own_content(message, OPENAI)
     return items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else []
 
 
@@ -158,7 +158,7 @@ def with_every_call(message: Message) -> Message:
     items = _items_of(message)
     if not items:
         return message
-    from ..._core.formats.openai_responses.calls import entry_of, open_calls, read_calls
+    from ..._core.formats.openai_responses.items import entry_of, open_calls, read_calls
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:
@@ -193,7 +193,7 @@ def _assistant(message: Message, where: str, provider: str) -> Message:
     """An assistant's message as an answer of Anthropic's has it."""
     from ..._core.formats.anthropic.decode import kind_of, read_blocks
 
-    blocks = [earlier_answers.with_object(dict(part), provider) for part in message["content"]]
+    blocks = [conversations.with_object(dict(part), provider) for part in message["content"]]
     try:
         text, _, calls = read_blocks(blocks)
     except APIResponseValidationError as error:
@@ -251,7 +251,7 @@ def _part(part: Part, where: str, provider: str) -> Part:
     kind = part["type"]
     if kind == "text":
         if part["citations"]:
-            earlier_answers.warn_of("citations", provider)
+            conversations.warn_of("citations", provider)
         return {name: value for name, value in part.items() if name != "citations"}
     if kind in ("input_text", "output_text"):
         others = {name: value for name, value in part.items() if name not in _ONLY_IN_ANSWERS}
@@ -285,7 +285,7 @@ def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Pa
     """An image or a document of Anthropic's, whose content is in its source."""
     citations = part.get("citations")
     if isinstance(citations, Mapping) and citations.get("enabled"):
-        earlier_answers.warn_of("citations", provider)
+        conversations.warn_of("citations", provider)
     control = {"cache_control": part["cache_control"]} if part.get("cache_control") else {}
     kind, is_image, url = source.get("type"), part["type"] == "image", source.get("url")
     title = part.get("title") or "document.pdf"

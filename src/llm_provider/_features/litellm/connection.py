@@ -1,12 +1,20 @@
-"""The connection to litellm: its import, its keyword arguments, and its clients."""
+"""The connection to litellm: its import, its keyword arguments, and its clients, which read a limited answer.
 
+litellm takes an aiohttp session as `shared_session=`, and most of its providers take one of its own HTTP
+handlers as `client=`. It keeps both for later requests, also of other clients and of the program's own code,
+so the limit travels beside each request in a context variable.
+"""
+
+import contextlib
+import functools
 import importlib
 import logging
 import os
 import re
 import sys
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
@@ -15,12 +23,12 @@ from ..._core.formats.openai import embeddings
 from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
 from ..._core.formats.shared.replies import reply_body
 from ..._core.formats.shared.tool_charges import is_own_cost
+from ..._core.formats.transport import body_size, http_client
 from ..._core.requests.api_keys import NO_KEY
 from ..._core.requests.base_url import check_base_url
-from ..._core.runtime.imports import install_command, is_unfinished
+from ..._core.runtime.imports import exception_chain, install_command, is_unfinished
 from ..._core.runtime.json_pieces import loads
 from ..._core.settings import MAX_RESPONSE_BYTES
-from .bounded_session import CURRENT, BoundedClients, Reading, restoring
 from .errors import unsent_error
 from .stream import DroppedFields, read_whole_reply
 
@@ -71,6 +79,155 @@ def load() -> ModuleType:
     return litellm
 
 
+class _Reading:
+    """How much of one answer is read, and the error for an answer with more, which litellm words anew."""
+
+    __slots__ = ("error", "is_whole", "most")
+
+    def __init__(self, most: int, *, is_whole: bool) -> None:
+        self.most, self.is_whole = most, is_whole
+        self.error: errors.APIResponseValidationError | None = None
+
+
+_HANDLED = """
+    a2a anthropic azure_ai bedrock bedrock_mantle cloudflare cohere cohere_chat cometapi compactifai
+    databricks datarobot deepseek edenai fireworks_ai gemini groq heroku hosted_vllm huggingface
+    langflow langgraph lemonade minimax mistral nadir ollama ollama_chat openrouter ovhcloud snowflake
+    together_ai vertex_ai vertex_ai_beta xai
+"""
+_TAKE_HANDLERS = frozenset(_HANDLED.split())
+"""Providers whose answers litellm 1.106 reads by its own HTTP handler, as its code for each says. Most others
+take the session, by the SDK of OpenAI."""
+
+_CURRENT: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+"""How the answer to the request is read that the present task begins. None: in any size."""
+
+
+@contextlib.contextmanager
+def _restoring(reading: _Reading) -> Generator[None]:
+    """Raises the error of a reading in the place of litellm's error."""
+    try:
+        yield
+    except Exception:
+        if reading.error is not None:
+            raise reading.error from None
+        raise
+
+
+class _Content:
+    """The `content` of an answer, which raises after the bytes that its reading allows."""
+
+    def __init__(self, answer: Any, reading: _Reading) -> None:
+        self._answer = answer
+        self._reading = reading
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answer.content, name)
+
+    async def read(self) -> bytes:
+        """The whole body, which `ClientResponse.read` asks for."""
+        return await body_size.of_aiohttp(self._answer, self._reading.most)
+
+    def iter_any(self) -> AsyncIterator[bytes]:
+        return body_size.chunks_of_aiohttp(self._answer, self._reading.most)
+
+    async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
+        """The decoded body as litellm asks for it. One that is read as a whole is checked before."""
+        try:
+            if not self._reading.is_whole or self._answer.status >= 400:
+                async for chunk in self.iter_any():
+                    yield chunk
+                return
+            body = await self.read()
+            await body_size.check_json(body)
+        except errors.APIResponseValidationError as error:
+            self._reading.error = error
+            raise
+        yield body
+
+
+class _Answer:
+    """An aiohttp response as litellm reads it, whose body is decoded."""
+
+    def __init__(self, answer: Any, reading: _Reading) -> None:
+        self.content = _Content(answer, reading)
+        # httpx would decode the body again, without a limit.
+        self.headers = answer.headers.copy()
+        self.headers.popall("content-encoding", None)
+        self._answer = answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answer, name)
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._answer.__aexit__(*error)
+
+
+class _Request:
+    """A request of a session. litellm begins it as a context, and leaves the end to the answer."""
+
+    def __init__(self, sending: Awaitable[Any], reading: _Reading) -> None:
+        self._sending, self._reading = sending, reading
+
+    async def __aenter__(self) -> Any:
+        return _Answer(await self._sending, self._reading)
+
+
+@functools.cache
+def _session_class() -> Any:
+    import aiohttp
+
+    with warnings.catch_warnings():
+        # aiohttp warns that a subclass may break with a later release. litellm takes a `ClientSession` only.
+        warnings.simplefilter("ignore", DeprecationWarning)
+
+        class Session(aiohttp.ClientSession):
+            def request(self, method: str, url: Any, **options: Any) -> Any:
+                reading = _CURRENT.get()
+                if reading is None:
+                    return super().request(method, url, **options)
+                if reading.error is not None:
+                    # The SDK of OpenAI sends again what litellm tells it to send once, for some providers.
+                    raise reading.error
+                options["headers"]["accept-encoding"] = body_size.ACCEPTED_ENCODINGS
+                return _Request(super().request(method, url, **options), reading)
+
+    return Session
+
+
+class _BoundedClients:
+    """A session of the running event loop, and a handler of litellm over it."""
+
+    def __init__(self) -> None:
+        from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+        # litellm tells the session how to trust each server.
+        self._session = http_client.session(True, _session_class())
+        self._handler = AsyncHTTPHandler(shared_session=self._session)
+        self._refusing = set[str]()
+        """Providers that another release of litellm reads by the SDK of OpenAI."""
+
+    def arguments(self, model: str, *, embeds: bool) -> dict[str, Any]:
+        """The keyword arguments of one of litellm's functions that make it use these clients."""
+        provider = model.partition("/")[0]
+        takes_handler = provider in _TAKE_HANDLERS - self._refusing and not embeds
+        return {"shared_session": self._session} | ({"client": self._handler} if takes_handler else {})
+
+    def refuses_handler(self, model: str, error: BaseException) -> bool:
+        """Whether litellm failed because it took the handler for a client of the SDK. It is told once."""
+        provider = model.partition("/")[0]
+        refuses = provider not in self._refusing and any(
+            isinstance(link, AttributeError) and link.obj is self._handler for link in exception_chain(error)
+        )
+        if refuses:
+            self._refusing.add(provider)
+        return refuses
+
+    async def close(self) -> None:
+        await self._handler.close()
+        await self._session.close()
+
+
 class _TrueZero(int):
     """A zero that counts as true: litellm 1.106 embeds by OpenAI's SDK with 2 for a false `max_retries`."""
 
@@ -87,7 +244,7 @@ class LiteLLMConnection:
     def __init__(self, litellm: Any, most_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._litellm = litellm
         self._most_bytes = most_bytes
-        self._clients: BoundedClients | None = None
+        self._clients: _BoundedClients | None = None
 
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
@@ -117,18 +274,18 @@ class LiteLLMConnection:
         arguments = self._arguments(outgoing)
         options = {"include_usage": True, **arguments.pop("stream_options", {})}
         arguments |= {"stream": True, "stream_options": options}
-        reading = Reading(self._most_bytes, is_whole=False)
+        reading = _Reading(self._most_bytes, is_whole=False)
         stream = await self._begin(self._litellm.acompletion, arguments, reading)
         try:
             headers = _success_headers(stream)
             on_headers(headers)
-            with restoring(reading):
+            with _restoring(reading):
                 reply = await read_whole_reply(stream, headers)
             if reply is not None:
                 yield (reply,)
                 return
             dropped = DroppedFields(stream)
-            with restoring(reading):
+            with _restoring(reading):
                 async for chunk in stream:
                     event = chunk.model_dump(warnings=False, exclude_none=True)
                     usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
@@ -158,14 +315,14 @@ class LiteLLMConnection:
 
     async def _receive(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
         """The whole answer of one of litellm's functions, or an `LLMError`."""
-        return await self._begin(function, arguments, Reading(self._most_bytes, is_whole=True))
+        return await self._begin(function, arguments, _Reading(self._most_bytes, is_whole=True))
 
     async def _begin(
-        self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any], reading: Reading
+        self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any], reading: _Reading
     ) -> Any:
         """The answer of one of litellm's functions, or the beginning of its stream, or an `LLMError`."""
         sent, tier = False, None
-        self._clients = clients = self._clients or BoundedClients()
+        self._clients = clients = self._clients or _BoundedClients()
         own = clients.arguments(arguments["model"], embeds=function == self._litellm.aembedding)
 
         def note(event: dict[str, Any]) -> None:
@@ -174,9 +331,9 @@ class LiteLLMConnection:
             sent = sent or event.get("log_event_type") == "pre_api_call"
             tier = _GEMINI_TIER.search(str(event.get("original_response"))) or tier
 
-        token = CURRENT.set(reading)
+        token = _CURRENT.set(reading)
         try:
-            with restoring(reading):
+            with _restoring(reading):
                 answer = await function(**arguments, logger_fn=note, **own)
         except Exception as error:
             if clients.refuses_handler(arguments["model"], error):
@@ -193,7 +350,7 @@ class LiteLLMConnection:
                 return await self._begin(function, kept, reading)
             raise unsent from error
         finally:
-            CURRENT.reset(token)
+            _CURRENT.reset(token)
         if tier is not None:
             answer.service_tier = tier[1].lower()
         return answer

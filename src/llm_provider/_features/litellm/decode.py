@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from ..._core.formats.anthropic.request_facts import tier_variant
-from ..._core.formats.openai_chat import decode as chat
+from ..._core import doors
+from ..._core.formats.anthropic.usage import tier_variant
 from ..._core.formats.protocol import Answer
 from ..._core.formats.shared.replies import count, part
 from ..._core.formats.shared.tool_charges import with_tools
-from .encode import PROVIDER
+
+PROVIDER = "litellm"
 
 
 def decode(reply: Any) -> Answer:
-    answer, usage = chat.decode(reply), part(reply, "usage")
+    answer, usage = doors.any_server.decode(reply), part(reply, "usage")
     # The usage of Claude names it, and fast mode beside it.
     named = tier_variant(usage)
     answer.service_tier = named if named == "fast" else answer.service_tier or named

@@ -1,21 +1,34 @@
-"""A request → the keyword arguments of `litellm.acompletion`. Pure."""
+"""A request → the arguments of `litellm.acompletion`, for providers without a route of their own. Pure.
+
+litellm takes and returns Chat Completions. Four of its habits cannot be turned off: it follows redirects; it
+sends a request a second time when a connection breaks before the answer; it adds "stop" to an answer that
+came without a finish reason (`LiteLLMConnection.stream` detects this); and it reports refusals and filtered
+answers alike as "content_filter".
+"""
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.formats.openai_chat import encode as chat
+from ..._core.formats.openai_chat.decode import usage
+from ..._core.formats.openai_chat.usage import facts, variant
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.shared.earlier_answers import own_content
+from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.payload import Accepts
+from ..._core.formats.shared.replies import keep_whole as split
 from ..._core.requests.embed_request import EmbedRequest
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
 from ..foreign.tools import with_named_tools
+from .decode import PROVIDER, decode
+from .errors import map_error
+from .stream import assembler
 
-PROVIDER = "litellm"
+__all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
 # Arguments of `acompletion` that are not part of the payload, and the parameter to use for each. An API key
 # among them would become part of the cache key, and litellm's retries would multiply with this library's.
@@ -33,7 +46,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         request = with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
-    return chat.encode(request, target, accepts=ACCEPTS)
+    encoded = chat.encode(request, target, accepts=ACCEPTS)
+    doors.any_server.warn_if_unpinned(target, encoded.payload)
+    return encoded
 
 
 # litellm's `metadata` goes to its loggers and not to the provider, and it refuses `allowed_tools`. It has no

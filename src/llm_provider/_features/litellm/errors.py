@@ -6,8 +6,13 @@ import re
 import orjson
 
 from ..._core import errors
-from ..._core.formats.shared.error_bodies import error_fields
-from ..._core.formats.shared.errors import failure_headers, from_answer, from_exception, readable_message
+from ..._core.formats.shared.errors import (
+    error_fields,
+    failure_headers,
+    from_answer,
+    from_exception,
+    readable_message,
+)
 from ..._core.pace.failure_table import quotes_input
 from ..._core.runtime.imports import exception_chain
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import orjson
 
+from ..._core.doors import any_server
 from ..._core.errors import APIResponseValidationError
 from ..._core.formats.anthropic import decode as anthropic
-from ..._core.formats.openai_chat.stream import Assembler
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.replies import join_counts, part
 from ..._core.formats.transport.sse import WholeReply
@@ -142,12 +142,12 @@ def _usage(usage: Usage) -> JSONObject:
     }
 
 
-class _Assembler(Assembler):
+class _Assembler(any_server.Assembler):
     def is_whole(self) -> bool:
         """Never, so that a cut stream fails: litellm invents its finish reason and usage."""
         return False
 
 
-def assembler(encoded: EncodedRequest) -> Assembler:
+def assembler(encoded: EncodedRequest) -> _Assembler:
     """Folds a stream, including the signed thinking that litellm adds for Anthropic's models."""
     return _Assembler()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import LLMError
-from ..._core.journey.call import Call
+from ..._core.formats.protocol import CountAnswer
+from ..._core.journey.call import Call, Exchange
 from ..._core.journey.chat import CHAT
+from ..._core.journey.engine import Engine
 from ..._core.requests.checks import flag
 from ..._core.requests.routing import maker_names
 from ..._core.runtime import event_loop
+from ..._core.runtime.canonical_json import canonical
 from ..._core.tokens.counting import adds_input, input_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.types.messages import Prompt
-from .count_formats import counts
-from .count_tokens import count_tokens, question_of
+from .count_formats import FORMATS, counts
 from .token_count import TokenCount
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ def count_and_wait(
         return call
     runner.engine.load(call)
     with _telling_failures(runner):
-        counted = event_loop.wait(count_tokens(runner.engine, call), runner.engine.cancel)
+        counted = event_loop.wait(_ask(runner.engine, call), runner.engine.cancel)
         return _remember(runner, call, counted)
 
 
@@ -51,7 +54,7 @@ async def count_soon(
     if not isinstance(call, Call):
         return call
     with _telling_failures(runner):
-        tokens = await event_loop.run(count_tokens(runner.engine, call), runner.engine.cancel)
+        tokens = await event_loop.run(_ask(runner.engine, call), runner.engine.cancel)
         return _remember(runner, call, tokens)
 
 
@@ -72,8 +75,8 @@ def _find_count(
     call = runner.prepare(CHAT, model, messages, parameters, runner.concurrency, function)
     if not exact or call.cache == "only" or not counts(call.target):
         return local_count(call)
-    question = question_of(call)
-    known = runner.counts.get(question.key(0))
+    question = _build_question(call)
+    known: TokenCount | None = runner.counts.get(question.key(0))
     if known is not None and call.cache == "use":
         return known
     event_loop.refuse_own_thread(function)
@@ -87,6 +90,51 @@ def _remember(runner: CallRunner, call: Call[Response], tokens: int) -> TokenCou
         runner.counts.popitem(last=False)
     runner.counts[call.key(0)] = count
     return count
+
+
+class _Count(Exchange):
+    """Asks for the number of input tokens."""
+
+    name = "count_tokens"
+    billed = False
+
+    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
+        return call.body
+
+    def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
+        """Counted tokens do not count against a rate limit of tokens."""
+        return 0.0
+
+    def decode(self, call: Call[Any], reply: Any, count: int) -> CountAnswer:
+        return CountAnswer(FORMATS[call.target.route.adapter].decode(reply), usage=None)
+
+    def usage(self, call: Call[Any], reply: Any) -> None:
+        """Counting uses no tokens."""
+
+
+_COUNT = _Count()
+
+
+def _build_question(call: Call[Response]) -> Call[Response]:
+    """The call that asks the provider for the tokens of a chat call. It refuses what that call refuses."""
+    encoded = FORMATS[call.target.route.adapter].encode(call.encoded, call.target)
+    encoded.uploads = call.encoded.uploads
+    body = canonical(encoded.payload)
+    return replace(call, exchange=_COUNT, encoded=encoded, body=body, parts=(0,), cache="off", first_key=None)
+
+
+async def _ask(engine: Engine, question: Call[Response]) -> int:
+    """The number of tokens that the provider counts; `LLMError` if it failed, and retries did not help."""
+
+    async def send(question: Call[Response]) -> int:
+        try:
+            answered = await engine.here().sender.send(question, question.parts, None)
+        except LLMError as error:
+            question.describe(error)
+            raise
+        return int(answered.answer.tokens)
+
+    return await engine.begin(question, send)
 
 
 _PUBLISHED_RULE = re.compile(r"(ft:)?gpt-(3\.5|4)[-.o0-9].*|(ft:)?gpt-4")

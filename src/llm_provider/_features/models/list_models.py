@@ -2,17 +2,38 @@
 
 import asyncio
 
-from ..._core.errors import LLMError, RequestError
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import LLMError, RequestError, cite
 from ..._core.formats import registry
-from ..._core.journey.attempt import send_with_retries
+from ..._core.journey.attempt import scrub_error, send_with_retries
 from ..._core.requests.api_keys import Credential, find_accounts, find_key
 from ..._core.requests.routing import ROUTES, Target, resolve
+from ..._core.runtime import event_loop
 from ..._core.runtime.warning import warn_user
 from ..._core.settings import Settings
+from .known_models import Model, check_provider, complete_models, list_models
 from .model_lists import LISTS, ListedModel
 
 
-def find_destination(
+def find_models(runner: CallRunner, provider: str | None, *, live: bool) -> list[Model]:
+    """The models of the tables, or with `live` those that a key of the client reaches."""
+    if not isinstance(live, bool):
+        raise RequestError(f"live must be True or False, not {cite(live)}")
+    settings, defaults = runner.engine.settings, runner.defaults
+    if not live:
+        return list_models(runner.prices(), provider, settings.hosts)
+    if provider is None:
+        raise RequestError("live=True asks one provider: write models('openai', live=True)")
+    check_provider(provider, settings.hosts)
+    event_loop.refuse_own_thread("models")
+    runner.engine.refuse_closed()
+    target, key = _find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
+    runner.start()
+    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
+    return complete_models(runner.prices(), provider, listed)
+
+
+def _find_destination(
     provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
 ) -> tuple[Target, Credential]:
     """The server, which must have a list, and the first key to ask, of the client or the environment."""
@@ -32,7 +53,7 @@ def find_destination(
     return target, api_key
 
 
-async def ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
+async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
     """Ask for the models that a key reaches. Of several servers, those that answer should have the same."""
     servers = target.servers
     # One of several may be down for long.
@@ -55,11 +76,3 @@ async def _ask_server(target: Target, key: Credential, max_retries: int) -> list
         return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
     except LLMError as error:
         raise scrub_error(error, key, "the list of models", target.provider) from None
-
-
-def scrub_error(error: LLMError, key: Credential, subject: str, provider: str, remedy: str = "") -> LLMError:
-    """The error of a request that is no call, without the key and without the frames that hold it."""
-    error.message = key.scrub(f"{subject} failed: {error.message}") + remedy
-    error.args, error.provider = (error.message,), provider
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)

@@ -8,7 +8,6 @@ server whose prefix cache is cold may compute it otherwise. The history has a li
 import functools
 import itertools
 import math
-import os
 import string
 import time
 from collections import Counter
@@ -27,8 +26,18 @@ from ..._core.types.messages import Prompt
 from ..._core.types.response import Response
 from ..._core.types.results import Results
 from ..._core.words import format_usd
-from . import statistics
-from .report import Recheck, list_served
+from .report import (
+    USUAL_FLOOR,
+    Recheck,
+    compare_triples,
+    compare_within,
+    find_border_power,
+    find_detectable,
+    find_power,
+    find_size,
+    list_served,
+    sum_tail,
+)
 
 Ask: TypeAlias = Callable[..., Results[Any]]
 """Asks prompts, like `call_many`."""
@@ -60,10 +69,10 @@ class StoredAnswers:
         price = answers * math.fsum(prices) / len(prices) if prices else None
         most = math.ceil(available * self.share)
         affordable = most if left is None or not price else int(left / price)
-        size = min(statistics.find_size(self.floor, self.detect), most, affordable)
+        size = min(find_size(self.floor, self.detect), most, affordable)
         detectable = self._find_detectable(size)
         if detectable is None:
-            enough = statistics.find_size(self.floor, 1.0)
+            enough = find_size(self.floor, 1.0)
             cost = f", for {format_usd(price * enough)}: raise the budget" if price and size < most else ""
             problem = f"{size} of {available} questions may be asked; {enough} can show a change{cost}"
             raise RequestError(problem)
@@ -92,19 +101,15 @@ class StoredAnswers:
         size, differing = len(groups), sum(before != after for before, after, *_ in groups)
         plan = replace(plan, answered=size, estimate=differing / size)
         if self.floor is not None:
-            p_value = statistics.sum_tail(differing, size, self.floor)
+            p_value = sum_tail(differing, size, self.floor)
             return replace(plan, p_value=p_value, detectable=self._find_detectable(size))
         noisy = sum(first != second for _, first, second in groups)
         detectable = self._find_detectable(size, (noisy + 0.5) / (size + 1))
-        return replace(
-            plan, noise=noisy / size, p_value=statistics.compare_triples(groups), detectable=detectable
-        )
+        return replace(plan, noise=noisy / size, p_value=compare_triples(groups), detectable=detectable)
 
-    def _find_detectable(self, size: int, usual: float = statistics.USUAL_FLOOR) -> float | None:
+    def _find_detectable(self, size: int, usual: float = USUAL_FLOOR) -> float | None:
         least = usual if self.floor is None else self.floor
-        return statistics.find_detectable(
-            lambda share: statistics.find_power(size, self.floor, share, usual), least
-        )
+        return find_detectable(lambda share: find_power(size, self.floor, share, usual), least)
 
 
 def read_content(response: Response) -> object:
@@ -133,10 +138,10 @@ class BorderPrompts:
         if cost is not None and left is not None and left < cost:
             price = format_usd(cost)
             raise RequestError(f"budget: border prompts cost about {price}, and {format_usd(left)} are left")
-        power = functools.partial(statistics.find_border_power, shares, _ANSWERS)
+        power = functools.partial(find_border_power, shares, _ANSWERS)
         prompts = self._known or _list_candidates(0)
         plan = replace(base, available=len(prompts), questions=len(shares), answers=_ANSWERS)
-        return replace(plan, detectable=statistics.find_detectable(power), expected_cost=cost)
+        return replace(plan, detectable=find_detectable(power), expected_cost=cost)
 
     def ask(self, plan: Recheck, ask: Ask) -> Recheck:
         """Ask, and compare; without a reference, search for border prompts, and ask the reference."""
@@ -156,7 +161,8 @@ class BorderPrompts:
             report = report if self._known else replace(report, outcome="reference")
             # The first recheck of a target compares nothing, so it is no day of the row.
             more = {"off": report.is_off} if self._known else {"border": answers}
-            append_line(self._path, {"target": self._target, **report.to_dict(), **more})
+            line = files.encode_line({"target": self._target, **report.to_dict(), **more})
+            files.append_line(self._path, line)
         return report
 
     def _search(self, plan: Recheck, ask: Ask) -> tuple[list[str], Recheck]:
@@ -183,9 +189,9 @@ def _compare(plan: Recheck, pairs: list[tuple[list[str], list[str]]]) -> Recheck
     """Compare as many answers to each prompt before and after as all of them have."""
     size = min(len(tokens) for pair in pairs for tokens in pair)
     pairs = [(before[:size], after[:size]) for before, after in pairs]
-    estimate, p_value = statistics.compare_within(pairs)
+    estimate, p_value = compare_within(pairs)
     shares = _find_shares(before + after for before, after in pairs)
-    detectable = statistics.find_detectable(functools.partial(statistics.find_border_power, shares, size))
+    detectable = find_detectable(functools.partial(find_border_power, shares, size))
     return replace(plan, p_value=p_value, estimate=estimate, detectable=detectable)
 
 
@@ -242,13 +248,3 @@ def count_days_off(lines: Iterable[JSONObject], moment: float, *, is_off: bool) 
     ends = {line["time"]: line["off"] for line in lines if "off" in line} | {moment: is_off}
     days = {time.strftime("%Y-%m-%d", time.gmtime(end)): ends[end] for end in ends}
     return [*(days[day] for day in sorted(days, reverse=True)), False].index(False)
-
-
-def append_line(path: Path, fields: JSONObject) -> None:
-    """Write a line at once; `OSError` if it cannot be written."""
-    descriptor, is_cut = files.open_lines(path, os.O_CREAT)
-    try:
-        files.write(descriptor, b"\n" * is_cut + orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
-        files.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -24,10 +24,9 @@ from ..._core.runtime import clock, randomness
 from ..._core.runtime.files import check_path
 from ..._core.types.response import Response
 from ..._core.types.results import Results
-from ..cache_care.selection import Selection
+from ..cache_care.maintenance import Selection
 from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
-from .report import Recheck
-from .statistics import USUAL_FLOOR
+from .report import USUAL_FLOOR, Recheck
 from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,9 +10,10 @@ from ..._core.errors import READERS
 from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.runtime.frozen import quickly_made, with_late_field
+from ..._core.types.results_table import OtherResult
 from ..._core.types.row_label import RowLabel
 from ..._core.types.served_by import ServedBy
-from ..._core.types.usage import PaidResult, Timing, cost_text
+from ..._core.types.usage import Timing, Usage, cost_text
 
 
 @quickly_made
@@ -50,7 +51,7 @@ class Score(Hinting):
 
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores(PaidResult, Hinting):
+class Scores(OtherResult, Hinting):
     """The scores of some continuations of one context, in their order.
 
     `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
@@ -86,6 +87,27 @@ class Scores(PaidResult, Hinting):
     def best(self) -> Score:
         """The most likely continuation; of several the first."""
         return max(self.scores, key=lambda score: score.logprob)
+
+    @property
+    def prompt(self) -> str:
+        """The context, by the name that it has in other results."""
+        return self.context
+
+    def list_rows(self) -> list[dict[str, Any]]:
+        """The columns that the row of each continuation has for itself in a table."""
+        return [
+            {
+                "text": score.text,
+                **{name: getattr(score, name) for name in ("logprob", "is_greedy", "bytes", "same_boundary")},
+                **({"token_ids": score.token_ids} if score.token_ids else {}),
+                "tokens": len(score.tokens),
+            }
+            for score in self.scores
+        ]
+
+    def row_text(self, row: Mapping[str, Any]) -> str:
+        """What a person reads of the row of a continuation."""
+        return f"{row['text']} ({row['logprob']:.3f})"
 
     def to_dict(self) -> JSONObject:
         """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
@@ -123,3 +145,9 @@ class Scores(PaidResult, Hinting):
 
 
 with_late_field(Scores, "served_by")
+
+
+def read_entry(payload: JSONMapping, reply: JSONMapping, shared: JSONMapping) -> Scores:
+    """The score in a cache entry, whose question has the context. `shared` are the other fields."""
+    score, usage = Score.from_dict(reply["score"]), Usage(**reply["usage"])
+    return Scores(context=str(payload.get("context", "")), scores=(score,), usage=usage, **shared)

@@ -35,7 +35,7 @@ from ..._core.errors import RequestError
 from ..._core.money.balance import Balance, BusyError
 from ..._core.runtime import clock, randomness
 from ..._core.runtime.databases import is_busy, open_database
-from ..._core.runtime.files import file_remedy, require_locks
+from ..._core.runtime.files import Identity, file_remedy, identity_of, require_locks
 from ..._core.runtime.forks import run_for_each_around_forks
 from ..._core.runtime.leases import Lease, hold
 
@@ -183,7 +183,7 @@ class BalanceFile:
         self._path = path
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: Identity | None = None
         self._lease: Lease | None = None
         self._holder = ""
         self._changes: list[Callable[[FileTransaction], None]] = []
@@ -213,8 +213,7 @@ class BalanceFile:
             clock.sleep(0.002)
 
     def _make_tables(self) -> None:
-        connection = open_database(self._path, timeout=0)
-        try:
+        with contextlib.closing(open_database(self._path, timeout=0)) as connection:
             # In this order, as another process may make the tables between the two statements.
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -231,8 +230,6 @@ class BalanceFile:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_SCHEMA)
             _balance(connection)
-        finally:
-            connection.close()
 
     def _explain_lock(self) -> RequestError:
         return RequestError(f"the budget's file {self._path} is locked: another process has not left it")
@@ -248,20 +245,14 @@ class BalanceFile:
     @contextlib.contextmanager
     def open(self) -> Iterator[FileTransaction]:
         with self._lock, self._translate_errors():
-            connection = self._connect()
             count = len(self._changes)
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self._connect() as connection:  # commits, or rolls back
+                connection.execute("BEGIN IMMEDIATE")
                 transaction = FileTransaction(connection, self)
                 for change in self._changes[:count]:
                     change(transaction)
                 yield transaction
                 transaction.write()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
             del self._changes[:count]
 
     @contextlib.contextmanager
@@ -326,11 +317,11 @@ class BalanceFile:
         if self._connection is None:
             self._connection = open_database(self._path, timeout=0)
             self._connection.execute("PRAGMA synchronous = NORMAL")
-        status = Path(self._path).stat()
-        self._identity = self._identity or (status.st_dev, status.st_ino)
-        if (status.st_dev, status.st_ino) != self._identity:
+        identity = identity_of(self._path)
+        self._identity = self._identity or identity
+        if identity is None or identity != self._identity:
             # Other processes would use the new file, and both files would be spent in full.
-            raise RequestError(f"the budget's file {self._path} was replaced while it was in use")
+            raise RequestError(f"the budget's file {self._path} was deleted or replaced while it was in use")
         return self._connection
 
     @contextlib.contextmanager

@@ -10,6 +10,7 @@ of its process, which asks for others once a second.
 | a process is killed | its lease is freed, and another process gives its requests back within a second |
 | a process waits for answers to another one | it asks again every few milliseconds |
 | two processes want the same slot | the one with fewer requests in flight gets it |
+| the file is damaged | a new one takes its place, and the state is learnt again |
 | the file cannot be used | each process continues by itself, from its last state |
 | the file was not used for ten minutes, or the machine was restarted | the state is forgotten |
 | another version of the library has stored the state | the state is forgotten |
@@ -17,6 +18,7 @@ of its process, which asks for others once a second.
 """
 
 import contextlib
+import functools
 import json
 import math
 import sqlite3
@@ -30,8 +32,9 @@ from ..._core.pace.controller import AdaptiveController
 from ..._core.pace.headers import Headroom
 from ..._core.pace.state import Ticket
 from ..._core.runtime import randomness
-from ..._core.runtime.databases import open_database
-from ..._core.runtime.leases import Lease, Leases, check_own_directory
+from ..._core.runtime.databases import is_corrupt, make_lock, open_database, remove_database
+from ..._core.runtime.files import identity_of
+from ..._core.runtime.leases import Lease, check_own_directory, hold
 from ..._core.runtime.warning import warn_user
 
 T = TypeVar("T")
@@ -86,8 +89,9 @@ class SharedStateFile:
 
     def __init__(self, directory: Path | None, *, quiet: bool = False) -> None:
         self.owner = randomness.make_token(16)
+        self._lock = make_lock()
         self._directory = directory
-        self._leases = Leases(None if directory is None else directory / "leases")
+        self._leases = (directory or Path()) / "leases"
         self._life: Lease | None = None
         self._connection: sqlite3.Connection | None = None
         self._quiet = quiet
@@ -102,21 +106,17 @@ class SharedStateFile:
             path = self._directory / "rate-control.sqlite"
             if path.is_symlink():
                 raise OSError(f"{path} is a symbolic link")
-            connection = open_database(path, timeout=_LOCK_PATIENCE)
+            # It is held as long as this process lives. Where there are no locks, nothing waits for SQLite's.
+            self._life = self._life or hold(self._leases, self.owner)
+            identity, prepare = identity_of(path), functools.partial(_make_tables, path)
             try:
-                path.chmod(0o600)
-                # A restart of the machine makes the state useless, so it need not survive a power failure.
-                connection.execute("PRAGMA synchronous = off")
-                connection.execute("PRAGMA journal_mode = wal")
-                connection.executescript(_TABLES)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-            # The lease is held exactly as long as this process lives.
-            self._life = self._leases.take(self.owner)
-            if not self._leases.exclusive:
-                raise OSError("there are no locks that tell whether a process is alive")
+                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
+            except sqlite3.DatabaseError as error:
+                if not is_corrupt(error):
+                    raise
+                # The state is soon learnt again.
+                remove_database(path, identity)
+                self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
         return self._connection
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -124,8 +124,7 @@ class SharedStateFile:
         if self.broken:
             return None
         try:
-            connection = self._open()
-            with connection:  # commits, or rolls back
+            with self._lock, self._open() as connection:  # commits, or rolls back
                 connection.execute("BEGIN IMMEDIATE")
                 return work(connection)
         except (OSError, sqlite3.Error) as error:
@@ -147,7 +146,7 @@ class SharedStateFile:
     def has_ended(self, owner: str) -> bool:
         if owner == self.owner:
             return False
-        lease = self._leases.take(owner)
+        lease = hold(self._leases, owner)
         if lease is not None:
             lease.release(finished=False)
         return lease is not None
@@ -157,9 +156,14 @@ class SharedStateFile:
         self.broken = True
         if self._life is not None:
             self._life.release(finished=False)
-        self._leases.close()
         if self._connection is not None:
             self._connection.close()
+
+
+def _make_tables(path: Path, connection: sqlite3.Connection) -> None:
+    path.chmod(0o600)
+    # A restart of the machine makes the state useless, so it need not survive a power failure.
+    connection.executescript(f"PRAGMA synchronous = off; PRAGMA journal_mode = wal; {_TABLES}")
 
 
 class SharedController:

@@ -1,34 +1,27 @@
 """`logging` under the logger `llm_provider`: one line for each call, and one for each request at DEBUG.
 
-`llm_provider.calls` has the calls (INFO) and their requests (DEBUG), `llm_provider.waits` the waits
-(WARNING).
+`llm_provider.calls` has the calls (INFO) and their requests (DEBUG). `llm_provider.waits` has the waits
+(WARNING), which `_core/events/waits` tells.
 """
 
 import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import TextIO
+from typing import Any, TextIO
 
 import orjson
 
 from ..._core.errors import RequestError
-from ..._core.events.observed_call import EndedAttempt, ObservedCall
+from ..._core.events.waits import ROOT
+from ..._core.runtime.json_pieces import LARGE
+from ..._core.types.served_by import ServedBy
 from ..._core.types.usage import Usage
 
-ROOT = logging.getLogger("llm_provider")
 CALLS = logging.getLogger("llm_provider.calls")
-WAITS = logging.getLogger("llm_provider.waits")
-
-is_logging = CALLS.isEnabledFor
-"""Whether a level of `llm_provider.calls` is logged."""
-
 VARIABLE = "LLM_PROVIDER_LOG"
 LEVELS = ("debug", "info", "warning")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-
-# Without a handler, `logging` would print warnings to standard error, where `waits` tells them too.
-ROOT.addHandler(logging.NullHandler())
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -52,9 +45,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
 def install_from_environment() -> None:
     """Install a handler for standard error, once, if `LLM_PROVIDER_LOG` asks for it."""
-    level = os.environ.get(VARIABLE, "").strip().lower()
-    if not level:
-        return
+    level = os.environ[VARIABLE].strip().lower()
     if level not in LEVELS:
         raise RequestError(f"{VARIABLE} must be one of {', '.join(LEVELS)}, not {level!r}")
     ROOT.setLevel(level.upper())
@@ -62,40 +53,28 @@ def install_from_environment() -> None:
         ROOT.addHandler(_StderrHandler())
 
 
-def is_configured(logger: logging.Logger) -> bool:
-    """Whether a handler of the program gets the records of a logger."""
-    here: logging.Logger | None = logger
-    while here is not None:
-        if any(not isinstance(handler, logging.NullHandler) for handler in here.handlers):
-            return True
-        here = here.parent if here.propagate else None
-    return False
-
-
 def log_call(
-    call: ObservedCall, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
+    call: Any, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
     """Log the end of a call at INFO: "ok" or the class of its error, and its seconds. None is left out."""
     fields: dict[str, object] = {
-        "operation": call.operation,
-        "model": call.model_as_given,
-        "provider": call.provider,
+        "operation": call.exchange.name,
+        **_name_model(call),
         "outcome": outcome,
         "seconds": round(seconds, 4),
     }
     if usage is not None:
         fields |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
     fields |= {"usd": None if usd is None else round(usd, 8), **more}
-    if call.tag:
-        fields["tag"] = call.tag
+    if call.tracks.tag:
+        fields["tag"] = call.tracks.tag
     CALLS.info("%s", _Line("call", fields), extra={"llm_provider": fields})
 
 
-def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
+def log_attempt(call: Any, attempt: Any) -> None:
     failure = attempt.failure
     fields = {
-        "model": call.model_as_given,
-        "provider": call.provider,
+        **_name_model(call),
         "attempt": attempt.number,
         "outcome": "ok" if failure is None else failure.error,
         "status": None if failure is None else failure.status,
@@ -104,6 +83,20 @@ def log_attempt(call: ObservedCall, attempt: EndedAttempt) -> None:
         "retry_in": None if attempt.retry_in is None else round(attempt.retry_in, 3),
     }
     CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
+
+
+def _name_model(call: Any) -> dict[str, str]:
+    """The model by the name that the user gave, and its provider."""
+    target = call.target
+    return {"model": getattr(call.request, "model", target.model), "provider": target.provider}
+
+
+def find_served_by(outcome: object) -> ServedBy | None:
+    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
+    if len(getattr(outcome, "body", b"")) >= LARGE:
+        return None
+    served_by: ServedBy | None = getattr(outcome, "served_by", None)
+    return served_by
 
 
 class _Line:

@@ -14,14 +14,24 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..._core.events.observed_call import ObservedCall, Payment
 from ..._core.runtime.forks import reset_in_child
-from .spans import ERROR_TYPE, OPERATION, REQUEST_MODEL, RESPONSE_MODEL, SCHEMA_URL, describe_target, version
+from .spans import (
+    ERROR_TYPE,
+    OPERATION,
+    REQUEST_MODEL,
+    RESPONSE_MODEL,
+    SCHEMA_URL,
+    describe_destination,
+    describe_target,
+    version,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
+
+    from ..._core.money.totals import Posting
 
     Callback: TypeAlias = Callable[[CallbackOptions], Iterable[Observation]]
 
@@ -38,8 +48,8 @@ _MOST_NAMES = 1000
 """Sets of attributes that a counter keeps. A model's name comes from the user, so further ones count as
 "other models"."""
 
+_Attributes: TypeAlias = Mapping[str, str | int]
 _Names: TypeAlias = tuple[tuple[str, str | int], ...]
-P = ParamSpec("P")
 
 
 class _Sums:
@@ -114,9 +124,9 @@ class Metrics:
         """Read the limits of a client for as long as it exists. It has `statistics()`."""
         self._clients.add(client)
 
-    def note(self, record: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    def note(self, record: Callable[..., None], call: Any, *values: Any) -> None:
         """Call one of the `record_…` methods later, together with others."""
-        self._pending.append(partial(record, *args, **kwargs))
+        self._pending.append(partial(record, describe_destination(call), *values))
         if len(self._pending) >= _TOGETHER:
             self.flush()
 
@@ -130,39 +140,40 @@ class Metrics:
             record()
 
     def record_end(
-        self, call: ObservedCall, seconds: float, error: str | None, served: str | None, first: float | None
+        self, names: _Attributes, seconds: float, error: str | None, served: str | None, first: float | None
     ) -> None:
-        names = describe_target(call.operation, call.provider, call.model, call.base_url)
         if error is not None:
             names = {**names, ERROR_TYPE: error}
-        elif served is not None and served != call.model:
+        elif served is not None and served != names[REQUEST_MODEL]:
             names = {**names, RESPONSE_MODEL: served}
         self._duration.record(seconds, names)
         if first is not None:
             self._first_chunk.record(first, names)
 
-    def record_lookup(self, call: ObservedCall, hit: bool) -> None:
+    def record_lookup(self, names: _Attributes, hit: bool) -> None:
         """Count a lookup in the cache."""
-        self._lookups.add(1, (*_names(call), ("llm_provider.cache.result", "hit" if hit else "miss")))
+        self._lookups.add(1, (*names.items(), ("llm_provider.cache.result", "hit" if hit else "miss")))
 
-    def record_attempt(self, call: ObservedCall, waited: float, error: str | None) -> None:
+    def record_attempt(self, attributes: _Attributes, waited: float, error: str | None) -> None:
         """Count a request and the time before it was sent."""
-        names = _names(call)
+        names = tuple(attributes.items())
         if waited > 0:
             self._queue.add(waited, names)
         self._attempts.add(1, names if error is None else (*names, (ERROR_TYPE, error)))
 
-    def record_payment(self, call: ObservedCall, payment: Payment) -> None:
+    def record_payment(self, attributes: _Attributes, posting: Posting) -> None:
         """Record the tokens and the cost of a request."""
-        names = _names(call, payment.delivery)
-        if payment.usd is None:
+        names, key = tuple(attributes.items()), posting.key
+        if key.delivery != "live":
+            names += (("llm_provider.delivery", key.delivery),)
+        if posting.usd is None:
             self._unknown.add(1, names)
         else:
-            self._cost.add(payment.usd, names)
-        if payment.usage is not None:
-            counts = (("input", payment.usage.input_tokens), ("output", payment.usage.output_tokens))
+            self._cost.add(float(posting.usd), names)
+        if posting.usage is not None:
+            counts = (("input", posting.usage.input_tokens), ("output", posting.usage.output_tokens))
             for kind, count in counts:
-                self._tokens.record(count, _token_names(names, payment.served, kind))
+                self._tokens.record(count, _token_names(names, key.served, kind))
 
     def _read(self, sums: _Sums) -> Callback:
         def read(_: CallbackOptions) -> Iterable[Observation]:
@@ -204,11 +215,6 @@ def metrics_of(provider: MeterProvider) -> Metrics:
     if provider not in _by_provider:
         _by_provider[provider] = Metrics(provider)
     return _by_provider[provider]
-
-
-def _names(call: ObservedCall, delivery: str = "live") -> _Names:
-    names = tuple(describe_target(call.operation, call.provider, call.model, call.base_url).items())
-    return names if delivery == "live" else (*names, ("llm_provider.delivery", delivery))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,46 +1,87 @@
-"""`Observer`: gives what happens to the calls of a client to the log, to spans and to metrics.
+"""`Observer`: gives the events of a client's calls to the log, to spans and to metrics.
 
-A client has one observer. A call has it only if something is on when the call is made, so a call that nobody
-observes pays for one question. A `Watch` follows one call that is sent.
+A call that nobody observes pays for one question. A `Watch` follows one call that is sent.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from logging import DEBUG, INFO
 from sys import modules
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..._core.errors import LLMError
-from ..._core.events.observed_call import (
-    AskedCall,
-    Destination,
-    EndedAttempt,
-    ObservedCall,
-    Payment,
-    find_served_by,
-)
-from ..._core.events.reasons import reason
+from ..._core.errors import LLMError, MissingDependencyError, RequestError
+from ..._core.events.events import SDK, EndTool, Listener, is_logging
+from ..._core.events.waits import reason
 from ..._core.runtime import clock
-from . import telemetry as setting
-from .logs import is_logging, log_attempt, log_call
+from ..._core.runtime.imports import install_command
+from .logs import find_served_by, log_attempt, log_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
 
+    from ..._core.journey.sent_requests import SentRequests
+    from ..._core.money.totals import Posting
+    from ..._core.types.messages import ToolCall
     from ..._core.types.usage import Usage
     from .metrics import Metrics
     from .spans import Spans, Started
-    from .telemetry import Telemetry
-
-T = TypeVar("T")
-
-_MOST_KEPT = 10_000
-"""Results whose calls are kept. A batch that the user does not read to its end leaves some."""
 
 
-class Observer:
+_SDK_METRICS = f"{SDK}.metrics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """The OpenTelemetry providers of a client, in place of the global ones.
+
+    Args:
+        tracer_provider: Makes the spans; None for the global provider of OpenTelemetry's SDK.
+        meter_provider: Takes the metrics; None for the same.
+
+    >>> from llm_provider import Client
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> with Client(telemetry=Telemetry(tracer_provider=TracerProvider())) as client:
+    ...     client.statistics()
+    []
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+
+
+def check_telemetry(value: object) -> bool | Telemetry:
+    """The setting `telemetry` that switches it on; `MissingDependencyError` without OpenTelemetry's API."""
+    if value is not True and not isinstance(value, Telemetry):
+        raise RequestError(f"telemetry must be True, False, None or a Telemetry, not {value!r}")
+    try:
+        import opentelemetry.metrics
+        import opentelemetry.trace  # noqa: F401  # to find out whether it is there
+    except ImportError:
+        raise MissingDependencyError(
+            f"telemetry needs the package opentelemetry-api: {install_command('otel')}"
+        ) from None
+    return value
+
+
+def _find_provider(telemetry: bool | Telemetry | None, signal: Literal["trace", "metrics"]) -> Any:
+    """The provider of spans or of metrics; None if the program has not configured one."""
+    name = "tracer_provider" if signal == "trace" else "meter_provider"
+    provider = getattr(telemetry, name, None)
+    if provider is None:
+        if telemetry is False or (telemetry is not True and f"{SDK}.{signal}" not in modules):
+            return None
+        provider = getattr(import_module(f"opentelemetry.{signal}"), f"get_{name}")()
+    # The API's own providers are proxies, or do nothing.
+    return None if type(provider).__module__.startswith(f"opentelemetry.{signal}") else provider
+
+
+class Observer(Listener):
     """Observes the calls of one client; with `content`, log lines and spans hold prompts and answers.
 
     `telemetry` is the setting of `Client`. `statistics` returns the state of the engine's rate control.
@@ -49,19 +90,11 @@ class Observer:
     def __init__(
         self, telemetry: bool | Telemetry | None, *, content: bool, statistics: Callable[[], list[Any]]
     ) -> None:
-        self._content = content
+        self.reads_prompts = self._content = content
         # A strong reference would be a cycle, which only the garbage collector frees.
         self._statistics = weakref.WeakMethod(statistics)
         self.spans: Spans | None = None
         self.metrics: Metrics | None = None
-        self.idle = Watch(self, None, 0.0, None)
-        """For calls that are observed and not sent."""
-        self.is_on = bool(telemetry)
-        """Whether every call is observed, and not only those that are logged."""
-        self.reads_prompts = content
-        """Whether it needs the prompt of each call. Stored answers of a batch are else found without."""
-        self._calls: OrderedDict[int, tuple[object, AskedCall]] | None = None
-        """By the id of a result: the result, which keeps the id in use, and its call."""
         self._telemetry = telemetry
         if telemetry:
             self.find_providers()
@@ -69,113 +102,64 @@ class Observer:
     def find_providers(self) -> bool:
         """Begin to export to the providers that are configured by now. Returns whether there is one."""
         # The modules of OpenTelemetry's API are for programs that use it.
-        if self.spans is None and (tracers := setting.find_provider(self._telemetry, "trace")) is not None:
+        if self.spans is None and (tracers := _find_provider(self._telemetry, "trace")) is not None:
             from .spans import Spans
 
-            self.spans, self.is_on = Spans(tracers, content=self._content), True
-        if self.metrics is None and (meters := setting.find_provider(self._telemetry, "metrics")) is not None:
+            self.spans = Spans(tracers, content=self._content)
+        if self.metrics is None and (meters := _find_provider(self._telemetry, "metrics")) is not None:
             from .metrics import metrics_of
 
-            self.metrics, self.is_on = metrics_of(meters), True
+            self.metrics = metrics_of(meters)
             self.metrics.watch(self)
         return self.spans is not None or self.metrics is not None
-
-    def remember_calls(self) -> None:
-        """Keep the call of each result until `take_call` is asked for it."""
-        self._calls, self.is_on, self.reads_prompts = OrderedDict(), True, True
-
-    def take_call(self, result: object) -> AskedCall | None:
-        """The call of a result; None if it was refused before it began."""
-        entry = None if self._calls is None else self._calls.pop(id(result), None)
-        return None if entry is None else entry[1]
-
-    def join_calls(self, rounds: Sequence[object], outcome: T) -> T:
-        """The outcome of several rounds, whose call is that of the first round."""
-        calls = [self.take_call(result) for result in rounds]
-        if self._calls is not None and calls[0] is not None:
-            self._calls[id(outcome)] = outcome, calls[0]
-        return outcome
-
-    def _remember(self, call: ObservedCall, outcome: object) -> None:
-        # A call that was cancelled has no result.
-        is_result = isinstance(outcome, LLMError) or not isinstance(outcome, BaseException)
-        if self._calls is not None and is_result:
-            self._calls[id(outcome)] = outcome, call.to_asked_call()
-            if len(self._calls) > _MOST_KEPT:
-                self._calls.popitem(last=False)
 
     def statistics(self) -> list[Any]:
         """The state of the rate control of the client; empty after its end."""
         statistics = self._statistics()
         return [] if statistics is None else statistics()
 
-    def note_lookup(self, call: ObservedCall, started: float, outcome: object) -> None:
-        """Note a call that ended with the lookup: a stored answer, or the error of `cache="only"`."""
+    def note_lookup(self, call: Any, started: float, outcome: object) -> None:
         failed = isinstance(outcome, BaseException)
         self.find_providers()
-        self._remember(call, outcome)
         if self.metrics is not None:
             self.metrics.note(self.metrics.record_lookup, call, not failed)
         if self.spans is not None:
             self.spans.add_lookup(call, started, outcome)
-        self._log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
+        self.log(call, clock.perf_counter() - started, outcome, None, None if failed else 0.0)
 
-    def start(self, operation: str, to: Destination, started: float) -> tuple[Started | None, bool]:
-        """The span of a call, started in the call's own task, and whether anybody reads what happens to it.
-
-        `started` is when the user made the call, by `clock.perf_counter`. Nobody may read it, if a sampler
-        left its span out: then the call needs no `ObservedCall` and no watch.
-        """
+    def begin(self, call: Any) -> Watch:
+        """Start the span of a call, in the call's own task. A sampler may drop it if only spans read it."""
         if self.spans is None or (
-            self.metrics is None and (setting.SDK_METRICS in modules or self._telemetry is True)
+            self.metrics is None and (_SDK_METRICS in modules or self._telemetry is True)
         ):
             self.find_providers()
-        if self.spans is None:
-            return None, True
-        span = self.spans.start(operation, to, started)
-        is_read = self.metrics is not None or self._calls is not None
-        return span, is_read or span.span.is_recording() or is_logging(INFO)
-
-    def watch(self, call: ObservedCall, started: float, span: Started | None, *, missed: bool) -> Watch:
-        """Begin to follow a call that is sent. It was looked up before, and not found, if it `missed`."""
-        if missed and self.metrics is not None:
+        span = None if self.spans is None else self.spans.start(call)
+        if span is not None and self.metrics is None and not (span.span.is_recording() or is_logging(INFO)):
+            return _Dropped(self, span)
+        # It was looked up before, and not found.
+        if self.metrics is not None and call.cache in ("use", "only"):
             self.metrics.note(self.metrics.record_lookup, call, False)
-        return Watch(self, call, started, span)
+        return Watch(self, span)
 
-    def note_payment(self, call: ObservedCall, payment: Payment) -> None:
-        """Note the tokens and the cost of a request, and who answered it."""
-        if payment.who is not None:
-            call.answered += (payment.who,)
+    def note_payment(self, call: Any, posting: Posting) -> None:
+        if posting.kind == "hit":
+            return
         if self.metrics is not None:
-            self.metrics.note(self.metrics.record_payment, call, payment)
-        if payment.delivery != "live" and is_logging(INFO):
-            log_call(call, "ok", 0.0, payment.usage, payment.usd, delivery=payment.delivery)
+            self.metrics.note(self.metrics.record_payment, call, posting)
+        if (delivery := posting.key.delivery) != "live" and is_logging(INFO):
+            usd = None if posting.usd is None else float(posting.usd)
+            log_call(call, "ok", 0.0, posting.usage, usd, delivery=delivery)
 
-    def note_end(
-        self, watch: Watch, outcome: object, attempts: int, usage: Usage | None, usd: float | None
-    ) -> None:
-        """Note the end of a call that was sent, in the task that began to follow it with `watch`.
+    def begin_tool(self, call: ToolCall, description: str | None) -> EndTool:
+        if self.spans is None:
+            return super().begin_tool(call, description)
+        return partial(self.spans.end_tool, self.spans.start_tool(call, description))
 
-        `outcome` is its result or exception, and `attempts` are its requests. `usage` is None if none was
-        billed; `usd` is None where the cost is not known.
-        """
-        seconds, call = clock.perf_counter() - watch.started, watch.call
-        assert call is not None
-        self._remember(call, outcome)
-        if self.metrics is not None and attempts:
-            # A call that was answered by the request of another one was not sent.
-            error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
-            first = getattr(getattr(outcome, "timing", None), "first_token", None) if call.streamed else None
-            served = getattr(outcome, "model", None)
-            self.metrics.note(self.metrics.record_end, call, seconds, error, served, first)
-        if self.spans is not None and watch.span is not None:
-            self.spans.end(watch.span, call, outcome, usage, usd, attempts)
-        self._log(call, seconds, outcome, usage, usd, attempts)
-
-    def _log(
-        self, call: ObservedCall, seconds: float, outcome: object, usage: Usage | None, usd: float | None,
+    def log(
+        self, call: Any, seconds: float, outcome: object, usage: Usage | None, usd: float | None,
         attempts: int = 0,
     ) -> None:  # fmt: skip
+        """Log the end of a call."""
         if not is_logging(INFO):
             return
         content: dict[str, str | None] = {}
@@ -203,24 +187,51 @@ class Observer:
         )  # fmt: skip
 
 
-class Watch:
+class Watch(Listener):
     """Follows one call that is sent."""
 
-    def __init__(
-        self, observer: Observer, call: ObservedCall | None, started: float, span: Started | None
-    ) -> None:
-        self.observer, self.started, self.span = observer, started, span
-        self.call = call
-        """None for a call that is not sent."""
+    def __init__(self, observer: Observer, span: Started | None) -> None:
+        self._observer, self._span = observer, span
+        self._answered: tuple[Mapping[str, str], ...] = ()
+        """For each request that was answered, the fields of `served_by` without the model."""
 
-    def note_attempt(self, attempt: EndedAttempt) -> None:
-        call, observer, failure = self.call, self.observer, attempt.failure
-        if call is None:
-            return
+    def note_payment(self, call: Any, posting: Posting) -> None:
+        if posting.who is not None and posting.kind != "hit":
+            self._answered += (posting.who,)
+        self._observer.note_payment(call, posting)
+
+    def note_attempt(self, call: Any, attempt: Any) -> None:
+        observer, failure = self._observer, attempt.failure
         if observer.metrics is not None:
             error = None if failure is None else failure.error
             observer.metrics.note(observer.metrics.record_attempt, call, attempt.waited, error)
-        if failure is not None and observer.spans is not None and self.span is not None:
-            observer.spans.add_failure(self.span, attempt, failure)
+        if failure is not None and observer.spans is not None and self._span is not None:
+            observer.spans.add_failure(self._span, attempt, failure)
         if is_logging(DEBUG):
             log_attempt(call, attempt)
+
+    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
+        """End the span in the task that began it. Its usage is None if nothing was billed."""
+        seconds, observer = clock.perf_counter() - call.started, self._observer
+        attempts, usage, usd = sent.attempts, sent.usage, sent.cost
+        if observer.metrics is not None and attempts:
+            # A call that was answered by the request of another one was not sent.
+            error = type(outcome).__name__ if isinstance(outcome, BaseException) else None
+            first = getattr(getattr(outcome, "timing", None), "first_token", None) if call.streamed else None
+            served = getattr(outcome, "model", None)
+            observer.metrics.note(observer.metrics.record_end, call, seconds, error, served, first)
+        if observer.spans is not None and self._span is not None:
+            observer.spans.end(self._span, call, outcome, usage, usd, attempts, self._answered)
+        observer.log(call, seconds, outcome, usage, usd, attempts)
+
+
+class _Dropped(Watch):
+    """Ends the span of a call that a sampler left out."""
+
+    def note_payment(self, call: Any, posting: Posting) -> None: ...
+
+    def note_attempt(self, call: Any, attempt: Any) -> None: ...
+
+    def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
+        if self._observer.spans is not None and self._span is not None:
+            self._observer.spans.drop(self._span)

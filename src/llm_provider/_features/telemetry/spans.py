@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..._core.errors import FailedAttempt, LLMError
-from ..._core.events.observed_call import Destination, EndedAttempt, ObservedCall, describe_who
-from ..._core.events.reasons import reason
+from ..._core.events.waits import reason
 from ..._core.json_values import JSONObject
 from ..._core.runtime import clock
+from .logs import find_served_by
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -98,17 +98,18 @@ class Spans:
         self._tracer = trace.get_tracer("llm_provider", version(), provider, SCHEMA_URL)
         self._content = content
 
-    def start(self, operation: str, to: Destination, started: float) -> Started:
-        """Start the span of a call, as the current one of its task. `started` is by `clock.perf_counter`."""
-        span = self._open(operation, to, started)
+    def start(self, call: Any) -> Started:
+        """Start the span of a call, as the current one of its task."""
+        span = self._open(call, call.started)
         return Started(span, self._attach(self._in_context(span)))
 
-    def _open(self, operation: str, to: Destination, started: float) -> Span:
+    def _open(self, call: Any, started: float) -> Span:
+        """A new span. `started` is when the user made the call, by `clock.perf_counter`."""
         return self._tracer.start_span(
-            f"{operation} {to.model}",
+            f"{call.exchange.name} {call.target.model}",
             kind=self._client,
             # A sampler may decide by these.
-            attributes=describe_target(operation, to.provider, to.model, to.base_url),
+            attributes=describe_destination(call),
             start_time=clock.time_ns() - int((clock.perf_counter() - started) * 1e9),
         )
 
@@ -144,7 +145,7 @@ class Spans:
                 span.set_attribute("gen_ai.tool.call.result", result_text(content))
         span.end()
 
-    def add_failure(self, started: Started, attempt: EndedAttempt, failure: FailedAttempt) -> None:
+    def add_failure(self, started: Started, attempt: Any, failure: FailedAttempt) -> None:
         """Add the event of a request that failed. One that was answered has none: the span tells of it."""
         if started.span.is_recording():
             attributes: dict[str, str | float | None] = {
@@ -159,31 +160,37 @@ class Spans:
             started.span.add_event(ATTEMPT, known)
 
     def end(
-        self, started: Started, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None,
-        attempts: int,
+        self, started: Started, call: Any, outcome: object, usage: Usage | None, usd: float | None,
+        attempts: int, answered: Sequence[Mapping[str, str]],
     ) -> None:  # fmt: skip
-        """End the span of a call, in the task that started it; the arguments are those of `note_end`."""
+        """End the span of a call, in the task that started it.
+
+        `attempts` are its requests, and `answered` has who answered each. `usage` is None if nothing was
+        billed; `usd` is None where the cost is not known.
+        """
         self._detach(started.token)
         if isinstance(outcome, BaseException):
             # An error of the library has its own count, and a cancellation none.
             started.span.set_attribute("llm_provider.attempts", attempts)
-        self._close(started.span, call, outcome, usage, usd)
+        self._close(started.span, call, outcome, usage, usd, answered)
 
     def drop(self, started: Started) -> None:
         """End a span that a sampler left out, in the task that started it."""
         self._detach(started.token)
         started.span.end()
 
-    def add_lookup(self, call: ObservedCall, started: float, outcome: object) -> None:
+    def add_lookup(self, call: Any, started: float, outcome: object) -> None:
         """The span of a call that the cache answered, or that it could not answer."""
         usd = None if isinstance(outcome, BaseException) else 0.0
-        self._close(self._open(call.operation, call, started), call, outcome, None, usd)
+        self._close(self._open(call, started), call, outcome, None, usd, ())
 
     def _close(
-        self, span: Span, call: ObservedCall, outcome: object, usage: Usage | None, usd: float | None
-    ) -> None:
+        self, span: Span, call: Any, outcome: object, usage: Usage | None, usd: float | None,
+        answered: Sequence[Mapping[str, str]],
+    ) -> None:  # fmt: skip
         if span.is_recording():
-            span.set_attributes({**_describe_request(call), **_describe_end(call, outcome, usage, usd)})
+            end = _describe_end(call, outcome, usage, usd, answered)
+            span.set_attributes({**_describe_request(call), **end})
             if isinstance(outcome, BaseException):
                 span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
             if self._content:
@@ -220,7 +227,13 @@ def describe_target(
     return attributes
 
 
-def _describe_request(call: ObservedCall) -> JSONObject:
+def describe_destination(call: Any) -> Mapping[str, str | int]:
+    """The same for a call."""
+    target = call.target
+    return describe_target(call.exchange.name, target.provider, target.model, target.base_url)
+
+
+def _describe_request(call: Any) -> JSONObject:
     """The attributes of the parameters that the user set."""
     request = call.request
     attributes = {
@@ -234,14 +247,16 @@ def _describe_request(call: ObservedCall) -> JSONObject:
         attributes["gen_ai.output.type"] = "json"
     if options := getattr(request, "options", None):
         attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
-    if call.tag:
-        attributes["llm_provider.tag"] = call.tag
+    if call.tracks.tag:
+        attributes["llm_provider.tag"] = call.tracks.tag
     if call.streamed:
         attributes["gen_ai.request.stream"] = True
     return attributes
 
 
-def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: float | None) -> JSONObject:
+def _describe_end(
+    call: Any, outcome: Any, usage: Usage | None, usd: float | None, answered: Sequence[Mapping[str, str]]
+) -> JSONObject:
     attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
@@ -264,8 +279,8 @@ def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: fl
     if timing is None:
         return attributes
     attributes[RESPONSE_MODEL] = outcome.model
-    names = _OF_OPENAI if call.provider in ("openai", "azure") else {}
-    for name, value in describe_who(call, outcome).items():
+    names = _OF_OPENAI if call.target.provider in ("openai", "azure") else {}
+    for name, value in _describe_who(outcome, answered).items():
         attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
@@ -277,3 +292,16 @@ def _describe_end(call: ObservedCall, outcome: Any, usage: Usage | None, usd: fl
         if outcome.id:
             attributes["gen_ai.response.id"] = outcome.id
     return attributes
+
+
+def _describe_who(outcome: object, answered: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """The fields of `served_by` of an answer, without the model.
+
+    The fields of its only request are known already. Otherwise the reply is read again.
+    """
+    if len(answered) == len(getattr(outcome, "choices", ())) == 1:
+        return answered[0]
+    served_by = find_served_by(outcome)
+    fields = {} if served_by is None else served_by.to_dict()
+    fields.pop("model", None)
+    return fields

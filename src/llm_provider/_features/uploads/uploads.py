@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ..._core.errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
-from ..._core.formats.protocol import Outgoing
+from ..._core.formats.protocol import EncodedRequest
 from ..._core.journey.attempt import send_with_retries
 from ..._core.journey.call import Call
 from ..._core.requests.api_keys import Credential
@@ -181,10 +181,12 @@ class Uploads:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
 
 
-def fill_references(outgoing: Outgoing, ids: Mapping[str, str], body: bytes) -> Outgoing:
+def fill_references(
+    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
+) -> tuple[EncodedRequest, bytes]:
     """A request in which the files have the ids of the provider, by the references in `body`."""
-    payload, body = fill_ids(outgoing.encoded, body, ids)
-    return replace(outgoing, encoded=replace(outgoing.encoded, payload=payload), body=body)
+    payload, body = fill_ids(encoded, body, ids)
+    return replace(encoded, payload=payload), body
 
 
 def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from ..._core import html
 from ..._core.runtime.files import replace_file
 from ..._core.runtime.imports import import_optional, install_command
 from ..._core.words import format_usd
+from . import blocks as html
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     from matplotlib.figure import Figure
 
-    from ..._core.money.ledger_rows import LedgerRow
+    from ..._core.money.totals import LedgerRow
     from ..._core.types.usage import Usage
 
 
@@ -108,7 +108,7 @@ def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
     """Write the rows as JSON lines, with amounts as text."""
     # JSON has a form for all other values. `str` would write 0.00000006 as 6E-8.
     write = functools.partial(orjson.dumps, default="{:f}".format, option=orjson.OPT_APPEND_NEWLINE)
-    with replace_file(Path(path).expanduser(), 0o666) as file:
+    with replace_file(Path(path).expanduser(), 0o666, "an earlier file is as it was") as file:
         file.writelines(write(row.as_dict()) for row in rows)
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..._core import html
 from ..._core.errors import cite
 from ..._core.types.messages import ToolCall
 from ..._core.types.usage import cost_text
+from . import blocks as html
 
 
 def as_html(response: Any) -> str:

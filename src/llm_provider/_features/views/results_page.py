@@ -19,9 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
-from ..._core.types.response import Response, Result
-from ..._core.types.results_table import columns_with_index
-from ..score.scores import Scores
+from ..._core.types.response import Response
+from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
 from .results_pairs import pair_results
 from .results_views import write_file
 
@@ -51,18 +50,18 @@ class Run(NamedTuple):
     """Results with a name, such as that of their file, and a line that sums them up."""
 
     name: str
-    results: Sequence[Result | Scores]
+    results: Sequence[AnyResult]
     summary: str
 
 
 def check_results(results: object) -> None:
     """Refuse what is no list of results."""
-    kinds = (Response, LLMError, Scores)
+    kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
 
 
-def name_runs(runs: Sequence[Sequence[Result | Scores]], chosen_names: Sequence[str]) -> Sequence[str]:
+def name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
     """The names that were chosen, one for each run, else its models, and its number if that is needed."""
     if chosen_names:
         if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
@@ -161,17 +160,14 @@ class _Table:
             "name": run.name,
             "summary": run.summary,
             "columns": names,
-            "prompts": [
-                each.context if isinstance(each, Scores) else _shorten_media(each.prompt)
-                for each in (run.results if any(prompts) else ())
-            ],
+            "prompts": [_shorten_media(each.prompt) for each in (run.results if any(prompts) else ())],
         }
-        self.samples: list[Response | LLMError | Scores] = []
+        self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
         for result in run.results:
-            samples = [result] * len(result) if isinstance(result, Scores) else [*result.samples]
-            samples += [result] if isinstance(result, LLMError) else []
-            begin = len(self.samples)
+            samples, begin = [*getattr(result, "samples", ())], len(self.samples)
+            # The row of an error, or those of a result that has no samples.
+            samples += [result] * (row_count(result) - len(samples))
             self.of_result.append([*range(begin, begin + len(samples))])
             self.samples += samples
 
@@ -240,7 +236,7 @@ def _parts(sample: object, name: str) -> Iterable[Any]:
         return ()
 
 
-def _read_extra(sample: Response | LLMError | Scores) -> JSONObject:
+def _read_extra(sample: AnyResult) -> JSONObject:
     """What an open row shows besides its cells. What is empty is left out."""
     usage = sample.usage
     details: JSONObject = {

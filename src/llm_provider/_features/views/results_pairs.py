@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from ..._core.json_values import json_value
-from ..._core.types.response import Result
-from ..score.scores import Scores
+from ..._core.types.results_table import AnyResult
 
 
 def pair_results(
-    first: Sequence[Result | Scores], second: Sequence[Result | Scores]
+    first: Sequence[AnyResult], second: Sequence[AnyResult]
 ) -> Iterator[tuple[int | None, int | None]]:
     """The positions of results that belong together, in the order of the first run; None where one is alone.
 
@@ -44,10 +43,9 @@ def pair_results(
 class _Input:
     """What is known of the input of a result."""
 
-    def __init__(self, result: Result | Scores, position: int) -> None:
+    def __init__(self, result: AnyResult, position: int) -> None:
         self.position = position
-        prompt: object = result.context if isinstance(result, Scores) else result.prompt
-        self.prompt = None if prompt is None else _write(prompt)
+        self.prompt = None if result.prompt is None else _write(result.prompt)
         label = None if result.row_label is None else result.row_label.value
         known = (result.metadata, label)
         # A user's value may have no truth value.

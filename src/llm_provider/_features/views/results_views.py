@@ -8,19 +8,18 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ..._core import html
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import json_value
-from ..._core.runtime.files import full_disk, read_lines, replace_file
+from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
 from ..._core.types.response import Response, Result, result_from_dict
-from ..._core.types.results_table import metadata_columns, row_count, table_rows
+from ..._core.types.results_table import AnyResult, OtherResult, metadata_columns, row_count, table_rows
 from ..._core.words import format_usd
-from ..score.scores import Scores
+from . import blocks as html
 from .response_html import call_text
 
 
-def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -> None:
+def to_jsonl(results: Iterable[AnyResult], path: str | os.PathLike[str]) -> None:
     """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
     parts = (part for result in results for part in _parts_of_line(result))
     write_file((part.encode("utf-8", "backslashreplace") for part in parts), path)
@@ -28,15 +27,12 @@ def to_jsonl(results: Iterable[Result | Scores], path: str | os.PathLike[str]) -
 
 def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
     """Write results into a file, or a pipe. If that fails, an earlier file is as it was."""
-    try:
-        with replace_file(Path(path).expanduser(), 0o666) as file:
-            file.writelines(lines)
-    except OSError as error:
-        safe = "the results are in memory, and an earlier file is as it was"
-        raise full_disk(error, path, safe) or error from None
+    safe = "the results are in memory, and an earlier file is as it was"
+    with replace_file(Path(path).expanduser(), 0o666, safe) as file:
+        file.writelines(lines)
 
 
-def _parts_of_line(result: Result | Scores) -> Iterable[str]:
+def _parts_of_line(result: AnyResult) -> Iterable[str]:
     """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
     if isinstance(result, Response) and len(result.body) >= LARGE:
         return (*json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict()), "\n")
@@ -66,7 +62,7 @@ _FIGURES: dict[str, Callable[[Any], str]] = {
 _TITLES = {"input_tokens": "in", "output_tokens": "out", "seconds": "s"}
 
 
-def as_html(results: Sequence[Result | Scores], summary: str) -> str:
+def as_html(results: Sequence[AnyResult], summary: str) -> str:
     """The results as an HTML table: a line that sums them up, and the first samples, or rather errors."""
     # The sort keeps the order among errors and among responses.
     errors_first = sorted(range(len(results)), key=lambda index: not isinstance(results[index], LLMError))
@@ -93,11 +89,11 @@ def as_html(results: Sequence[Result | Scores], summary: str) -> str:
     return html.block(html.safe(summary), table)
 
 
-def _cell(title: str, row: Mapping[str, Any], result: Result | Scores) -> str:
+def _cell(title: str, row: Mapping[str, Any], result: AnyResult) -> str:
     value = row.get(title)
     if title == "text":
-        if isinstance(result, Scores):
-            return html.words(f"{value} ({row['logprob']:.3f})")
+        if isinstance(result, OtherResult):
+            return html.words(result.row_text(row))
         if "error" in row:
             return html.failure(f"{type(result).__name__}: {result}")
         return html.words(_describe(result.samples[row["sample"]]))

@@ -1,4 +1,4 @@
-"""Requests that the SDK of Anthropic would change or refuse. Most are in transport/test_sdk_connection.py."""
+"""Requests that the SDK of Anthropic would change or refuse. Most are in transport/test_connection.py."""
 
 from dataclasses import replace
 from pathlib import Path

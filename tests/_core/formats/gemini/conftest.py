@@ -3,6 +3,6 @@
 import pytest
 
 
-@pytest.fixture(params=["aiohttp", "http1", "aiohttp, public methods", "http1, public methods"])
+@pytest.fixture(params=["aiohttp", "http1"])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Client
-from llm_provider._core.formats.openai import adapter
+from llm_provider._core.formats.openai import encode as adapter
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider.simulator import Simulator

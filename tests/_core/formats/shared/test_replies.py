@@ -1,12 +1,21 @@
 """What replies and streams of all formats share."""
 
+import http.server
+import json
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider._core.formats.anthropic import adapter as anthropic
-from llm_provider._core.formats.gemini import adapter as gemini
-from llm_provider._features.litellm import adapter as chat
+from llm_provider import Client
+from llm_provider._core.formats.anthropic import encode as anthropic
+from llm_provider._core.formats.gemini import encode as gemini
+from llm_provider._features.litellm import encode as chat
+from llm_provider._features.quirks import decode as openai_chat
+from support import WAYS, ask
 
 CHOICE = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
 CANDIDATE = {"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}
@@ -44,3 +53,95 @@ def test_the_counts_of_a_stream_grow(form: Any, told: list[Any], counts: tuple[i
         assembler.feed(event)
     usage = form.decode(assembler.reply()).usage
     assert counts == (None if usage is None else (usage.input_tokens, usage.output_tokens))
+
+
+# The words for the end of an answer, of every provider, in every format, and what is kept of each.
+
+
+WORDS = {
+    "stop": "stop", "eos": "stop", "eos_token": "stop", "end_turn": "stop", "stop_sequence": "stop",
+    "STOP": "stop",
+    "length": "length", "max_tokens": "length", "MAX_TOKENS": "length", "model_length": "length",
+    "model_context_window_exceeded": "length", "pause_turn": "length", "MALFORMED_FUNCTION_CALL": "length",
+    "content_filter": "content_filter", "sensitive": "content_filter", "SAFETY": "content_filter",
+    "RECITATION": "content_filter", "guardrail_intervened": "content_filter", "refusal": "refusal",
+    "network_error_of_tomorrow": "unknown", "OTHER": "unknown", "MALFORMED_RESPONSE": "unknown",
+    "MISSING_THOUGHT_SIGNATURE": "unknown",
+}  # fmt: skip
+
+
+def reply_of(form: str, word: str) -> dict[str, Any]:
+    if form == "chat":
+        return {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": word}]}
+    if form == "claude":
+        return {"content": [{"type": "text", "text": "Hi"}], "stop_reason": word}
+    return {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}, "finishReason": word}]}
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("form", ["chat", "claude", "gemini"])
+@pytest.mark.filterwarnings("ignore:an answer ended for the reason")
+def test_a_word_means_the_same_in_every_format(form: str, word: str) -> None:
+    decode = {"chat": openai_chat, "claude": anthropic, "gemini": gemini}[form].decode
+    [choice] = decode(reply_of(form, word)).choices
+    assert choice.finish_reason == WORDS[word]
+
+
+def test_a_call_that_google_could_not_read_is_not_run() -> None:
+    entry = reply_of("gemini", "MALFORMED_FUNCTION_CALL")
+    entry["candidates"][0]["content"]["parts"] = [{"functionCall": {"name": "f", "args": {}}}]
+    [choice] = gemini.decode(entry).choices
+    assert (choice.finish_reason, len(choice.tool_calls)) == ("length", 1)
+
+
+@pytest.mark.parametrize(("text", "reason"), [("done", "stop"), ("", "unknown")])
+def test_calls_that_are_announced_and_missing(text: str, reason: str) -> None:
+    entry = reply_of("chat", "tool_calls")
+    entry["choices"][0]["message"]["content"] = text
+    [choice] = openai_chat.decode(entry).choices
+    assert choice.finish_reason == reason
+
+
+class Words(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        reply = reply_of("chat", "word_of_tomorrow")
+        sent = json.dumps(reply).encode()
+        if body.get("stream"):
+            reply["choices"][0]["delta"] = reply["choices"][0].pop("message")
+            sent = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream" if body.get("stream") else "application/json")
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Words) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_unknown_word_is_named_once_and_its_answer_is_not_stored(
+    server: str, own_cache: Path, way: str
+) -> None:
+    with Client(cache_dir=own_cache) as client, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            answer = ask(client, way, "local/m", base_url=server)
+            assert (answer.text, answer.finish_reason, answer.cached) == ("Hi", "unknown", False)
+    assert [str(each.message)[:52] for each in caught] == [
+        "an answer ended for the reason 'word_of_tomorrow', w"
+    ]
+    with Client(cache_dir=own_cache, cache_finish_reasons=["stop", "unknown"]) as client:
+        ask(client, way, "local/m", base_url=server)
+        assert ask(client, way, "local/m", base_url=server).cached

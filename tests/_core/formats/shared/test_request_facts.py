@@ -42,7 +42,7 @@ def test_the_facts_name_the_service_level_that_the_adapter_names(maker: Client, 
     field = {"openai": "service_tier", "gemini": "serviceTier"}.get(name, "speed")
     request = Request.build(model, "Hi", {"extra_body": {field: "fast" if field == "speed" else "flex"}})
     call = maker._engine.prepare(CHAT, request, UNBOUNDED)
-    assert call.adapter is registry.load(name)
+    assert call.adapter is registry.load(name, call.target.quirks)
     assert call.adapter.variant(call.encoded) == call.facts().variant != "standard"
 
 

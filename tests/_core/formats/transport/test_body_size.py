@@ -284,7 +284,7 @@ SHAPES = {
     "objects": (b'{"a":' * 300_000, 1),
     "lists in an answer": (b'{"choices":[{"index":0,"message":' + b"[" * 1_200_000, 1),
     "a text without end": (b'{"id":"' + b"\\n" * 600_000, 2),
-    "a cut list": (b"[[]" + b",[]" * 400_000, 2),
+    "a cut list": (b"[[]" + b",[0,0,0,0,0]" * 100_000, 2),
     "garbage": (b'\x00{"]' * 300_000, 2),
     "only closed": (b"1" + b"]" * 1_200_000, 2),
 }
@@ -340,7 +340,11 @@ ASK_ALL = """
             for model, path, usual in {models!r}:
                 await ask(client, model, False, usual)
             before = peak()
-            for (model, path, usual), servers in itertools.product({models!r}, {groups!r}):
+            # How a body is decoded does not depend on the model, for which one encoding stands.
+            first, *others = {models!r}
+            plan = [(first, servers) for servers in {groups!r}]
+            plan += itertools.product(others, {groups!r}[::3])
+            for (model, path, usual), servers in plan:
                 cells = [(*server, streamed) for server in servers for streamed in (False, True)]
                 asked = (ask(client, model, streamed, root + path) for _, root, _, streamed in cells)
                 for cell, error in zip(cells, await asyncio.gather(*asked)):
@@ -378,14 +382,15 @@ def test_no_shape_of_a_reply_takes_more_memory_than_its_bytes(
         ]
         groups.append([serve(name, bytes.fromhex(coded), 1) for name, coded in BROTLI.items()])
         plain = stack.enter_context(RawServer(answering(SHAPES["lists"][0])))
+        groups[-1].append(("plain", plain.root, 1))
         failing = stack.enter_context(RawServer(answering(SHAPES["lists"][0], status=500)))
         models = [(model, path, simulator.url(provider(model))) for model, path in MODELS.items()]
         if transport == "http1":
             many = gzip.compress(b"[0" + b",0" * 10_500_000, 1)
             groups[0].append(serve("gzip, many values", many, 1))
         code = ASK_ALL.format(
-            transport=transport, models=models if transport == "aiohttp" else models[:1],
-            groups=[*groups, [("plain", plain.root, 1)]], failing=failing.root,
+            transport=transport, models=models if transport == "aiohttp" else models[:1], groups=groups,
+            failing=failing.root,
         )  # fmt: skip
         # The bodies that are read at once have 28 MB, and two more of 21 MB with HTTP/1.1. A list for each
         # bracket would take 500 MB.

@@ -1,7 +1,6 @@
 """The HTTP client that carries the SDKs' requests straight to aiohttp."""
 
 import asyncio
-import importlib
 import select
 import ssl
 import time
@@ -13,41 +12,16 @@ import pytest
 from aiohttp import test_utils, web
 
 from llm_provider import BadRequestError, Client
-from llm_provider._core.formats.transport import http_client, sdk_connection
+from llm_provider._core.formats.transport import http_client
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
 from wire_shapes import SHAPES, TEXT
 
-SDKS = ["openai", "anthropic"]
 ANSWERS = {
     "gpt-6.1-sol": SHAPES["openai"][0].whole,
     "claude-sonnet-5-5": SHAPES["anthropic"][0].whole,
     "gemini-3.8-flash": SHAPES["gemini"][0].whole,
 }
-
-
-@pytest.fixture(params=SDKS)
-def sdk(request: pytest.FixtureRequest) -> Any:
-    return importlib.import_module(request.param)
-
-
-def test_it_is_of_the_library_that_the_sdk_insists_on(sdk: Any) -> None:
-    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
-    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), library.AsyncClient)
-    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
-
-
-def test_a_proxy_is_left_to_the_sdks_own_client(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    client = sdk_connection.build_http_client(sdk, "aiohttp")
-    assert isinstance(client, sdk.DefaultAsyncHttpxClient)
-    asyncio.run(client.aclose())
-
-
-def test_hosts_without_a_proxy_are_no_proxy(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    library = http_client.library_of(sdk.DefaultAsyncHttpxClient)
-    assert isinstance(sdk_connection.build_http_client(sdk, "aiohttp"), http_client.client_class(library))
 
 
 def test_a_class_of_neither_library_is_refused() -> None:

@@ -17,8 +17,7 @@ from ...runtime.canonical_json import write_exactly
 from ...runtime.json_pieces import loads
 from ..sdk_clients import SECONDS_OF_A_FILE, anthropic_client, close_clients
 from ..shared import batches as shared
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer
+from ..shared.errors import error_fields, from_answer
 from .decode import OPERATION
 
 _LIMITS = shared.BatchLimits(rows=100_000, bytes=64_000_000)

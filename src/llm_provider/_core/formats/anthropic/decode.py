@@ -8,14 +8,18 @@ from ...json_values import JSONMapping, JSONObject
 from ...runtime.canonical_json import write_exactly
 from ...types.messages import AssistantMessage, ToolCall
 from ...types.response import Choice
-from ...types.usage import Usage
 from ..protocol import Answer
-from ..shared.call_ids import read_id, tell_apart
+from ..shared.conversations import read_id, tell_apart
 from ..shared.errors import raise_error_in
-from ..shared.finish_words import judge_calls, read_finish_word
-from ..shared.replies import call_entry, count, expect_dict, find_counts, part, text_of
-from ..shared.tool_charges import anthropic_tools, list_iterations, with_tools
-from .request_facts import tier_variant
+from ..shared.replies import (
+    call_entry,
+    expect_dict,
+    judge_calls,
+    part,
+    read_finish_word,
+    text_of,
+)
+from .usage import tier_variant, usage
 
 OPERATION = "messages"
 PROVIDER = "anthropic"
@@ -70,39 +74,6 @@ def is_paused(reply: Any) -> bool:
 def explain_refusal(message: JSONMapping) -> str:
     """The text that an answer without one has, if it is a refusal."""
     return text_of(part(message, "stop_details").get("explanation")) or ""
-
-
-def usage(reply: Any) -> Usage | None:
-    reported = find_counts(reply, "usage")
-    if reported is None:
-        return None
-    # The counts of the message do not have the tokens of summaries.
-    summaries = (entry for entry in list_iterations(reported) if entry.get("type") == "compaction")
-    counts = sum(map(decode_usage, summaries), decode_usage(reported))
-    return with_tools(counts, 0, anthropic_tools(reply, reported))
-
-
-def decode_usage(usage: JSONMapping) -> Usage:
-    """Anthropic's usage object, whose `input_tokens` excludes tokens that the prompt cache read or wrote.
-
-    >>> decode_usage({"input_tokens": 5, "cache_read_input_tokens": 90, "output_tokens": 7})
-    Usage(input_tokens=95, output_tokens=7, cache_read_input_tokens=90)
-    """
-    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
-    return Usage(
-        input_tokens=count(usage, "input_tokens") + read + written,
-        output_tokens=count(usage, "output_tokens"),
-        cache_read_input_tokens=read,
-        cache_write_input_tokens=written,
-        cache_write_1h_input_tokens=_count_within(usage, "cache_creation", "ephemeral_1h_input_tokens"),
-        reasoning_output_tokens=_count_within(usage, "output_tokens_details", "thinking_tokens"),
-        web_searches=_count_within(usage, "server_tool_use", "web_search_requests"),
-    )
-
-
-def _count_within(usage: JSONMapping, group: str, name: str) -> int:
-    counts = usage.get(group)
-    return count(counts, name) if counts and isinstance(counts, dict) else 0
 
 
 def read_blocks(blocks: Iterable[Any]) -> tuple[str, str, tuple[ToolCall, ...]]:

@@ -14,9 +14,8 @@ from ...requests.media import image_type
 from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.messages import Message
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCall, SentCalls, calls_of, function_of, read_id
-from ..shared.conversation_rules import BEDROCK, CLAUDE
+from ..shared import conversations
+from ..shared.conversations import BEDROCK, CLAUDE, SentCall, SentCalls, calls_of, function_of, read_id
 from ..shared.replies import call_entry
 from .decode import PROVIDER, Block, read_blocks
 
@@ -71,8 +70,8 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
         if not blocks:
             if role != "assistant":
                 # microsoft/autogen#6083
-                raise _wrong(where, earlier_answers.EMPTY_TEXT)
-            earlier_answers.warn_of_empty_turn(PROVIDER)
+                raise _wrong(where, conversations.EMPTY_TEXT)
+            conversations.warn_of_empty_turn(PROVIDER)
             continue
         if type(blocks) is list:
             blocks = _link(blocks, index, where, message.get("name"), sent)
@@ -84,7 +83,7 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
     for index, turn in enumerate(converted):
         around = [other["role"] for other in converted[max(0, index - 1) : index + 2] if other is not turn]
         if turn["role"] == "system" and not (later_system and around in (["user"], ["user", "assistant"])):
-            turn["role"] = earlier_answers.warn_of_late_system(PROVIDER)
+            turn["role"] = conversations.warn_of_late_system(PROVIDER)
     return _in_order(converted)
 
 
@@ -144,7 +143,7 @@ def _without_open_tools(
     used |= {caller.get("tool_id") for block in everything if (caller := block.get("caller"))}
     kept = [block for block in blocks if block.get("type") not in _OWN_CALLS or block.get("id") in used]
     if len(kept) < len(blocks):
-        earlier_answers.warn_of("a call of a tool that Anthropic has not run", PROVIDER)
+        conversations.warn_of("a call of a tool that Anthropic has not run", PROVIDER)
     return kept
 
 
@@ -179,7 +178,7 @@ def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentC
 def _link_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
     if block.get("type") == "tool_use":
         link = next(links)
-        return {**earlier_answers.with_object(block, PROVIDER), "id": link.id, "name": link.name}
+        return {**conversations.with_object(block, PROVIDER), "id": link.id, "name": link.name}
     if block.get("type") == "tool_result":
         identifier = block.get("tool_use_id")
         call = sent.find(identifier, name, where)
@@ -222,7 +221,7 @@ def _system(message: Message, where: str) -> list[Block]:
 
 def _leave_out_name(message: Message) -> None:
     if message.get("name"):
-        earlier_answers.warn_of("name", PROVIDER)
+        conversations.warn_of("name", PROVIDER)
 
 
 def _tool(message: Message, where: str) -> list[Block]:
@@ -243,8 +242,8 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
     own = original_blocks(message)
     if own is not None:
         return own
-    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-    content, refusal = earlier_answers.content_of(message), message.get("refusal")
+    conversations.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal = conversations.content_of(message), message.get("refusal")
     calls = message.get("tool_calls") or ()
     if isinstance(refusal, str) and refusal and not isinstance(content, (list, tuple)):
         both = [{"type": "text", "text": content}, {"type": "refusal", "refusal": refusal}]
@@ -267,14 +266,14 @@ def _tool_use(call: Any, where: str) -> Block:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise _wrong(where, "must have a 'function' with 'name' and 'arguments'")
     arguments = function.get("arguments")
-    arguments = earlier_answers.write_arguments(arguments, any_text=True)
+    arguments = conversations.write_arguments(arguments, any_text=True)
     if not isinstance(arguments, str):
         raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
     return {
         "type": "tool_use",
         "id": read_id(call.get("id")),
         "name": function["name"],
-        "input": earlier_answers.parse_arguments(arguments, PROVIDER),
+        "input": conversations.parse_arguments(arguments, PROVIDER),
     }
 
 
@@ -288,7 +287,7 @@ _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
 
 def original_blocks(message: Message) -> list[Block] | None:
     """The blocks of Anthropic's answer that a message came from, unless it was edited; else None."""
-    blocks = earlier_answers.own_content(message, PROVIDER)
+    blocks = conversations.own_content(message, PROVIDER)
     if not isinstance(blocks, list) or not blocks:
         return None
     try:
@@ -313,7 +312,7 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
             # anthropic 2.11: content_block_param.py
             raise _wrong(path, f"has type {kind!r}, which Anthropic has no form for")
         if kind == "thinking" and not (isinstance(entry.get("thinking"), str) and entry.get("signature")):
-            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+            conversations.warn_of("thinking of another provider's model", PROVIDER)
             continue
         # The other fields are Anthropic's own, such as cache_control, which every block may have.
         own = {name: value for name, value in entry.items() if name not in _OPENAI_FIELDS}

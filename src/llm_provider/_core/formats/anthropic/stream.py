@@ -7,10 +7,9 @@ from ...json_values import JSONMapping, JSONObject
 from ...runtime.json_pieces import read_exactly
 from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
-from ..shared.call_ids import read_id
+from ..shared.conversations import read_id
 from ..shared.errors import raise_error_in
-from ..shared.finish_words import FINISH_WORDS
-from ..shared.replies import expect_dict, join_counts, join_steps, part, same, text_of
+from ..shared.replies import FINISH_WORDS, expect_dict, join_counts, join_steps, part, same, text_of
 from .decode import Block, arguments_of, explain_refusal, kind_of, require_text
 
 

@@ -12,16 +12,23 @@ from ...json_values import JSONMapping, JSONObject
 from ...pace.headers import retry_delay
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
-from ...types.usage import Usage
 from ..protocol import Answer
-from ..shared.call_ids import tell_apart
-from ..shared.error_bodies import body_in_text, error_fields
-from ..shared.errors import from_answer, from_exception, headers_of, reports_error
-from ..shared.finish_words import FINISH_WORDS, read_finish_word
+from ..shared.conversations import tell_apart
+from ..shared.errors import body_in_text, error_fields, from_answer, from_exception, headers_of, reports_error
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import call_entry, count, expect_dict, find_counts, part, split_reply, text_of
+from ..shared.replies import (
+    FINISH_WORDS,
+    call_entry,
+    count,
+    dicts,
+    expect_dict,
+    part,
+    read_finish_word,
+    split_reply,
+    text_of,
+)
 from ..shared.request_facts import variant_of
-from ..shared.tool_charges import gemini_tools, with_tools
+from .usage import usage
 
 PROVIDER = "gemini"
 
@@ -67,11 +74,6 @@ def _has_media(choices: tuple[Choice, ...]) -> bool:
 def _service_tier(usage: JSONMapping) -> str | None:
     tier = usage.get("serviceTier")
     return variant_of(tier.lower()) if isinstance(tier, str) else _TRAFFIC.get(str(usage.get("trafficType")))
-
-
-def usage(reply: Any) -> Usage | None:
-    reported = find_counts(reply, "usageMetadata")
-    return None if reported is None else with_tools(decode_usage(reported), *gemini_tools(reply))
 
 
 def split(reply: Any) -> list[Any]:
@@ -227,46 +229,6 @@ def call_id(call: JSONMapping, response_id: str | None, index: int) -> str:
     return f"call_{response_id}_{index}" if response_id else f"call_{index}"
 
 
-def decode_usage(usage: JSONMapping) -> Usage:
-    """Gemini's counts of tokens with inclusive totals: Gemini counts thoughts and tool prompts separately.
-
-    >>> decode_usage({"promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5})
-    Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
-    """
-    thoughts = count(usage, "thoughtsTokenCount")
-    if _DETAILS.isdisjoint(usage):
-        read = cached = written = _NO_DETAILS
-    else:
-        read, cached, written = map(_by_modality, map(usage.get, _DETAIL_FIELDS))
-    return Usage(
-        input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
-        output_tokens=count(usage, "candidatesTokenCount") + thoughts,
-        cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
-        reasoning_output_tokens=thoughts,
-        audio_input_tokens=read.get("AUDIO", 0),
-        cache_read_audio_input_tokens=cached.get("AUDIO", 0),
-        image_input_tokens=read.get("IMAGE", 0),
-        audio_output_tokens=written.get("AUDIO", 0),
-        image_output_tokens=written.get("IMAGE", 0),
-    )
-
-
-_DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
-_DETAILS = frozenset(_DETAIL_FIELDS)
-_WITH_OWN_PRICE = ("AUDIO", "IMAGE")
-_NO_DETAILS: Mapping[str, int] = {}
-
-
-def _by_modality(details: Any) -> Mapping[str, int]:
-    """The tokens of audio and of images in the details of a count."""
-    tokens: dict[str, int] = {}
-    for entry in details if isinstance(details, list) else ():
-        modality = entry.get("modality") if isinstance(entry, dict) else None
-        if modality in _WITH_OWN_PRICE:
-            tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
-    return tokens
-
-
 def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None = None) -> LLMError:
     """The error for Google's error object, `{"error": {"code", "message", "status", "details"}}`."""
     error = _error_in(body)
@@ -326,3 +288,77 @@ def map_error(error: BaseException) -> LLMError:
         status=status if isinstance(status, int) else code if isinstance(code, int) else None,
         headers=headers_of(response),
     )
+
+
+# --- answers that Google divides: a request ends with `CONTINUATION`, and the next one goes on
+#
+# The rules are the same as in google-genai's `automatic_continuation`: the same request with the token of the
+# first candidate goes on with all candidates. Lists are joined, and counts are added up.
+
+_OF_THE_LAST = frozenset({CONTINUES, "finishReason", "finishMessage"})
+"""Fields of a candidate that say how its last request ended."""
+
+_UNFINISHED = (None, "", "CONTINUATION")
+
+
+def continuation(reply: Any) -> JSONObject | None:
+    """The fields with which the same request goes on; None for an answer that is whole or cannot go on."""
+    candidates = reply.get("candidates")
+    if not candidates:
+        return None
+    first = candidates[0] if len(candidates) == 1 else min(candidates, key=index_of)
+    token = first.get(CONTINUES)
+    if not isinstance(token, str) or not token or first.get("finishReason") not in _UNFINISHED:
+        return None
+    return {CONTINUES: token}
+
+
+def join(before: JSONMapping, after: JSONMapping) -> JSONObject:
+    """Two replies as one, with the id of the first: the ids of calls are made from it."""
+    later = {index_of(candidate): candidate for candidate in after.get("candidates") or ()}
+    # Without candidates, the prompt was blocked this time.
+    blocked = None if later else {"finishReason": part(after, "promptFeedback").get("blockReason")}
+    candidates = []
+    for candidate in before["candidates"]:
+        is_open = candidate.get("finishReason") in _UNFINISHED
+        following = later.pop(index_of(candidate), blocked if is_open else None)
+        candidates.append(candidate if following is None else _join_candidates(candidate, following))
+    joined: JSONObject = _merge(before, {**after, "candidates": None, "responseId": None})
+    return {**joined, "candidates": [*candidates, *later.values()]}
+
+
+def _join_candidates(before: JSONMapping, after: JSONMapping) -> JSONObject:
+    kept = {name: value for name, value in before.items() if name not in _OF_THE_LAST}
+    metadata = part(after, "groundingMetadata")
+    if supports := list(dicts(metadata.get("groundingSupports"))):
+        chunks = len(dicts(part(before, "groundingMetadata").get("groundingChunks")))
+        parts = len(part(before, "content").get("parts") or ())
+        moved = [_move(support, chunks, parts) for support in supports]
+        after = {**after, "groundingMetadata": {**metadata, "groundingSupports": moved}}
+    joined: JSONObject = _merge(kept, after)
+    return joined
+
+
+def _move(support: JSONMapping, chunks: int, parts: int) -> JSONObject:
+    """A support of the text whose sources and part have so many others before them."""
+    segment, numbers = part(support, "segment"), support.get("groundingChunkIndices")
+    indices = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
+    return {
+        **support,
+        "groundingChunkIndices": [chunks + number for number in indices],
+        "segment": {**segment, "partIndex": parts + count(segment, "partIndex")},
+    }
+
+
+def _merge(before: Any, after: Any, name: str = "") -> Any:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {**before, **{key: _merge(before.get(key), after[key], key) for key in after}}
+    if isinstance(before, list) and isinstance(after, list) and name != "safetyRatings":
+        return [*before, *after]
+    if (
+        name.endswith(("Count", "Sum"))
+        and isinstance(before, (int, float))
+        and isinstance(after, (int, float))
+    ):
+        return before + after
+    return before if after is None else after

@@ -13,13 +13,12 @@ from ...requests.embed_request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
-from ..shared.embedding_models import check_model
+from ..shared.embeddings import apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
 from ..shared.replies import expect_dict, find_counts
-from ..shared.vectors import apportion, check_count, vector_of
 from .decode import PROVIDER, error_of
-from .decode import usage as decode_usage
 from .encode import operation, resource
+from .usage import usage as decode_usage
 
 ACTION = "batchEmbedContents"
 

@@ -8,11 +8,18 @@ from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import Target
 from ..protocol import EncodedRequest
-from ..shared import earlier_answers
+from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload
-from .decode import PROVIDER
+from .decode import PROVIDER, continuation, decode, join, map_error, split
 from .messages import encode_contents
 from .models import Family, choose_version, family_of
+from .stream import assembler
+from .usage import facts, usage, variant
+
+__all__ = [
+    "assembler", "continuation", "decode", "encode", "facts", "join", "map_error", "split", "usage",
+    "variant",
+]  # fmt: skip
 
 _TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
@@ -187,7 +194,7 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
                 "write a tool of Google's as {'google_search': {}}, or use extra_body={'tools': [...]}",
             )
         if "cache_control" in tool:
-            earlier_answers.warn_of("cache_control", PROVIDER)
+            conversations.warn_of("cache_control", PROVIDER)
         function = tool["function"]
         strict = strict or bool(function.get("strict"))
         encoded = {

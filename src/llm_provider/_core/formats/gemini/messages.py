@@ -17,13 +17,12 @@ from ...requests.attachments import UploadReference
 from ...requests.media import OTHER_TYPES
 from ...requests.request import Request
 from ...types.messages import Message
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCalls, calls_of, function_of
-from ..shared.conversation_rules import GEMINI
+from ..shared import conversations
+from ..shared.conversations import GEMINI, SentCalls, calls_of, function_of
 from .decode import PROVIDER, open_calls, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
-# put there: `earlier_answers` warns of them.
+# put there: `conversations` warns of them.
 _FIELDS: Mapping[str, frozenset[str]] = {
     "system": frozenset(),
     "developer": frozenset(),
@@ -79,14 +78,14 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
             if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
                 continue
             if name in ("cache_control", "name"):
-                earlier_answers.warn_of(name, PROVIDER)
+                conversations.warn_of(name, PROVIDER)
             elif value is not None:
                 # `Content` of google-genai 3.4
                 raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
         if role in ("system", "developer"):
             texts = _texts(state, message, where)
             if state.contents:
-                earlier_answers.warn_of_late_system(PROVIDER)
+                conversations.warn_of_late_system(PROVIDER)
                 state.contents.append({"role": "user", "parts": texts})
             else:
                 state.system += texts
@@ -101,12 +100,12 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
             elif parts:
                 state.contents.append({"role": "model", "parts": parts})
             else:
-                earlier_answers.warn_of_empty_turn(PROVIDER)
+                conversations.warn_of_empty_turn(PROVIDER)
         else:
             parts = _user_parts(state, message, where)
             if not parts:
                 # vercel/ai#3775
-                raise state.problem(where, earlier_answers.EMPTY_TEXT)
+                raise state.problem(where, conversations.EMPTY_TEXT)
             state.contents.append({"role": "user", "parts": parts})
     if not state.contents:
         # langchain-ai/langchain-google#1298
@@ -116,14 +115,14 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
 
 
 def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
-    content = earlier_answers.content_of(message)
+    content = conversations.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
     texts = []
     for position, piece in enumerate(message.get("content") or ()):
         path = f"{where}.content[{position}]"
         if piece["type"] == "thinking":
-            earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+            conversations.warn_of("thinking of another provider's model", PROVIDER)
             continue
         if piece["type"] not in ("text", "refusal"):
             # langgenius/dify-official-plugins#3451
@@ -150,7 +149,7 @@ def _user_parts(state: _Conversation, message: Message, where: str) -> list[JSON
 def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> None:
     for name, value in piece.items():
         if name == "cache_control":
-            earlier_answers.warn_of(name, PROVIDER)
+            conversations.warn_of(name, PROVIDER)
         elif name not in names and value is not None:
             # `Part` of google-genai 3.4
             raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
@@ -260,7 +259,7 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
     ) if calls else ()  # fmt: skip
     original = _original_parts(message, calls)
     if original is None:
-        earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+        conversations.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
         parts = _texts(state, message, where)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
@@ -289,17 +288,17 @@ def _openai_call(state: _Conversation, entry: Any, where: str) -> JSONObject:
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
         )
-    arguments = earlier_answers.write_arguments(function.get("arguments"), any_text=True)
+    arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
     if not isinstance(arguments, str):
         raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    return {"name": function["name"], "args": earlier_answers.parse_arguments(arguments, PROVIDER)}
+    return {"name": function["name"], "args": conversations.parse_arguments(arguments, PROVIDER)}
 
 
 def _original_parts(
     message: Message, calls: list[JSONObject]
 ) -> tuple[list[JSONObject], list[JSONObject]] | None:
     """The parts of the answer that a message came from, and their calls; None if it was edited since."""
-    parts, content = earlier_answers.own_content(message, PROVIDER), message.get("content")
+    parts, content = conversations.own_content(message, PROVIDER), message.get("content")
     if not isinstance(parts, list) or not parts or not isinstance(content, (str, type(None))):
         return None
     try:

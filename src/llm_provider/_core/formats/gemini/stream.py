@@ -13,9 +13,8 @@ from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.errors import reports_error
 from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
-from .continuation import continuation
-from .decode import arguments_of, call_id, error_of, index_of, open_calls, read_parts
-from .request_facts import find_declared_functions
+from .decode import arguments_of, call_id, continuation, error_of, index_of, open_calls, read_parts
+from .usage import find_declared_functions
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""

@@ -15,8 +15,7 @@ from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
 from ..sdk_clients import SECONDS_OF_A_FILE, close_clients, openai_client
 from ..shared import batches as shared
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer
+from ..shared.errors import error_fields, from_answer
 from ..shared.replies import text_of
 from . import embeddings
 

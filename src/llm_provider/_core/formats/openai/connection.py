@@ -1,4 +1,7 @@
-"""The connection to OpenAI and to every compatible host, through the openai SDK (2 and 3)."""
+"""The connection to OpenAI and to every compatible host, through the openai SDK (2 and 3).
+
+It is alone because `connect` imports the SDK, which a cache hit must not load.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 from ...settings import MAX_RESPONSE_BYTES
 from ..openai_chat.encode import OPERATION
 from ..protocol import Outgoing
-from ..transport.sdk_connection import PostConnection
+from ..transport.connection import SDKConnection, post_sdk
 
 
 def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
@@ -16,17 +19,14 @@ def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
     return {"stream": True}
 
 
-def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> PostConnection:
+def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
     import openai
 
-    return PostConnection(
+    sdk = post_sdk(
         openai,
-        transport,
-        most_bytes,
-        client_class="AsyncOpenAI",
+        "AsyncOpenAI",
         path=lambda operation: f"/{operation}",
-        stream_fields=_stream_fields,
         client_options={},
-        # The default, which the SDK copies deeply for each request where it is missing.
-        post_options={"security": {"bearer_auth": True}},
+        stream_fields=_stream_fields,
     )
+    return SDKConnection(sdk, transport, most_bytes)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.embed_request import EmbedRequest
@@ -11,12 +12,11 @@ from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..openai_chat.usage import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
-from ..shared.embedding_models import check_model
+from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
 from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
 from ..shared.replies import count, expect_dict, find_counts, text_of
 from ..shared.tool_charges import cost_in, without_cost
-from ..shared.vectors import BITS, INT8, apportion, check_count, vector_of
 
 OPERATION = "embeddings"
 
@@ -47,9 +47,7 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
         payload = merge(payload, request.extra_body)
     if "upstream" in target.route.options or target.model.startswith("openrouter/"):
         # Embeddings of other hosts do not need its module.
-        from ..shared.upstream import pin_or_warn
-
-        pin_or_warn(request, target, payload)
+        doors.routers.pin_or_warn(request, target, payload)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {})
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ... import doors
 from ...json_values import JSONObject
 from ...requests.request import Request
 from ...requests.routing import Route, Target
@@ -39,10 +40,6 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
     payload = fill_payload(
         draft, accepts or _accepts_of(route, target.known_model if route.models_lack else "")
     )
-    if "upstream" in route.options or target.model.startswith("openrouter/"):
-        from ..shared.upstream import warn_if_unpinned
-
-        warn_if_unpinned(target, payload)
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
 
@@ -81,10 +78,7 @@ def write_nothing(draft: Draft[Any], value: object) -> None:
 
 
 def _write_upstream(draft: Draft[None], value: str) -> None:
-    # Calls to other hosts do not need its module.
-    from ..shared.upstream import write_upstream
-
-    write_upstream(draft, value)
+    doors.routers.write_upstream(draft, value)
 
 
 COMMON: Accepts = {
@@ -142,7 +136,7 @@ def response_format(value: Any, target: Target) -> JSONObject:
     """
     from ...schemas.structure import structure_of
     from ..shared.schema_rules import wrap
-    from .strict_schema import strict_schema
+    from .schema import strict_schema
 
     structure = structure_of(value)
     if structure is None or structure.schema is None or not structure.adaptable:

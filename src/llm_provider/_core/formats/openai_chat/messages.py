@@ -1,5 +1,6 @@
 """OpenAI-style messages → those of a Chat Completions request. Pure."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +12,10 @@ from ...requests.attachments import UploadReference
 from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.messages import Message
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCalls
-from ..shared.conversation_rules import ConversationRules, find_chat_rules
+from ..shared import conversations
+from ..shared.conversations import OPENAI_CHAT, ConversationRules, SentCall, SentCalls, calls_of
 from ..shared.replies import part
-from .call_messages import link_message
+from .decode import KINDS
 
 # Fields that this library puts into messages, and no host accepts.
 _FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
@@ -38,10 +38,15 @@ _IN_OTHER_FORMS = frozenset(
 
 def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
-    rules = find_chat_rules(target.provider, target.model)
+    rules = _rules_of(target.quirks, target.provider, target.model)
     # Most requests have only such messages, which every host takes as they are.
     plain = all(map(_is_text, request.messages))
     return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))
+
+
+@functools.lru_cache(maxsize=1024)
+def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
+    return OPENAI_CHAT if quirks == "" else doors.any_server.find_chat_rules(provider, model)
 
 
 def _is_text(message: Message) -> bool:
@@ -55,7 +60,7 @@ def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator
         role = message["role"]
         if role in ("system", "developer"):
             if not re.fullmatch(rules.system_after, before):
-                role = earlier_answers.warn_of_late_system("the host")
+                role = conversations.warn_of_late_system("the host")
             elif not rules.developer:
                 role = "system"
         if role == "user" and before == "tool" and rules.answer_first:
@@ -87,12 +92,12 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
-        earlier_answers.warn_of_lost_content(
+        conversations.warn_of_lost_content(
             {name: message[name] for name in foreign & message.keys()}, provider
         )
         kept = {name: value for name, value in message.items() if name not in foreign}
         if is_empty(message, kept, rules):
-            earlier_answers.warn_of_empty_turn(provider)
+            conversations.warn_of_empty_turn(provider)
         elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
             # The API requires the field.
             yield {**kept, "content": ""}
@@ -157,7 +162,7 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         said = [entry for entry in content if entry["type"] != "thinking"]
         own = "thinking" in target.route.parts or target.custom_base_url
         if len(said) < len(content) and not own:
-            earlier_answers.warn_of("thinking of another provider's model", target.provider)
+            conversations.warn_of("thinking of another provider's model", target.provider)
             message = {**message, "content": said or None}
     audio = message.get("audio")
     if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
@@ -218,3 +223,81 @@ def check_media(entry: JSONMapping, where: str) -> None:
         if kind not in (*_IMAGES, "image/jpg"):
             # platform.openai.com/docs/guides/images-vision
             raise RequestError(f"{where} is {kind}; OpenAI accepts {', '.join(_IMAGES)}")
+
+
+# --- the calls of earlier answers, and the results of tools
+
+
+def link_message(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
+    """The message with ids, names and arguments of its calls as the host takes them."""
+    if message["role"] == "tool":
+        return _result(message, sent, f"messages[{index}]")
+    return _answer(message, index, sent, target) if message["role"] == "assistant" else message
+
+
+def _answer(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
+    rules, calls = sent.rules, calls_of(message)
+    if not calls and message.get("tool_calls") is not None:
+        # "empty array. Expected an array with minimum length 1": openai/openai-node#1341.
+        return {name: value for name, value in message.items() if name != "tool_calls"}
+    if calls:
+        links = sent.add_answer(map(_id_and_name, calls), index)
+        if rules.old_functions and not message.get("tool_calls"):
+            links[0].kind = "function_call"
+            called = {**message["function_call"], "name": links[0].name}
+            return message if called == message["function_call"] else {**message, "function_call": called}
+        any_text = rules.any_arguments and not target.custom_base_url
+        entries = [
+            _entry(call, link, any_text=any_text, typed=rules.typed_calls)
+            for call, link in zip(calls, links, strict=True)
+        ]
+        if entries != message.get("tool_calls"):
+            message = {
+                **{name: value for name, value in message.items() if name != "function_call"},
+                "tool_calls": entries,
+            }
+    reasoning = message.get("reasoning_content")
+    if calls and not reasoning and rules.reasoning is not None:
+        return {**message, "reasoning_content": message.get("reasoning") or rules.reasoning}
+    if reasoning == "" and rules.reasoning:
+        return {name: value for name, value in message.items() if name != "reasoning_content"}
+    return message
+
+
+def _id_and_name(call: object) -> tuple[object, str]:
+    if not isinstance(call, Mapping):
+        return None, ""
+    bodies = [body for kind in KINDS if isinstance(body := call.get(kind), Mapping)]
+    return call.get("id"), str(bodies[0].get("name", "")) if bodies else ""
+
+
+def _entry(call: Any, link: SentCall, *, any_text: bool, typed: bool) -> Any:
+    """A call as it is sent; the same object if nothing had to be changed, or if it is none."""
+    if not isinstance(call, Mapping):
+        return call
+    changes: dict[str, Any] = {} if call.get("id") == link.id else {"id": link.id}
+    for kind in KINDS:
+        body = call.get(kind)
+        if not isinstance(body, Mapping):
+            continue
+        changed = {**body, "name": link.name} if isinstance(body.get("name"), str) else dict(body)
+        if kind == "function":
+            written = body.get("arguments")
+            changed["arguments"] = conversations.write_arguments(written, any_text=any_text)
+        if changed != body:
+            changes[kind] = changed
+        if typed and "type" not in call:
+            changes["type"] = kind
+    return {**call, **changes} if changes else call
+
+
+def _result(message: Message, sent: SentCalls, where: str) -> Message:
+    identifier = message["tool_call_id"]
+    link = sent.find(identifier, message.get("name"), where)
+    if link is not None and link.kind == "function_call":
+        content = message["content"]
+        if not isinstance(content, str):
+            content = "".join(str(entry.get("text", "")) for entry in content)
+        return {"role": "function", "name": link.name, "content": content}
+    fit = sent.fit_id(identifier) if link is None else link.id
+    return message if fit == identifier else {**message, "tool_call_id": fit}

@@ -9,17 +9,13 @@ from ...types.logprobs import TokenLogprob
 from ...types.messages import AssistantMessage, FinishReason
 from ...types.response import Choice
 from ...types.usage import Usage
-from ..openai_chat.request_facts import tier_variant
-from ..openai_chat.usage import read_usage
+from ..openai_chat.usage import read_usage, tier_variant
 from ..protocol import Answer
-from ..shared.error_bodies import error_fields
-from ..shared.errors import from_answer, raise_error_in
-from ..shared.finish_words import read_finish_word
+from ..shared.errors import error_fields, from_answer, raise_error_in
 from ..shared.logprobs import read_logprobs
-from ..shared.replies import expect_dict, find_counts, part, text_of
+from ..shared.replies import expect_dict, find_counts, part, read_finish_word, text_of
 from ..shared.tool_charges import cost_in, response_searches, response_tools, with_tools
-from .calls import is_blank, read_calls
-from .items import message_of, parts_of, require, text_in, texts_of
+from .items import is_blank, message_of, parts_of, read_calls, require, text_in, texts_of
 
 # The statuses of an answer that the provider goes on with, as with `background`.
 _UNFINISHED = ("queued", "in_progress")

@@ -14,15 +14,13 @@ from ...requests.request import Request
 from ...requests.routing import Target
 from ...types.messages import Message
 from ..openai_chat.messages import check_media
-from ..shared import earlier_answers
-from ..shared.call_ids import SentCall, SentCalls, calls_of, read_id
-from ..shared.conversation_rules import RESPONSES
-from .calls import STREAMED, open_calls, output_item
-from .items import PROVIDER, message_of
+from ..shared import conversations
+from ..shared.conversations import RESPONSES, SentCall, SentCalls, calls_of, read_id
+from .items import PROVIDER, STREAMED, message_of, open_calls, output_item
 
 _PART_TYPES = ("text", "image_url", "file")
 
-# Their loss would change what an answer means. `earlier_answers` warns of the other fields of assistant
+# Their loss would change what an answer means. `conversations` warns of the other fields of assistant
 # messages that this API does not accept as input.
 _REFUSED_IN_ANSWERS = frozenset({"prefix"})
 
@@ -40,7 +38,7 @@ def encode_input(request: Request, target: Target) -> list[JSONObject]:
     # "was provided without its required following item": langchain-ai/langchainjs#9082.
     kept = [item for item, after in itertools.zip_longest(items, items[1:]) if not _is_loose(item, after)]
     if len(kept) < len(items):
-        earlier_answers.warn_of("reasoning that nothing follows", PROVIDER)
+        conversations.warn_of("reasoning that nothing follows", PROVIDER)
     return kept
 
 
@@ -71,7 +69,7 @@ def _items(request: Request, target: Target) -> Iterator[JSONObject]:
         else:
             _check_fields(message, where, {"role", "content", "name"})
             if message.get("name"):
-                earlier_answers.warn_of("name", PROVIDER)
+                conversations.warn_of("name", PROVIDER)
             content = _content(message["content"], where)
             if not isinstance(content, str):
                 content = [_with_detail(entry) for entry in content]
@@ -104,7 +102,7 @@ def _link_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObjec
     if item["type"] in STREAMED:
         changes["name"] = link.name
     if item["type"] == "function_call":
-        changes["arguments"] = earlier_answers.write_arguments(item.get("arguments"), any_text=any_text)
+        changes["arguments"] = conversations.write_arguments(item.get("arguments"), any_text=any_text)
     return {**item, **changes}
 
 
@@ -125,7 +123,7 @@ def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None
 
 def _original_items(message: Message) -> list[JSONObject]:
     """The output items of the answer that a message came from; empty if the message was edited since."""
-    items = earlier_answers.own_content(message, PROVIDER)
+    items = conversations.own_content(message, PROVIDER)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return []
     try:
@@ -139,10 +137,10 @@ def _original_items(message: Message) -> list[JSONObject]:
 def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
     where = f"messages[{index}]"
     _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
-    earlier_answers.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-    content, refusal, calls = earlier_answers.content_of(message), message.get("refusal"), calls_of(message)
+    conversations.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal, calls = conversations.content_of(message), message.get("refusal"), calls_of(message)
     if not (content or refusal or calls):
-        earlier_answers.warn_of_empty_turn(PROVIDER)
+        conversations.warn_of_empty_turn(PROVIDER)
     if isinstance(content, (list, tuple)):
         content = _assistant_parts(content, where)
     if content:
@@ -161,7 +159,7 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
                 f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
                 "'function': {'name': ..., 'arguments': ...}}"
             )
-        arguments = earlier_answers.write_arguments(function.get("arguments"), any_text=True)
+        arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
         if not isinstance(arguments, str):
             raise RequestError(
                 f"{where}.tool_calls[{position}].function.arguments must be the JSON of an object"
@@ -174,7 +172,7 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
 def _assistant_parts(parts: Sequence[JSONMapping], where: str) -> list[JSONObject]:
     said = [entry for entry in parts if entry["type"] != "thinking"]
     if len(said) < len(parts):
-        earlier_answers.warn_of("thinking of another provider's model", PROVIDER)
+        conversations.warn_of("thinking of another provider's model", PROVIDER)
     return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
 
 

@@ -9,11 +9,19 @@ from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
 from ..shared.errors import raise_error_in
-from ..shared.finish_words import warn_of_unknown
-from ..shared.replies import expect_dict, part, text_of
-from .calls import STREAMED, is_blank, is_call, open_calls, tool_call
+from ..shared.replies import expect_dict, part, text_of, warn_of_unknown
 from .decode import CONTRADICTED, end_before_completion
-from .items import TEXT_FIELDS, parts_of, text_in, texts_of
+from .items import (
+    STREAMED,
+    TEXT_FIELDS,
+    is_blank,
+    is_call,
+    open_calls,
+    parts_of,
+    text_in,
+    texts_of,
+    tool_call,
+)
 
 # Pieces of texts, with the types of the parts that they belong to.
 _TEXTS = {

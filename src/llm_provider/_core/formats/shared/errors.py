@@ -4,11 +4,14 @@
 those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
 """
 
+import contextlib
 import errno
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ... import doors
 from ...errors import (
     APIConnectionError,
     APIResponseValidationError,
@@ -19,12 +22,13 @@ from ...errors import (
     RateLimitError,
 )
 from ...json_values import JSONMapping
-from ...pace.failure_table import find_rule
+from ...pace.failure_table import find_rule, words_in
 from ...pace.failures import ORDERLY_END, SHORTAGES, heed_should_retry
 from ...pace.headers import retry_after, wait_for_reset, wait_in_words
 from ...runtime.imports import exception_chain
-from ..transport.certificates import trust_remedy
-from .error_bodies import body_in_text, error_fields, headers_in, minimax_failure
+from ...runtime.json_pieces import loads
+from ..transport.environment import proxy_in, trust_remedy
+from ..transport.sse import EventSplitter
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -169,9 +173,6 @@ def from_exception(error: BaseException) -> LLMError:
     if _has_any(names, _CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
     if _has_any(names, _NOT_SENT):
-        # It imports urllib.request, which imports ssl.
-        from ..transport.proxies import proxy_in
-
         refused, code = _status_of_proxy(links, names), _system_code(links, names)
         if code in SHORTAGES:
             detail = (
@@ -272,7 +273,7 @@ def reports_error(body: JSONMapping, answer: str) -> bool:
     """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
     if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
         return True
-    if "base_resp" in body and not body.get(answer) and minimax_failure(body):
+    if "base_resp" in body and not body.get(answer) and doors.failures.minimax_failure(body):
         return True
     if answer in body:
         return False
@@ -290,7 +291,7 @@ def _failure_of(body: JSONMapping) -> LLMError:
     codes, message = error_fields(body)
     # On the top level, "type" is the name of an event and not a code of the failure.
     codes = tuple(code for code in codes if code != "error")
-    return from_answer(200, codes=codes, message=message, headers=headers_in(body))
+    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
 
 
 def from_sdk(error: BaseException) -> LLMError:
@@ -305,5 +306,102 @@ def from_sdk(error: BaseException) -> LLMError:
         getattr(error, "status_code", None),
         codes=codes,
         message=message or str(getattr(error, "message", "")),
-        headers=headers_in(body) | headers_of(getattr(error, "response", None)),
+        headers=doors.failures.headers_in(body) | headers_of(getattr(error, "response", None)),
     )
+
+
+# --- the bodies of failures, in any provider's form: their codes and their message
+
+# Baidu has "error_code", TGI "http_status_code", AWS "__type", before which its name of a service may stand.
+_CODE_FIELDS = ("code", "error_code", "__type", "type", "status", "http_status_code")
+
+# Where a message may be, in the order of preference. FastAPI: "detail". Cloudflare: "errors". AWS: "Message".
+_MESSAGE_FIELDS = (
+    "message", "Message", "detail", "error", "errors", "msg", "error_message", "error_msg", "status_msg",
+)  # fmt: skip
+
+_INSIDE = ("error", "detail", "errors")
+"""Fields in which a body may have its failure."""
+
+_OF_HOSTS = frozenset({"metadata", "failed_generation"})
+"""Fields that single hosts add."""
+
+_DEEPEST = 5
+_LONGEST = 20_000
+_OBJECT = re.compile(r'\{\s*"')
+
+
+def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
+    """The codes, most specific first, and the message of an error body in any provider's form."""
+    if isinstance(body, dict) and "base_resp" in body:
+        body = doors.failures.minimax_failure(body) or body
+    for _ in range(_DEEPEST):
+        # Gemini's endpoint for OpenAI's format sends its error as a list of one.
+        if isinstance(body, list) and len(body) == 1:
+            body = body[0]
+            continue
+        inner = [body[name] for name in _INSIDE if body.get(name)] if isinstance(body, dict) else []
+        if not (inner and _is_failure(inner[0])):
+            break
+        body = inner[0]
+    if not isinstance(body, dict):
+        return read_inside(_message_in(body))
+    details = body.get("details")
+    listed = details if isinstance(details, list) else [details]
+    entries = [entry if isinstance(entry, dict) else {} for entry in listed]
+    values = [entry.get("error_code") or entry.get("reason") for entry in entries]
+    values += map(body.get, _CODE_FIELDS)
+    codes = [str(code).rpartition("#")[2] for code in values if code and isinstance(code, (str, int))]
+    inner_codes, message = read_inside(_message_in(body))
+    raw_codes: tuple[str, ...] = ()
+    if not _OF_HOSTS.isdisjoint(body):
+        raw_codes, message = doors.failures.read_cause(body, message)
+    return (*codes, *inner_codes, *raw_codes), message
+
+
+def _is_failure(value: Any) -> bool:
+    """Whether a field has a failure inside: an object, or a list of one without a place in the request."""
+    if isinstance(value, list):
+        return len(value) == 1 and isinstance(value[0], dict) and "loc" not in value[0]
+    return isinstance(value, dict)
+
+
+def read_inside(text: str) -> tuple[tuple[str, ...], str]:
+    """The codes and the message of a JSON error in a text that a gateway repeats, after its own heading."""
+    begin = _OBJECT.search(text)
+    if begin is not None and words_in(f"{text[: begin.start()]}x") == "x":
+        with contextlib.suppress(ValueError, RecursionError):
+            codes, message = error_fields(
+                json.JSONDecoder(strict=False).raw_decode(text[:_LONGEST], begin.start())[0]
+            )
+            if message:
+                return codes, text[: begin.start()] + message
+    return (), text
+
+
+def body_in_text(text: str) -> Any:
+    """The body of a failure in a text of any type: as JSON, as an event of a stream, or the text itself."""
+    splitter, encoded = EventSplitter(), text.encode("utf-8", "replace")
+    for data in (encoded, *splitter.feed(encoded), *splitter.end()):
+        with contextlib.suppress(ValueError):
+            body = loads(data)
+            codes, message = error_fields(body)
+            if message or any(codes):
+                return body
+    return text
+
+
+def _message_in(value: Any, depth: int = 0) -> str:
+    """The text of an error, wherever it is; each text of a list, with its place where there is one."""
+    if isinstance(value, str):
+        return value
+    if depth == _DEEPEST:
+        return ""
+    if isinstance(value, list):
+        return "; ".join(filter(None, (_message_in(entry, depth + 1) for entry in value)))
+    if not isinstance(value, dict):
+        return ""
+    text = next(filter(None, (_message_in(value.get(name), depth + 1) for name in _MESSAGE_FIELDS)), "")
+    steps = value.get("loc")
+    where = ".".join(map(str, steps)) if isinstance(steps, list) else ""
+    return f"{where}: {text}" if where and text else text

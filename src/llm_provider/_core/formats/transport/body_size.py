@@ -92,32 +92,6 @@ def _beginning(piece: bytes, most: int, *, failed: bool) -> bytes:
     return piece
 
 
-class LimitedContent:
-    """The `content` of an aiohttp response for another reader, which raises after `most` bytes."""
-
-    def __init__(self, answer: Any, most: int) -> None:
-        self.content = answer.content
-        self.status, self.headers = answer.status, answer.headers
-        self.body = b""
-        self._answer = answer
-        self._most = most
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.content, name)
-
-    async def read(self) -> bytes:
-        """The whole body, which `ClientResponse.read` asks for."""
-        self.body = await of_aiohttp(self, self._most)
-        return self.body
-
-    def iter_any(self) -> AsyncIterator[bytes]:
-        """The body in chunks as they arrive."""
-        return chunks_of_aiohttp(self, self._most)
-
-    def close(self) -> None:
-        self._answer.close()
-
-
 def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
     """Make reading a response of httpx or httpx2 raise after `most` bytes, decoded where accepted."""
     failed = response.status_code >= 400

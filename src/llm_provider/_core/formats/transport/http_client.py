@@ -1,12 +1,4 @@
-"""An HTTP client for the openai and anthropic SDKs that goes straight to aiohttp.
-
-It takes 47 % off a call by openai 2, 35 % off one by anthropic and 21 % off a stream of 100 chunks: a call
-has 18,000 bytecode instructions instead of 34,100 (Python 3.11, `python -m benchmarks.hot_path`). The SDKs
-take any `AsyncClient` of httpx or httpx2 as `http_client=`. Their own bridge to aiohttp builds a request and
-a response of that library for every call, which costs more than aiohttp's own work. This client gives aiohttp
-what an SDK has prepared, and returns a plain 200 with only the attributes that an SDK reads. Every other
-answer becomes a complete response of the library, since the SDKs build their errors from it.
-"""
+"""The HTTP client over aiohttp: its session, and what aiohttp's connections lack."""
 
 from __future__ import annotations
 
@@ -15,21 +7,31 @@ import functools
 import importlib
 import io
 import select
+import socket
 import ssl
 import sys
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from ...pace.call_limits import most_connections
+from ..protocol import Outgoing
 from . import body_size, departure
-from .certificates import share_context
-from .http_pools import KEEPALIVE
+from .environment import share_context
 
 KEEPALIVE_SECONDS = 60.0
 """Seconds for which an idle connection is kept. The SDKs' 5 s cost new handshakes after every pause."""
+
+_TCP = (("TCP_KEEPIDLE", 60), ("TCP_KEEPALIVE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
+KEEPALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    # macOS has TCP_KEEPALIVE for TCP_KEEPIDLE.
+    *((socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _TCP if hasattr(socket, name)),
+)
+"""Options of sockets, as the anthropic SDK sets them: after a minute without bytes a probe goes out. So no
+router forgets a request whose model thinks for long, and a dead connection is noticed after six minutes."""
 
 _LARGE_BYTES = 2**20
 """Above this size aiohttp warns of a body of bytes, as sending it in one piece blocks the event loop."""
@@ -46,7 +48,7 @@ def load(transport: str) -> None:
         importlib.import_module("aiohttp")
 
 
-def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: Any) -> Any:
+def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
     """An aiohttp session of a class, without cookies or a limit of connections, as `_core/pace` has one."""
     import aiohttp
 
@@ -57,7 +59,6 @@ def session(certificates: ssl.SSLContext | bool, kind: Any = None, **options: An
         # `body_size` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
         auto_decompress=False,
         headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
-        **options,
     )
 
 
@@ -96,7 +97,10 @@ _connectors: weakref.WeakSet[Any] = weakref.WeakSet()
 
 async def _make_room() -> None:
     """Close the connections that no request uses where this process may have no more."""
-    pools = [(each._acquired, each._conns) for each in _connectors]  # noqa: SLF001  # there is no public way
+    try:
+        pools = [(each._acquired, each._conns) for each in _connectors]  # noqa: SLF001  # no public way
+    except AttributeError:  # a release without these names
+        return
     idle = [protocol for _, pool in pools for kept in pool.values() for protocol, _ in kept]
     if idle and len(idle) + sum(len(acquired) for acquired, _ in pools) >= most_connections():
         for protocol in idle:
@@ -219,130 +223,79 @@ def connecting_within(seconds: float | None) -> Any:
     return aiohttp.ClientTimeout(total=None, connect=seconds)
 
 
-@functools.cache
-def client_class(library: ModuleType) -> Any:
-    """The client class for `httpx` or `httpx2`; an SDK accepts only subclasses of its own library's."""
+class AioHttp:
+    """Sends over one aiohttp session, which the first request opens.
+
+    httpx builds a request and a response for every call, which costs more than aiohttp's own work.
+    """
+
+    def __init__(
+        self, library: ModuleType, _: str, most_bytes: int, trusted: Callable[[], ssl.SSLContext]
+    ) -> None:
+        self._library = library
+        self._most_bytes = most_bytes
+        self._trusted = trusted
+        self._session: Any = None
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
+        if self._session is None:
+            self._session = session(share_context(self._trusted))
+        answer = await self._session.request(
+            "POST",
+            _parse_url(url),
+            data=body_of(body),
+            headers=headers,
+            allow_redirects=False,
+            timeout=connecting_within(outgoing.timeouts.connect),
+        )
+        return _Received(answer, self._most_bytes)
+
+    def whole(self, received: Any) -> Any:
+        """An answer that has been read as a response of httpx, which an SDK makes its error of."""
+        coded = (b"content-encoding", b"content-length", b"transfer-encoding")
+        answer = received.answer
+        # As bytes: the library refuses a text that is not ASCII.
+        headers = [(name, value) for name, value in answer.raw_headers if name.lower() not in coded]
+        sent = self._library.Request("POST", str(answer.url))
+        return self._library.Response(answer.status, headers=headers, content=received.content, request=sent)
+
+    async def aclose(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+@functools.lru_cache(maxsize=64)
+def _parse_url(url: str) -> Any:
     from yarl import URL
 
-    parse_url = functools.lru_cache(maxsize=64)(functools.partial(URL, encoded=True))
-
-    class AioHttpClient(library.AsyncClient):  # type: ignore[name-defined,misc]  # known at run time only
-        """Sends over one aiohttp session, which the first request opens."""
-
-        def __init__(self, most_bytes: int) -> None:
-            # Without a transport, the base class would build a connection pool and load certificates.
-            super().__init__(transport=library.AsyncBaseTransport(), trust_env=False)
-            self._aiohttp: Any = None
-            self._most_bytes = most_bytes
-
-        def build_request(
-            self, method: str, url: Any, *, headers: Any, content: Any = None, timeout: Any = None, **_: Any
-        ) -> Any:
-            return _Prepared(method, str(url), headers, content, timeout)
-
-        async def send(self, request: Any, *, stream: bool = False, **_: Any) -> Any:
-            if self._aiohttp is None:
-                self._aiohttp = session(share_context(library.create_ssl_context))
-            answer = await self._aiohttp.request(
-                request.method,
-                parse_url(request.url),
-                data=body_of(request.content),
-                headers=request.headers,
-                allow_redirects=False,
-                timeout=connecting_within(request.connect_timeout()),
-            )
-            try:
-                if stream and answer.status == 200:
-                    return _Streaming(request, answer, self._most_bytes)
-                body = await body_size.of_aiohttp(answer, self._most_bytes)
-            except BaseException:
-                answer.close()
-                raise
-            if answer.status == 200:
-                return _Succeeded(request, answer.headers, body)
-            return self._whole(request, answer, body)
-
-        def _whole(self, request: Any, answer: Any, body: bytes) -> Any:
-            coded = (b"content-encoding", b"content-length", b"transfer-encoding")
-            # As bytes: the library refuses a text that is not ASCII.
-            headers = [(name, value) for name, value in answer.raw_headers if name.lower() not in coded]
-            sent = library.Request(request.method, request.url)
-            return library.Response(answer.status, headers=headers, content=body, request=sent)
-
-        async def aclose(self) -> None:
-            await super().aclose()
-            opened, self._aiohttp = self._aiohttp, None
-            if opened is not None:
-                await opened.close()
-
-    return AioHttpClient
+    return URL(url, encoded=True)
 
 
-class _Prepared:
-    __slots__ = ("content", "headers", "method", "timeout", "url")
+class _Received:
+    """An answer of aiohttp with the names of httpx."""
 
-    def __init__(self, method: str, url: str, headers: Any, content: bytes, timeout: Any) -> None:
-        self.method = method
-        self.url = url
-        # openai 3 passes pairs, the others a mapping. Both SDKs later look up headers of their own in it.
-        self.headers = dict(headers) if isinstance(headers, list) else _decode_headers(headers)
-        self.content = content
-        self.timeout = timeout
+    __slots__ = ("_most_bytes", "answer", "content", "headers", "status_code")
 
-    def connect_timeout(self) -> float | None:
-        timeout = self.timeout
-        return timeout if timeout is None or isinstance(timeout, (int, float)) else timeout.connect
-
-
-def _decode_headers(headers: Any) -> dict[str, str]:
-    """The headers of httpx as text. Its `multi_items` finds out the encoding again for each of them."""
-    encoding = headers.encoding
-    return {name.decode(encoding).lower(): value.decode(encoding) for name, value in headers.raw}
-
-
-class _Succeeded:
-    """A complete answer with status 200: the attributes that an SDK reads, and the body."""
-
-    __slots__ = ("content", "headers", "request")
-
-    status_code = 200
-    reason_phrase = "OK"
-    is_success = True
-    is_error = False
-    is_closed = True
-
-    def __init__(self, request: _Prepared, headers: Any, content: bytes) -> None:
-        self.request = request
-        self.headers = headers
-        self.content = content
-
-    def raise_for_status(self) -> _Succeeded:
-        return self
-
-
-class _Streaming(_Succeeded):
-    """An answer with status 200 whose body is read as it arrives."""
-
-    __slots__ = ("_answer", "_most_bytes")
-
-    is_closed = False
-
-    def __init__(self, request: _Prepared, answer: Any, most_bytes: int) -> None:
-        super().__init__(request, answer.headers, b"")
-        self._answer = answer
+    def __init__(self, answer: Any, most_bytes: int) -> None:
+        self.answer = answer
+        self.headers = answer.headers
+        self.status_code = answer.status
         self._most_bytes = most_bytes
 
     @property
     def is_read(self) -> bool:
         """Whether the end of the body has arrived. The libraries' responses have no such attribute."""
-        return bool(self._answer.content.at_eof())
+        return bool(self.answer.content.at_eof())
+
+    async def aread(self) -> None:
+        self.content = await body_size.of_aiohttp(self.answer, self._most_bytes)
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        return body_size.chunks_of_aiohttp(self._answer, self._most_bytes)
+        return body_size.chunks_of_aiohttp(self.answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.
-        self._answer.close()
+        self.answer.close()
 
 
 def library_of(client_class: type) -> ModuleType:

@@ -1,0 +1,11 @@
+"""What single hosts do differently from their wire format. No extra; tests/_features/quirks.
+
+A format is what its maker documents. A row of `ROUTES` names a module in its column `quirks`. The functions
+in the module's table `FUNCTIONS` stand in the place of the adapter's functions with the same names: `encode`
+for a request, `decode` for a reply, `assembler` for the chunks of a stream. `registry` lays them over the
+adapter when the first call needs it, so a call through a standard route loads none of them.
+
+`any_server` is for every server that speaks OpenAI's formats, also where nothing but its address is known.
+Gateways pass on what the hosts behind them write, so it has the peculiarities of all hosts: `decode`
+and `stream` have what many servers do, and a module with the name of a host has what that host does.
+"""

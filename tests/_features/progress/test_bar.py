@@ -1,0 +1,114 @@
+"""The progress bar: what it counts and where it shows."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from llm_provider import Client
+from llm_provider._features.progress.bar import Progress, jupyter_bar, marimo_bar
+from llm_provider.simulator import Fault, Simulator
+
+BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
+
+
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
+    client: Client, simulator: Simulator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    local: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x"}
+    client.call_many("local/m", ["Hi", "Hello"], progress=True, **local)
+    assert "cost=2 unknown" in capfd.readouterr().err
+    with Progress(2, False, client.statistics) as progress:
+        for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
+            progress.update(result)
+        text = progress._describe()
+    assert progress.sums.unknown.unknown == 1
+    assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", text)
+
+
+def test_nothing_shows_in_a_pipe(simulator: Simulator, warm_python: list[str]) -> None:
+    ended = subprocess.run([*warm_python, "-c", BATCH.format("")], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+def test_a_pipe_gets_a_line_now_and_then(
+    client: Client,
+    simulator: Simulator,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    delivery: Any,
+) -> None:
+    monkeypatch.setattr("llm_provider._features.progress.bar._LINE_EVERY", 0.05)
+    simulator.configure(batch_seconds=0.5, batch_clock=1)
+    for show, expected in ((False, ""), (None, r"(llm_provider: \d of 3 calls: cost=\$0\.0.*\n)+")):
+        simulator.inject(Fault(delay=0.5), match="2+2", times=1)
+        client.call_many(
+            "gpt-5.5", [f"{show}: 1+1?", "2+2?", 5], progress=show, delivery=delivery, cache="refresh"
+        )
+        assert re.fullmatch(expected, capfd.readouterr().err)
+
+
+@pytest.mark.parametrize(("arguments", "shows"), [("", True), (", progress=False", False)])
+def test_terminals_show_it(simulator: Simulator, arguments: str, shows: bool, warm_python: list[str]) -> None:
+    terminal, side = pty.openpty()
+    subprocess.run([*warm_python, "-c", BATCH.format(arguments)], stderr=side, check=True)
+    os.close(side)
+    output = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            output += piece
+    except OSError:
+        pass  # the end of a terminal
+    os.close(terminal)
+    assert (b"8/8" in output) == shows
+
+
+@pytest.mark.long
+def test_a_bar_that_nothing_renews_tells_why(simulator: Simulator, warm_python: list[str]) -> None:
+    simulator.inject(Fault(status=429, retry_after="3"), times=1)
+    program = [
+        *warm_python,
+        "-c",
+        "from llm_provider import call_many; call_many('gpt-6.1-sol', ['Hi'], progress=True)",
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert re.search(r"0/1 .*retrying in 3 s: rate limited \(HTTP 429\), attempt 1", ended.stderr)
+    assert re.search(r"0/1 .*1 call waits for the provider's rate limit", ended.stderr)
+
+
+@pytest.mark.parametrize("delivery", ["live", "batch"])
+@pytest.mark.sampled(2)
+def test_several_models_have_a_line_each(simulator: Simulator, delivery: str, warm_python: list[str]) -> None:
+    program = [
+        *warm_python,
+        "-c",
+        (
+            "from llm_provider import call_many\n"
+            "call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['1+1?', 5, '3+3?'], progress=True, "
+            f"delivery={delivery!r})"
+        ),
+    ]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True)
+    last = re.findall(r"^(.*100%.*)$", ended.stderr.replace("\r", "\n"), re.MULTILINE)[-3:]
+    assert "6/6" in last[0]
+    for line, model in zip(last[1:], ["gpt-6.1-sol", "claude-haiku-5-5"], strict=True):
+        assert line.strip().startswith(f"{model}: 100%")
+        assert "3/3" in line
+        assert "failed=1" in line
+
+
+def test_a_kernel_without_widgets_has_no_bar_of_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert jupyter_bar(total=60) is None
+
+
+def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = marimo_bar(total=None, unit="call")
+    bar.update(3)
+    bar.close()
+    assert "3call" in capsys.readouterr().err
