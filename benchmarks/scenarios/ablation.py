@@ -211,7 +211,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "a cut to 40 % at most": {RATE + "_LEAST_CUT": 0},
     "averaging": {RATE + "RateEstimator._weight": _constant(1.0)},
     "limits of tokens": {RATE + "_BEYOND_DOUBT": INF},
-    "refused requests that count": {RATE + "Mark.count_refused_use": _always(0)},
     "the newest rate after a late refusal": {RATE + "_DUE": INF},
     # outages and retries
     "outages": {"failures.Outage.record_failure": _always(None)},
@@ -236,7 +235,6 @@ STAYS = {
     "caps within 1.5 %": "third 9 with 20 other seeds: fairness 0.721 instead of 0.770",
     "headers forgiven": "one line; a process of days would never believe headers again",
     "jitter of the gate": "second 3 at full length: 319 refusals instead of 283",
-    "refused requests that count": "third 9 at full length: 97.9 % of the speed",
     "growth by requests": "random 3 with 20 other seeds: 2,346 refusals instead of 1,570",
 }
 """Why a mechanism stays that is not worth anything here."""

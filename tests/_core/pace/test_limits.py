@@ -1,7 +1,5 @@
 """The rate estimator: what it learns from refusals, and what the limit is of."""
 
-import math
-
 import pytest
 
 from llm_provider._core.pace.limits import RateEstimator
@@ -13,7 +11,7 @@ def ticket(number: int, at: float, *, rate: float = 10.0, phase: float = 1.0, to
 
 
 def mark(number: int, at: float) -> Mark:
-    return Mark(number, at, float(number), math.inf, 0)
+    return Mark(number, at, float(number))
 
 
 def beside_others() -> RateEstimator:
@@ -63,6 +61,6 @@ def test_what_is_refused_tells_what_a_limit_is_of(by_tokens: bool, refused: list
     estimator.by_tokens = by_tokens
     for number, tokens in enumerate(refused, 1):
         at, sent = number * 10.0, number * 101
-        before = Mark(sent - 101, at - 10, sent - 101.0, 10.0, 0)
+        before = Mark(sent - 101, at - 10, sent - 101.0)
         estimator.learn(Ticket(sent, at, 1, tokens, sent + tokens - 1, 10.0, 1.0), before, 1.0)
     assert estimator.by_tokens == then

@@ -95,7 +95,7 @@ class AdaptiveController(Stored):
         """Requests that were served."""
         self._first_at = math.inf
         self._estimated = self._used_tokens = _SETTLED / 100
-        self._mark = Mark(0, 0.0, 0.0, math.inf, 0)
+        self._mark = Mark(0, 0.0, 0.0)
         self._cut = 0
         """Number of the newest request when the last episode began. Requests up to it belong to the
         episode."""
@@ -363,14 +363,15 @@ class AdaptiveController(Stored):
             self._cut_refused += 1
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
-        estimator, opening = self._estimator, self._estimator.open
+        estimator = self._estimator
         if not self._window.suspects(now, ticket, self._number):
-            if opening:
-                self._close_estimator(ticket.rate, ticket)
+            if estimator.open:
+                served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
+                estimator.close(ticket.rate, served)
+                self._window.end_slow_start()
             else:
                 estimator.learn(ticket, self._mark, self._tokens_sent / self._number)
-        rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
-        self._mark = Mark(ticket.number, ticket.at, ticket.tokens_sent, rate, late)
+        self._mark = Mark(ticket.number, ticket.at, ticket.tokens_sent)
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
         wait = 0.0 if retry_after is None else retry_after
@@ -407,8 +408,3 @@ class AdaptiveController(Stored):
             # Else the requests that the headers held back would be sent at once.
             self._window.restart(self.in_flight)
         return not self._heeds_headers
-
-    def _close_estimator(self, rate: float, ticket: Ticket) -> None:
-        served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
-        self._estimator.close(rate, served)
-        self._window.end_slow_start()

@@ -175,7 +175,6 @@ class RateEstimator(Stored):
         self._choose_unit(ticket.tokens / mean_tokens)
         tokens = ticket.tokens_sent - ticket.tokens - mark.tokens_sent - mark.refused_tokens
         accepted = tokens / mean_tokens if self.by_tokens else requests
-        accepted += mark.count_refused_use(accepted / elapsed)
         # If the gate was closed for most of the time, as in fixed windows, the phase says nothing.
         waited = ticket.phase * self._cycle < elapsed / 2
         early = ticket.phase < EARLY

@@ -96,9 +96,6 @@ class Mark(Stored):
     number: int
     at: float
     tokens_sent: float
-    rate: float
-    in_flight: int
-    """Requests sent between this instant and the arrival of the refusal."""
     refused: int = 0
     refused_tokens: float = 0.0
 
@@ -106,11 +103,3 @@ class Mark(Stored):
         if ticket.number > self.number:
             self.refused += 1
             self.refused_tokens += ticket.tokens
-
-    def count_refused_use(self, rate: float) -> int:
-        """How many requests used the limit although they were refused: none if the provider counts them too.
-
-        If a bucket is empty, a share `rate / self.rate` of the requests is still accepted.
-        """
-        counted = self.in_flight * (1 - 0.3 * min(1.0, rate / self.rate))
-        return self.refused if self.refused > max(2.0, counted) else 0
