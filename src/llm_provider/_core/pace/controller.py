@@ -179,8 +179,8 @@ class AdaptiveController(Stored):
         estimator, window = self._estimator, self._window
         rate = estimator.rate
         if estimator.open:
-            free = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
-            charge = 0.0 if free else 1.0
+            unpaced = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
+            charge = 0.0 if unpaced else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)

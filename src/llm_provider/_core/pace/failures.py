@@ -59,7 +59,7 @@ _FIRST_RETRIES = 10
 """Retries at the start: as many as one call uses, so a script's first call can always be retried."""
 
 _RETRIES_PER_SECOND = 10.0
-"""Retries that time alone allows, as in Finagle's retry budget. So a budget that is spent delays retries."""
+"""Retries that time allows without answers, as in Finagle's retry budget: a spent budget delays retries."""
 
 _MOST_RETRIES_SAVED = 1000
 """Most retries that can be saved. If all requests in flight fail at once, for example because a server

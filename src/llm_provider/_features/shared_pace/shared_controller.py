@@ -114,7 +114,7 @@ class SharedStateFile:
             except sqlite3.DatabaseError as error:
                 if not is_corrupt(error):
                     raise
-                # The state is soon learnt again.
+                # The state is learnt again within seconds.
                 remove_database(path, identity)
                 self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
         return self._connection
@@ -219,7 +219,7 @@ class SharedController:
         if now >= self._mine_until:
             granted = self._run(lambda connection: self._admit(connection, now, tokens, at_once))
             if granted is None:
-                self._go_alone()
+                self._leave_file()
         if granted is None:
             granted = self._controller.admit(now, tokens, sys.maxsize, at_once)
             if isinstance(granted, Ticket):
@@ -236,16 +236,10 @@ class SharedController:
         self._end(ticket, now, lambda controller: controller.record_success(now, ticket, tokens=tokens))
 
     def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        alone = self._end(ticket, now, lambda controller: controller.record_refusal(now, ticket, retry_after))
-        self._join(now)
-        return alone is True
+        return self._end(ticket, now, lambda shared: shared.record_refusal(now, ticket, retry_after)) is True
 
     def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        alone = self._end(
-            ticket, now, lambda controller: controller.record_overload(now, ticket, retry_after)
-        )
-        self._join(now)
-        return alone is True
+        return self._end(ticket, now, lambda shared: shared.record_overload(now, ticket, retry_after)) is True
 
     def record_failure(self, now: float, ticket: Ticket) -> None:
         self._end(ticket, now, lambda controller: controller.record_failure(now, ticket))
@@ -277,8 +271,10 @@ class SharedController:
             self._unknown.remove(ticket)
             record_all(self._controller)
         elif self._run(lambda connection: self._give_back(connection, ticket, now, record_all)) is None:
-            self._go_alone(ending=1)
+            self._leave_file(ending=1)
             record_all(self._controller)
+        if result is not None:  # it was refused
+            self._join(now)
         return result
 
     def _join(self, now: float) -> None:
@@ -286,9 +282,9 @@ class SharedController:
         if self._mine_until == math.inf and not self._file.broken:
             self._mine_until, self._not_before = -math.inf, self._controller.gate
             if self._run(lambda connection: self._meet(connection, now)) is None:
-                self._go_alone()
+                self._leave_file()
 
-    def _go_alone(self, ending: int = 0) -> None:
+    def _leave_file(self, ending: int = 0) -> None:
         """Continue without the file: it cannot be used, so the requests of other processes are unknown."""
         if self._mine_until != math.inf:
             self._mine_until = math.inf
@@ -316,10 +312,10 @@ class SharedController:
             self._report(connection, now, self._own, waits=True)
             return now + _ASK_AGAIN
         ready = controller.ready_at(now, tokens, sys.maxsize, at_once)
-        alone = self._is_alone(connection, now)
-        if ready > now or (not alone and self._must_yield(connection, now)):
+        is_only = self._is_only(connection, now)
+        if ready > now or (not is_only and self._must_yield(connection, now)):
             self._report(connection, now, self._own, waits=True)
-            if alone:
+            if is_only:
                 self._store(connection, now)
                 return ready
             return min(max(ready, now), now + _ASK_AGAIN)
@@ -381,7 +377,7 @@ class SharedController:
         """Write the controller for the other processes. If there are none, keep it for a while."""
         self._revision += 1
         claimed_by = claimed_until = None
-        if self._is_alone(connection, now):
+        if self._is_only(connection, now):
             self._mine_until = now + _CLAIM
             claimed_by, claimed_until = self._file.owner, self._mine_until + _CLAIM_GRACE
         else:
@@ -407,7 +403,7 @@ class SharedController:
             (self._scope, self._file.owner, in_flight, asked_at, now, waits is not None),
         )
 
-    def _is_alone(self, connection: sqlite3.Connection, now: float) -> bool:
+    def _is_only(self, connection: sqlite3.Connection, now: float) -> bool:
         query = (
             "SELECT 1 FROM owner_v2 WHERE scope = ? AND owner != ? AND (in_flight > 0 OR seen > ?) LIMIT 1"
         )
