@@ -93,6 +93,11 @@ class Timeouts:
         mine = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
         return Timeouts(**{name: getattr(others, name) for name in _NAMES} | mine)
 
+    @property
+    def watches(self) -> bool:
+        """Whether a limit applies while the answer arrives."""
+        return self.first_byte is not None or self.idle is not None
+
 
 _NAMES = tuple(entry.name for entry in fields(Timeouts))
 

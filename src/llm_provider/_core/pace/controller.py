@@ -36,7 +36,7 @@ from ..runtime import randomness
 from .headers import Allowance, Headroom, Level
 from .limits import COHORT, EARLY, FIRST_WINDOW, ConcurrencyWindow, RateEstimator
 from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
-from .state import InvalidStateError, Mark, Stored, Ticket
+from .state import InvalidStateError, Mark, Stored, Ticket, take_attributes
 
 _STATE_VERSION = 8
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
@@ -112,6 +112,10 @@ class AdaptiveController(Stored):
 
     @classmethod
     def from_state(cls, state: object) -> Self:
+        if isinstance(state, dict) and state.get("_version") == 7:
+            # It has more attributes, and two of them have other names.
+            named = state | {"version": _STATE_VERSION, "_used_tokens": state.get("_used")}
+            state = take_attributes(cls().to_state(), named)
         made = super().from_state(state)
         if made.version != _STATE_VERSION:
             raise InvalidStateError("another version")

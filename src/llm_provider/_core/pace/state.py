@@ -48,6 +48,19 @@ class Stored:
         return made
 
 
+def take_attributes(new: Mapping[str, Any], old: object) -> dict[str, Any]:
+    """The state of a new object, with the attributes that an old state has too.
+
+    >>> take_attributes({"rate": 1.0, "part": {"cap": 2}}, {"rate": 3.0, "part": {"gone": 4}})
+    {'rate': 3.0, 'part': {'cap': 2}}
+    """
+    known = old if isinstance(old, dict) else {}
+    return {
+        name: take_attributes(value, known.get(name)) if isinstance(value, dict) else known.get(name, value)
+        for name, value in new.items()
+    }
+
+
 def _find_kinds(stored: Any) -> dict[str, type]:
     """The attributes of a class, each with its type in a new object."""
     if dataclasses.is_dataclass(stored):
