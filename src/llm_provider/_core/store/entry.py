@@ -99,17 +99,16 @@ class Entry(NamedTuple):
     origin: Mapping[str, str] | None = None
 
 
+MAY_LACK = ("served", "price", "origin")
+"""The fields of an entry that its head has only where they are known."""
+
+
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
     """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty."""
     if question is None:
         question = b"" if entry.question is None else entry.question.encode()
     head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
-    if entry.served is not None:
-        head["served"] = entry.served
-    if entry.price is not None:
-        head["price"] = entry.price
-    if entry.origin:
-        head["origin"] = entry.origin
+    head |= {name: value for name in MAY_LACK if (value := getattr(entry, name)) not in (None, {})}
     answer = b"".join((orjson.dumps(head), b"\n", entry.body))
     parts = [_checksum(key, answer), answer]
     if question:

@@ -18,7 +18,9 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import loads
-from ..._core.store.entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
+from ..._core.store.entry import (
+    MAY_LACK, SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of,
+)  # fmt: skip
 from ..._core.store.shard import Row
 from ..._core.store.store import Store
 
@@ -75,8 +77,7 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
         "key": key,
         "seconds": entry.seconds,
     }
-    optional = {"served": entry.served, "price": entry.price, "origin": entry.origin}
-    return fields | {name: value for name, value in optional.items() if value is not None}
+    return fields | {name: value for name in MAY_LACK if (value := getattr(entry, name)) is not None}
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -108,9 +109,7 @@ def _row(fields: JSONObject) -> Row:
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
     body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
-    entry = Entry(
-        body, seconds, created, fields.get("served"), None, fields.get("price"), fields.get("origin")
-    )
+    entry = Entry(body, seconds, created, **{name: fields.get(name) for name in MAY_LACK})
     value = encode_entry(
         key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     )

@@ -460,5 +460,5 @@ class Tally:
             if not self.first_error:
                 name = f"id {line['id']!r}" if "id" in line else f"row {line['index'] + 1}"
                 self.first_error = f"{name}: {error['message']}"
-        elif reason in INCOMPLETE:
+        elif reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1
