@@ -401,7 +401,7 @@ class BatchDelivery:
         return self._remote(target, self._key(target, None, header.account))
 
     def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> Credential:
-        """The key of a call, or that of an account: a batch belongs to the account that submitted it."""
+        """The key of a call, or of an account: a batch belongs to the account that submitted it."""
         if call is not None and call.request.api_key is not None:
             own: Credential = call.request.api_key
             return own

@@ -47,7 +47,7 @@ class Remote:
             raise self._map_error(error) from None
 
     async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
-        """The present state of a batch, asked again for `patience` seconds; default that of the account."""
+        """The present state of a batch, asked again for `patience` seconds, by default the account's."""
         return await self._retry(lambda: self.connection.retrieve(identifier), patience)
 
     async def recent(self, since: float) -> list[RemoteBatch]:

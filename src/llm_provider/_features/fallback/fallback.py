@@ -46,7 +46,7 @@ def leads_on(error: errors.LLMError) -> bool:
     >>> leads_on(errors.APITimeoutError("too late", phase="deadline"))
     False
     """
-    # The deadline is that of the whole call.
+    # The deadline is for the whole call.
     return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
 
 
@@ -205,7 +205,7 @@ class _Turns:
         return False
 
     async def _ask(self, number: int) -> bool:
-        """Ask a model. Returns whether its outcome is that of the call."""
+        """Ask a model. Returns whether its outcome becomes the outcome of the call."""
         call, each = self._call, self._calls[number]
         is_last = number == len(self._calls) - 1
         each = replace(

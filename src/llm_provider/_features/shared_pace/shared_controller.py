@@ -169,7 +169,7 @@ def _make_tables(path: Path, connection: sqlite3.Connection) -> None:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    Its requests in flight, refusals, rate and window are those of all processes together. `scope` has one
+    Its requests in flight, refusals, rate and window count all processes together. `scope` has one
     name in all of them. With `from_start` it is shared before the first refusal.
 
     | state | entered by | place of the controller |

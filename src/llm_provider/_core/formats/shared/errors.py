@@ -1,7 +1,8 @@
 """Failures of providers, SDKs and transports → our errors.
 
 `from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
-those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
+the exceptions of the openai and anthropic SDKs. Classes are recognised by
+their names, so nothing is imported.
 """
 
 import contextlib
@@ -75,7 +76,7 @@ _BROKEN = (
 # An answer that began and did not end.
 _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
 
-# A request that can never be sent. Some transports derive these classes from those of a failed connection.
+# A request that can never be sent. Some transports derive these from a failed connection.
 _UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
 

@@ -263,7 +263,7 @@ def recorder_class(library: ModuleType) -> Any:
 
 
 def _decode_headers(headers: Any) -> dict[str, str]:
-    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others those of httpx."""
+    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others httpx's headers."""
     if not hasattr(headers, "raw"):
         return dict(headers)
     encoding = headers.encoding
@@ -304,7 +304,7 @@ def post_sdk(
         key, address = outgoing.key, path(outgoing.encoded.operation)
         base = str(client.base_url).rstrip("/")
         if address.startswith("//"):
-            # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
+            # The native endpoints of a server of the user's own lie beside its endpoints of OpenAI's format.
             base, address = base.removesuffix("/v1"), address[1:]
         headers = {
             **outgoing.encoded.headers,
