@@ -270,8 +270,8 @@ for path in (None, "run.budget"):
         "a field of a cache entry",
         (
             ("_core/store/entry.py", "_CHECKSUM_BYTES = 16\n", "SCHEMA_VERSION = 3\n"),
-            ("_core/store/entry.py", '\n\nMAY_LACK = (', "    answer_id: str | None = None\n"),
-            ("_core/store/entry.py", '"origin")\n"""The fields', '"answer_id", '),
+            ("_core/store/entry.py", "\n    def list_known(", "    answer_id: str | None = None\n"),
+            ("_core/store/entry.py", '"served": self.served', '"answer_id": self.answer_id, '),
             ("_core/store/entry.py", ") if intact else None", ', head.get("answer_id")'),
             ("_core/journey/engine.py", "\n                )\n                writes.append(",
              ", answer.id"),

@@ -18,9 +18,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import loads
-from ..._core.store.entry import (
-    MAY_LACK, SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of,
-)  # fmt: skip
+from ..._core.store.entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
 from ..._core.store.shard import Row
 from ..._core.store.store import Store
 
@@ -77,7 +75,7 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
         "key": key,
         "seconds": entry.seconds,
     }
-    return fields | {name: value for name in MAY_LACK if (value := getattr(entry, name)) is not None}
+    return fields | entry.list_known()
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -108,8 +106,8 @@ def _row(fields: JSONObject) -> Row:
     key, question = fields["key"], fields["asked"]
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
-    body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
-    entry = Entry(body, seconds, created, **{name: fields.get(name) for name in MAY_LACK})
+    own = {name: value for name, value in fields.items() if name in Entry._fields}
+    entry = Entry(**own | {"body": fields["body"].encode()})
     value = encode_entry(
         key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     )
