@@ -112,7 +112,6 @@ OF_NO_MODULE = {
     "_core/formats/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_core/requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_core/requests/test_refusals.py": "the modules that refuse what a provider does not take",
-    "_core/requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
 """Test file → its subject, which is not one private module."""
 
