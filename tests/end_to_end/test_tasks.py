@@ -219,7 +219,7 @@ assert results.to_pandas()["web_searches"].to_list() == [6, 0, 6, 0]
     ),
     Task(
         "the delay before a retry",
-        (("_core/pace/retry.py", '    else:\n        why = f"asked to wait',
+        (("_core/pace/failures.py", '    else:\n        why = f"asked to wait',
           "        delay = 60.0 * attempts\n"),),
         """
 try:
