@@ -51,7 +51,6 @@ WITHOUT_TESTS = {
     "simulator/_behaviour/score_shapes.py": "test_score.py orders each shape",
     "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
-    "_core/pace/window.py": "test_controller.py finds caps that change, in small worlds",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
@@ -108,7 +107,6 @@ OF_NO_MODULE = {
     "_core/formats/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_core/requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_core/requests/test_refusals.py": "the modules that refuse what a provider does not take",
-    "_core/requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
 """Test file → its subject, which is not one private module."""
 

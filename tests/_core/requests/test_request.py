@@ -15,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from llm_provider import Client, RequestError
-from llm_provider._core.errors import LLMError
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider import Client
+from llm_provider._core.errors import LLMError, RequestError
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.parameter_table import RARE
 from llm_provider._core.requests.parameters import BatchParameters, EmbedParameters, Parameters
 from llm_provider._core.requests.request import SHARED, EmbedRequest, Request

@@ -24,8 +24,7 @@ from ..hints import Hinting
 from ..journey.call import Operation
 from ..journey.chat import CHAT
 from ..json_values import JSONMapping, JSONObject
-from ..pace.concurrency import Concurrency, concurrency
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..pace.call_limits import DEFAULT_BATCH_PATIENCE, Concurrency, concurrency
 from ..requests.checks import DeliveryOptions, flag, one_of
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch_inputs
 from ..requests.parameter_table import CHECKS

@@ -24,7 +24,7 @@ from ..journey.engine import Engine
 from ..json_values import JSONMapping
 from ..money.ledger_file import LedgerFile
 from ..money.pricing import PriceTable
-from ..pace.concurrency import Concurrency
+from ..pace.call_limits import Concurrency
 from ..requests.checks import DeliveryMode, flag
 from ..requests.request import check
 from ..requests.routing import NO_HOSTS, Route, price_names

@@ -17,8 +17,7 @@ from ..json_values import JSONMapping
 from ..money.ledger import Ledger
 from ..money.price_rows import VARIANTS
 from ..money.pricing import NO_PRICE, warn_of_unknown_cost
-from ..pace.concurrency import UNBOUNDED, default_concurrency
-from ..pace.state import count as is_count
+from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
@@ -336,7 +335,7 @@ class Client(BatchMethods):
                 "Usage(input_tokens=1000)"
             )
         counts = {name: getattr(usage, name) for name in Usage.__slots__}
-        wrong = [name for name, value in counts.items() if not is_count(value) or value >= 2**63]
+        wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**63]
         if wrong:
             value = cite(getattr(usage, wrong[0]))
             raise RequestError(f"{wrong[0]} of a usage is a whole number from 0 to 2**63 - 1, not {value}")

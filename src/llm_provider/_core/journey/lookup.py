@@ -18,8 +18,7 @@ from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
 from ..money.totals import find_tracks
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Deadline, Patience
+from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
 from ..requests.routing import resolve
 from ..runtime import cassette, clock

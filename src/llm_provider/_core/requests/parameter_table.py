@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import doors
 from ..json_values import JSONMapping, JSONObject
-from ..pace.timeouts import patience_seconds, seconds
+from ..pace.call_limits import patience_seconds, seconds
 from . import checks
 from .checks import Check, flag, number, one_of, text
 
