@@ -27,7 +27,7 @@ from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE, Concurrency, concurrency
 from ..requests.checks import DeliveryOptions, flag, one_of
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch_inputs
-from ..requests.parameter_table import CHECKS
+from ..requests.parameter_table import CHECKS, fill
 from ..requests.request import check, seal
 from ..requests.signatures import take_types_of, with_parameters
 from ..runtime.notebooks import in_notebook
@@ -384,10 +384,7 @@ def parse_batch(
     # A single mapping stays, as every request has it. Other values travel with the inputs.
     metadata = None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
     parsed = batch_inputs(inputs, calls.pop("rows", None), metadata, awaited=awaited)
-    if defaults:
-        from ..requests.parameter_table import fill
-
-        fill(calls, defaults)
+    fill(calls, defaults)
     several = isinstance(model, (list, tuple))
     if several and calls.get("fallback") is not None:
         raise RequestError(

@@ -26,6 +26,7 @@ from ..money.ledger_file import LedgerFile
 from ..money.pricing import PriceTable
 from ..pace.call_limits import Concurrency
 from ..requests.checks import DeliveryMode, flag
+from ..requests.parameter_table import fill
 from ..requests.request import check
 from ..requests.routing import NO_HOSTS, Route, price_names
 from ..runtime.files import check_path
@@ -166,10 +167,7 @@ class CallRunner:
 
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""
-        if self.defaults:
-            from ..requests.parameter_table import fill
-
-            fill(parameters, self.defaults, operation.defaults)
+        fill(parameters, self.defaults, operation.defaults)
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not stored."""

@@ -19,6 +19,7 @@ from ..money.price_rows import VARIANTS
 from ..money.pricing import NO_PRICE, warn_of_unknown_cost
 from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
+from ..requests.parameter_table import check_defaults
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
 from ..requests.signatures import document, take_types_of, with_parameters
@@ -87,12 +88,8 @@ class Client(BatchMethods):
         self._own_settings = {name: value for name, value in parameters.items() if name in NAMES}
         settings = parse_settings(self._own_settings)
         self._has_keys = self._own_settings.pop("keys", None) is not None
-        defaults: JSONMapping = {}
-        if parameters.keys() - NAMES:
-            from ..requests.parameter_table import check_defaults
-
-            rest = {name: value for name, value in parameters.items() if name not in NAMES}
-            defaults = check_defaults("Client", rest, NAMES)
+        rest = {name: value for name, value in parameters.items() if name not in NAMES}
+        defaults = check_defaults("Client", rest, NAMES)
         self._original: Client | None = None
         prices, ledger_file = prices_of(settings.prices, settings.hosts), ledger_of(settings.ledger)
         recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
@@ -253,8 +250,6 @@ class Client(BatchMethods):
         ...     creative.usage is client.usage
         True
         """
-        from ..requests.parameter_table import check_defaults
-
         seal(options)
         variant = object.__new__(type(self))
         variant.__dict__.update(self.__dict__)

@@ -99,8 +99,7 @@ def estimate(
     """
     seal(parameters)
     client: Any = default_client()
-    result: Estimate | Estimates = client.estimate(model, inputs, **parameters)
-    return result
+    return client.estimate(model, inputs, **parameters)  # type: ignore[no-any-return]
 
 
 @overload
@@ -122,8 +121,7 @@ async def aestimate(
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    result: Estimate | Estimates = await client.aestimate(model, inputs, **parameters)
-    return result
+    return await client.aestimate(model, inputs, **parameters)  # type: ignore[no-any-return]
 
 
 def price(
