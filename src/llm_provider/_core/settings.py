@@ -183,7 +183,9 @@ class Settings:
         lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
     )
     """The store of answers that machines share."""
-    kept: frozenset[str] = _rule(_check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons")
+    kept_reasons: frozenset[str] = _rule(
+        _check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons"
+    )
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
     # Sealed by `parse_settings`, which knows the hosts too.

@@ -142,7 +142,7 @@ class BatchMethods(Hinting):
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
         from ..batches.driver import Observers
 
-        return Observers(self._runner.tell, begin, options.inputs[0].labels)
+        return Observers(self._runner.on_result, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up and sent. What would fail each of them is found here."""

@@ -60,8 +60,8 @@ class CallRunner:
     concurrency: Concurrency
     """The limit of batches and asynchronous calls."""
     concurrency_of_threads: Concurrency
-    tell: Callable[[object], None] | None
-    """Tells the user's `on_result` of a result; None if there is none."""
+    on_result: Callable[[object], None] | None
+    """Calls the user's `on_result` with a result; None if there is none."""
     defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
     counts: OrderedDict[str, Any] = field(default_factory=OrderedDict)
@@ -102,7 +102,7 @@ class CallRunner:
                     chat, hit = cast("Any", call), cast("Any", result)
                     result = cast("T", doors.tool_loop.run_and_wait(engine, chat, hit))
         except LLMError as error:
-            self.tell_of(error)
+            self.report(error)
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
@@ -112,11 +112,11 @@ class CallRunner:
 
                 note_parts(engine, call, interrupt)
             raise
-        if self.tell is not None:
-            self.tell(result)
+        if self.on_result is not None:
+            self.on_result(result)
         return result
 
-    async def answer_soon(
+    async def await_answer(
         self,
         function: str,
         operation: Operation[Any, T],
@@ -140,12 +140,12 @@ class CallRunner:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
         except LLMError as error:
-            self.tell_of(error)
+            self.report(error)
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
-        if self.tell is not None:
-            self.tell(result)
+        if self.on_result is not None:
+            self.on_result(result)
         return result
 
     def prepare(
@@ -214,9 +214,9 @@ class CallRunner:
 
         return make
 
-    def tell_of(self, result: object) -> None:
-        if self.tell is not None:
-            self.tell(result)
+    def report(self, result: object) -> None:
+        if self.on_result is not None:
+            self.on_result(result)
 
 
 def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Callable[[object], None] | None:

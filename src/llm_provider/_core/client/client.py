@@ -106,7 +106,7 @@ class Client(BatchMethods):
                 start=self._lifetime.start,
                 concurrency=settings.max_concurrent or default_concurrency(),
                 concurrency_of_threads=settings.max_concurrent or UNBOUNDED,
-                tell=observer_of(settings.on_result, self._engine),
+                on_result=observer_of(settings.on_result, self._engine),
                 defaults=defaults,
             )
         )
@@ -137,7 +137,7 @@ class Client(BatchMethods):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
-        return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
+        return await self._runner.await_answer("acall", CHAT, model, messages, parameters)
 
     @take_types_of(lambda: functions.stream)
     @with_parameters
@@ -148,7 +148,7 @@ class Client(BatchMethods):
 
         runner = self._runner
         make = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
-        return Stream(make, runner.tell_of)
+        return Stream(make, runner.report)
 
     @take_types_of(lambda: functions.astream)
     @with_parameters
@@ -159,7 +159,7 @@ class Client(BatchMethods):
 
         runner = self._runner
         make = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
-        return AsyncStream(make, runner.tell_of)
+        return AsyncStream(make, runner.report)
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
@@ -175,7 +175,7 @@ class Client(BatchMethods):
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
         run = self._choose_run(model, parameters)
-        return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+        return await self._runner.await_answer("aembed", EMBED, model, inputs, parameters, run)
 
     @with_parameters
     def score(
@@ -193,7 +193,7 @@ class Client(BatchMethods):
         """`llm_provider.ascore` with the settings and defaults of this client."""
         seal(parameters)
         inputs = (context, continuations)
-        return await self._runner.answer_soon("ascore", doors.score.SCORE, model, inputs, parameters)
+        return await self._runner.await_answer("ascore", doors.score.SCORE, model, inputs, parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""

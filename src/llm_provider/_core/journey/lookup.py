@@ -216,7 +216,7 @@ class LookupEngine:
             # The entry was written by another version, whose decoder accepted other replies.
             return None
         answer.origin, answer.key = entry.origin, key
-        kept = call.operation.is_kept(answer, self.settings.kept)
+        kept = call.operation.is_kept(answer, self.settings.kept_reasons)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
             kept = mismatch(call, answer) is None

@@ -270,7 +270,7 @@ def check_tool_choice(name: str, value: Any) -> object:
     if isinstance(value, str) and value in _CHOICES:
         return _CHOICES[value]
     if callable(value):
-        # `related_parameters` looks for it among the tools.
+        # `check_together` looks for it among the tools.
         return value
     if (
         isinstance(value, Mapping)

@@ -102,7 +102,7 @@ class Request(CommonArguments):
         if not _RELATED.isdisjoint(checked):
             system = checked.pop("system", None)
             if not _RELATED.isdisjoint(checked):
-                relate(checked)
+                check_together(checked)
             if system is not None:
                 conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
@@ -257,7 +257,7 @@ def check(name: str, value: object) -> Any:
     return CHECKS[name](name, value)
 
 
-def relate(checked: JSONObject) -> None:
+def check_together(checked: JSONObject) -> None:
     """Check parameters against each other, and move the rare ones into `options`."""
     if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")

@@ -150,11 +150,11 @@ def _drop_nulls(value: object, schema: object, search: Search, known: _Known) ->
     key = id(value), id(schema)
     if key not in known:
         # The value is kept with the result, so that no other gets its id.
-        known[key] = value, _drop_nulls_here(value, schema, search, known)
+        known[key] = value, _drop_nulls_of_part(value, schema, search, known)
     return known[key][1]
 
 
-def _drop_nulls_here(value: Any, schema: JSONObject, search: Search, known: _Known) -> object:
+def _drop_nulls_of_part(value: Any, schema: JSONObject, search: Search, known: _Known) -> object:
     for part in schema.get("allOf", ()):
         value = _drop_nulls(value, part, search, known)
     alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))

@@ -54,7 +54,7 @@ def check_format(name: str, value: object) -> object:
         inner = wrapper.get("schema") if isinstance(wrapper, Mapping) else None
         if value.get("type") == "json_schema" and isinstance(inner, Mapping):
             return dict(value)
-        if json_schema.looks_like_schema(value):
+        if json_schema.is_schema(value):
             problem = json_schema.find_problem(value)
             if problem is not None:
                 raise RequestError(f"{name} is not a valid JSON schema: {problem}")
