@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import orjson
@@ -39,7 +39,8 @@ class StoredRequest(Request):
         """Check the parameters that a stored question may have; those of its payload are left alone."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
-        values = {name: getattr(built, name) for name in Request.__dataclass_fields__}
+        names = (entry.name for entry in fields(Request) if entry.init)
+        values = {name: getattr(built, name) for name in names}
         return cls(**{**values, "messages": (), "question": question})
 
 
