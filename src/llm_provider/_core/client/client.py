@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
+import weakref
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, cast
 
 from .. import doors
 from ..errors import RequestError, cite
@@ -13,7 +16,7 @@ from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
 from ..journey.recorder import CostRecorder
-from ..json_values import JSONMapping
+from ..json_values import JSONMapping, JSONObject
 from ..money.ledger import Ledger
 from ..money.price_rows import VARIANTS
 from ..money.pricing import NO_PRICE, warn_of_unknown_cost
@@ -23,6 +26,7 @@ from ..requests.parameter_table import check_defaults
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
 from ..requests.signatures import document, take_types_of, with_parameters
+from ..runtime import randomness
 from ..settings import NAMES, parse_settings
 from ..store.response_cache import ResponseCache
 from ..types.messages import Prompt
@@ -112,10 +116,39 @@ class Client(BatchMethods):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the settings and no API key; docs/settings.md says what it takes."""
-        from .pickling import reduce_client
+        """A pickle has the settings and no API key; docs/settings.md says what it takes.
 
-        return reduce_client(self, self._original or self, self._own_settings, has_keys=self._has_keys)
+        A process makes one client of all pickles of a client, whose tasks share its connections, limits and
+        usage, as with multiprocessing, joblib and Ray. What only one process can have is a `TypeError`.
+        """
+        original = self._original or self
+        own_defaults, variant_defaults = original._runner.defaults, self._runner.defaults  # noqa: SLF001  # of this class
+        if self._has_keys:
+            _refuse_pickle(
+                "keys= holds API keys", "set the variables of the environment, or write env_file='.env'"
+            )
+        if "api_key" in own_defaults or "api_key" in variant_defaults:
+            _refuse_pickle(
+                "api_key= is an API key", "set the variable of the environment, or write env_file='.env'"
+            )
+        settings: JSONObject = dict(self._own_settings)
+        budget = settings.get("budget")
+        if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
+            _refuse_pickle(
+                f"budget={budget} holds within one process",
+                f"write budget=Budget({budget}, path='run.budget'), which processes share",
+            )
+        from pathlib import Path
+
+        for name in ("cache_dir", "ledger", "prices", "env_file"):
+            if settings.get(name) is not None:
+                # The other process may have another working directory.
+                settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
+        with _lock:
+            name = _names.setdefault(original, randomness.make_token(16))
+            _pickled[name] = original
+        variant = None if self is original else dict(variant_defaults)
+        return restore_client, (name, type(original), settings, dict(own_defaults), variant)
 
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
@@ -393,3 +426,26 @@ class Client(BatchMethods):
 
 
 Client.__doc__ = document(Client.__doc__ or "", "ClientParameters", "parameters")
+
+_lock = threading.Lock()
+_names: weakref.WeakKeyDictionary[Client, str] = weakref.WeakKeyDictionary()
+_pickled: weakref.WeakValueDictionary[str, Client] = weakref.WeakValueDictionary()
+"""The clients of this process that were pickled, by their names in pickles."""
+_restored: dict[str, Client] = {}
+"""The clients that were made of pickles. They stay, because the next task brings the same pickle."""
+
+
+def _refuse_pickle(reason: str, remedy: str) -> NoReturn:
+    raise TypeError(f"this Client cannot be pickled, because {reason}: {remedy}")
+
+
+def restore_client(
+    name: str, kind: type[Client], settings: JSONObject, defaults: JSONObject, variant: JSONObject | None
+) -> Client:
+    """The client of a pickle, which a process makes once; a `RequestError` if a setting is not valid here."""
+    with _lock:
+        client = _pickled.get(name) or _restored.get(name)
+        if client is None or client._engine.closed:  # noqa: SLF001  # of this module
+            client = _restored[name] = kind(**settings, **defaults)
+            _names[client] = name
+    return client if variant is None else client.with_options(**variant)

@@ -23,7 +23,7 @@ MOVED: dict[str, str] = {
     "_cache.storage.maintenance": "_features.cache_care.maintenance",
     "_cli.main": "_features.cli.main",
     "_client.client": "_core.client.client",
-    "_client.pickling": "_core.client.pickling",
+    "_client.pickling": "_core.client.client",
     "_errors": "_core.errors",
     "_estimates.estimate": "_features.estimates.estimate",
     "_estimates.estimates": "_features.estimates.estimates",
