@@ -12,7 +12,7 @@ from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
-from ._core.types import usage as _usage
+from ._core import doors as _doors
 
 if TYPE_CHECKING:
     from typing import Any as _Any
@@ -211,7 +211,7 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_usage.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
+_doors.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

@@ -3,6 +3,7 @@
 `doors.remedies.word_remedy(...)` imports the module at its first use. Type checkers see the imports below.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,9 @@ _MODULES = {
     "results_views": "views.results_views",
 }
 """Name of a door → the module of a feature behind it."""
+
+read_served_by: Callable[..., Any]
+"""Says who answered a reply. The package sets it, as results are in a room below the wire formats."""
 
 if not TYPE_CHECKING:
 

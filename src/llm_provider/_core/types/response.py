@@ -23,7 +23,6 @@ from ..errors import (
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
-from . import usage
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
 from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
 
@@ -139,7 +138,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         except ValueError:
             # A response that a program has made may have any body.
             reply = None
-        return usage.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
+        origin = self.origins[0] if self.origins else None
+        return cast("ServedBy | None", doors.read_served_by(self.provider, reply, origin))
 
     @property
     def text(self) -> str:

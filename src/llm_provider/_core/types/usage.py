@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
@@ -278,10 +278,3 @@ class RowLabel:
     def from_dict(cls, fields: Mapping[str, Any]) -> RowLabel:
         value, names = fields["value"], tuple(fields["names"])
         return cls(tuple(value) if len(names) > 1 else value, names)
-
-
-read_served_by: Callable[[str, Any, Mapping[str, str] | None], ServedBy | None]
-"""Takes the provider, the reply, and what its headers said: fields of `ServedBy` by name.
-
-The package sets it as soon as it is imported, because the wire formats are in a layer above.
-"""
