@@ -107,8 +107,6 @@ EXCEPTIONS_OF_THE_CORE: frozenset[tuple[str, str]] = frozenset({
 """A module of the core, and a feature that it imports: what is left to do. This list may only shrink."""
 
 EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
-    ("check", "evidence"): "its report has a digest as a manifest has",
-    ("check", "models"): "asks the listed models",
     ("cli", "cache_care"): "a command shows it",
     ("cli", "check"): "a command shows it",
     ("cli", "evidence"): "a command shows it",
@@ -116,13 +114,6 @@ EXCEPTIONS_OF_FEATURES: dict[tuple[str, str], str] = {
     ("cli", "hosts"): "a command shows it",
     ("cli", "models"): "a command shows it",
     ("cli", "reconcile"): "a command shows it",
-    ("estimates", "prompt_caching"): "knows what prompt caches keep of a batch",
-    ("estimates", "views"): "shows its tables in notebooks",
-    ("evidence", "cache_care"): "exports a part of the cache",
-    ("litellm", "foreign"): "reads the tools of other formats",
-    ("models", "clouds"): "counts tokens at clouds, and names their models",
-    ("recheck", "cache_care"): "asks a part of the cache again",
-    ("second_level", "cache_care"): "takes an archive too",
 }
 """Feature → another that it imports, and the reason."""
 

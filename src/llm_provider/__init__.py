@@ -214,7 +214,7 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
+_raw_reader.export = _import_when_called("_features.evidence.export", "export_results")
 _raw_reader.read = _import_when_called("_features.rich_content.reading", "read")
 _raw_reader.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
@@ -265,7 +265,7 @@ class _Module(_ModuleType):
         known = name.startswith("_") or name in __all__ or name in globals()
         if not known and not isinstance(value, _ModuleType):
             from ._core.requests.parameter_table import CHECKS
-            from ._features.foreign.parameters import describe_setting
+            from ._features.foreign.remedies import describe_setting
 
             raise AttributeError(describe_setting(__name__, name, CHECKS))
         super().__setattr__(name, value)

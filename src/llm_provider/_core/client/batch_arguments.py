@@ -83,9 +83,7 @@ def parse_batch(
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
             more = () if function.endswith("iter_many") else ("on_error",)
-            raise TypeError(
-                doors.foreign_parameters.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more])
-            )
+            raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))

@@ -234,7 +234,7 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = doors.score_many.parse_scores(model, contexts, continuations, parameters, on_error)
+        options = doors.score.parse_scores(model, contexts, continuations, parameters, on_error)
         results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
 

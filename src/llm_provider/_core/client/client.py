@@ -335,7 +335,7 @@ class Client(BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        return doors.list_models.find_models(self._runner, provider, live=live)
+        return doors.known_models.find_models(self._runner, provider, live=live)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.budget import Budget
@@ -14,14 +15,12 @@ from ..._core.requests.api_keys import Credential, find_accounts, find_key, find
 from ..._core.requests.route import Route
 from ..._core.requests.routing import ROUTES, find_route, resolve
 from ..._core.runtime import clock
+from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings, parse_settings
 from ..._core.terminal_text import escape_controls
-from ..evidence.container import describe_versions
-from .account import Account
+from .account import Account, Row, make_row
 from .probes import PROBES, check_key, check_models, check_replies
-from .report import Row, make_row
-from .scrubbing import Scrubber
-from .traffic import RecordingProxy
+from .traffic import RecordingProxy, Scrubber
 
 _OF_CASE = ("name", "operation", "model", "inputs", "parameters", "result")
 _SET_A_KEY = (
@@ -127,15 +126,13 @@ def choose_models(providers: Sequence[str], models: Sequence[str]) -> dict[str, 
 
     Raises `RequestError` for unknown names, for a provider without a key, and if there is nothing to check.
     """
-    from ..models.known_models import check_provider
-
     settings = parse_settings({})
     routes = {**ROUTES, **settings.hosts}
     selected = {find_route(model, settings.hosts).provider: model for model in models}
     if len(selected) < len(models):
         raise RequestError("two models have one provider: check them one after the other")
     for provider in providers:
-        check_provider(provider, settings.hosts)
+        doors.known_models.check_provider(provider, settings.hosts)
         selected.setdefault(provider, "")
     for provider in selected:
         _find_access(routes[provider], settings)

@@ -13,9 +13,8 @@ from ..._core.pace.headers import headroom
 from ..._core.runtime import clock
 from ..._core.types.usage import Usage
 from ..._core.words import format_usd
-from .account import Account, Case
+from .account import MODEL, Account, Case
 from .replies import UNKNOWN, WRONG, find_types, inspect, read_json
-from .report import MODEL
 
 _SUM = "What is 12 + 30? Answer with the number."
 _WEATHER = "What is the weather in Bern? Use the tool weather."

@@ -34,7 +34,7 @@ def _parse_parameter(value: str) -> tuple[str, object]:
     from ..._core.requests.parameters import Parameters
 
     if name not in Parameters.__annotations__:
-        from ..foreign.parameters import describe_unexpected
+        from ..foreign.remedies import describe_unexpected
 
         raise click.BadParameter(describe_unexpected("call", name, Parameters.__annotations__))
     try:

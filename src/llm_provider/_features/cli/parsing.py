@@ -74,7 +74,7 @@ class Command(_KeylessCommand):
 class Group(_KeylessCommand, click.Group):
     """A command with subcommands, which messages call `kind`.
 
-    `lazy` has subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
+    `lazy` has the module of each subcommand, and its line in the help. Its function `run_NAME` is imported
     when it runs, so that help starts at once. `settings` are those of `click.Group`.
     """
 
@@ -85,7 +85,7 @@ class Group(_KeylessCommand, click.Group):
         name: str | None,
         *,
         kind: str = "ACTION",
-        lazy: Mapping[str, str] | None = None,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(name, subcommand_metavar=f"{kind} [ARGS]...", no_args_is_help=False, **settings)
@@ -100,7 +100,9 @@ class Group(_KeylessCommand, click.Group):
         """Import a lazy command."""
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), f"run_{cmd_name}")
+        command: click.Command = getattr(
+            import_module(f".{self.lazy[cmd_name][0]}", __package__), f"run_{cmd_name}"
+        )
         return command
 
     def resolve_command(
@@ -125,7 +127,7 @@ class Group(_KeylessCommand, click.Group):
         """List lazy commands without importing them."""
         if self.lazy:
             with formatter.section("Commands"):
-                formatter.write_dl(list(self.lazy.items()))
+                formatter.write_dl([(name, text) for name, (_, text) in self.lazy.items()])
         else:
             super().format_commands(ctx, formatter)
 
