@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .._features.fallback import fallback, passed_over
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
-    from .._features.foreign import tools as foreign_tools
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.models import known_models
@@ -59,7 +58,6 @@ _MODULES = {
     "foreign_messages": "foreign.messages",
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
-    "foreign_tools": "foreign.tools",
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",

@@ -80,7 +80,6 @@ def make_row(verdict: str | bool, provider: str, name: str, observed: str, meani
 
 
 def write_markdown(report: JSONObject) -> str:
-    """A report that can be read, and pasted into the form for reports."""
     counts = ", ".join(f"{number} {word}" for word, number in report["counts"].items())
     versions = ", ".join(" ".join(pair) for pair in report["versions"].items())
     run = f"{report['date']}: {', '.join(report['models'])}: {counts}; {format_usd(report['cost'])}"
@@ -129,7 +128,6 @@ class Case:
             self.error, self.result = error, {"error": type(error).__name__, "status": error.status}
 
     def list_headers(self) -> list[str]:
-        """The names of the headers of its answers."""
         return [name for exchange in self.exchanges for name in exchange.headers]
 
     def _ask(self, client: Client, parameters: JSONObject) -> tuple[Any, JSONObject]:

@@ -94,7 +94,6 @@ class Check:
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
-        """The report so far as JSON values. The cost is in USD."""
         return {
             "report": "llm-provider check 1",
             "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),

@@ -256,7 +256,6 @@ def check_errors(account: Account) -> None:
 
 
 def check_batch(account: Account) -> None:
-    """A batch of one row: submitted, looked up, cancelled."""
     if account.route.adapter not in ("anthropic", "gemini") and account.route.batches is None:
         account.tell("skipped", "batch", "the provider has no batches that are served")
         return

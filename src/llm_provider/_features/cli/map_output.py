@@ -259,7 +259,6 @@ class StandardOutput:
     name = "standard output"
 
     def write(self, line: JSONObject) -> None:
-        """Print a line at once. ASCII passes every encoding."""
         sys.stdout.write(f"{json.dumps(line)}\n")
         sys.stdout.flush()
 

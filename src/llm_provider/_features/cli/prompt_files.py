@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .call_options import call_options, parameters_of
 from .map_rows import read_prompts
 from .output import PROGRAM, logs_in_one_line, say
-from .parsing import Command, complete_model, parse_json_object, prices_option
+from .parsing import Command, call_options, complete_model, parameters_of, parse_json_object, prices_option
 
 if TYPE_CHECKING:
     from ..estimates.estimate import Estimate

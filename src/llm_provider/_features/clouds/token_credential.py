@@ -133,7 +133,6 @@ class TokenCredential(Credential):
         return token.headers(method, url, body, self._skew)
 
     async def prepare(self) -> None:
-        """Wait for a token if there is none."""
         if self._token is None or clock.time() >= self._serves_until:
             try:
                 await self._wait(self._begin())
@@ -163,7 +162,6 @@ class TokenCredential(Credential):
         return text
 
     def _begin(self) -> _Renewal:
-        """The renewal that runs, or a new one."""
         with self._lock:
             renewal, now = self._renewal, clock.monotonic()
             if renewal is not None and now - renewal.since < LONGEST_FETCH:

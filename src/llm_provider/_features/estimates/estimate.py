@@ -287,7 +287,6 @@ class Estimator:
             self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
-        """The parts of a call that are not stored."""
         if call.cache not in READING:
             return list(call.parts)
         cache = self._engine.cache
@@ -453,7 +452,6 @@ def estimate_texts(
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    """The estimate of a batch. An iterator of inputs is used up."""
     for prompt in estimator.fetch(inputs):
         estimator.add(prompt)
     return estimator.result()
@@ -483,7 +481,6 @@ def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) ->
 
 
 def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
-    """USD of one request."""
     costs = []
     for tokens, answer in zip(read, written, strict=True):
         row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])

@@ -203,7 +203,6 @@ async def aestimate_batch(
 
 
 def _estimate_prompts(runner: CallRunner, model: str, options: BatchOptions, prompts: Any) -> Estimate:
-    """The estimate of a model, and of the models of its `fallback`."""
     several = _estimators(runner, model, options)
     prompts = prompts if len(several) == 1 else list(prompts)
     return add_fallbacks([estimate(each, prompts) for each in several])
@@ -220,7 +219,6 @@ def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> N
 def _estimators(
     runner: CallRunner, model: str, options: BatchOptions, *, counted: bool = True
 ) -> list[Estimator]:
-    """An estimator of the model, and one of each model of `fallback`."""
     parameters, allowed = dict(options.parameters), options.concurrency or runner.concurrency
 
     def prepare(prompt: Prompt) -> Call[Response]:

@@ -181,7 +181,6 @@ def _make_header(part: Part) -> bytes:
 
 
 def _make_directory(parts: list[Part]) -> bytes:
-    """The bytes behind the members."""
     entries = []
     for part in parts:
         name = part.name.encode()

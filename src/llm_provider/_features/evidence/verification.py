@@ -143,7 +143,6 @@ class Reply(NamedTuple):
 
 
 def decode_pieces(row: JSONObject) -> list[Reply]:
-    """The replies of the answers of a row."""
     replies = []
     for piece in list_pieces(row["result"]):
         if row["format"] not in FORMATS:

@@ -42,7 +42,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the keyword arguments. litellm decides which parameters the provider accepts."""
     check_extra_body(request)
     if request.tools:
-        request = doors.foreign_tools.with_named_tools(request, PROVIDER)
+        request = doors.foreign_messages.with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
     encoded = chat.encode(request, target, accepts=ACCEPTS)

@@ -89,7 +89,6 @@ class TokenCountFormat(NamedTuple):
     reply_field: str
 
     def encode(self, encoded: EncodedRequest, target: Target) -> EncodedRequest:
-        """The request that counts the input of a request for an answer."""
         if target.route.adapter == "gemini":
             from ..._core.formats.gemini.encode import operation, resource
 
@@ -133,7 +132,6 @@ _MOST_COUNTS = 1024
 def count_and_wait(
     runner: CallRunner, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount:
-    """The count, for the thread that waits for it."""
     call = _find_count(runner, "count_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
@@ -146,7 +144,6 @@ def count_and_wait(
 async def count_soon(
     runner: CallRunner, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount:
-    """The count, for the task that awaits it."""
     call = _find_count(runner, "acount_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call

@@ -236,7 +236,6 @@ def _is_line(line: JSONObject) -> bool:
 
 
 def _has_texts(value: Any) -> bool:
-    """Whether a value is an object of lists of texts."""
     return isinstance(value, dict) and all(
         isinstance(texts, list) and all(isinstance(text, str | None) for text in texts)
         for texts in value.values()

@@ -73,7 +73,6 @@ class Recheck:
 
     @property
     def is_off(self) -> bool:
-        """Whether the difference is significant."""
         return self.p_value is not None and self.p_value <= ALPHA
 
     def conclude(self, before: Served, results: Results[Result], days_off: int | None = None) -> Recheck:
@@ -96,7 +95,6 @@ class Recheck:
         return replace(report, outcome="undecided" if is_blind else "same")
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-ready values."""
         fields: dict[str, Any] = json_value(asdict(self))
         return fields
 

@@ -47,7 +47,6 @@ class Line:
 
     @property
     def day(self) -> str:
-        """The ISO date in UTC."""
         return date.fromordinal(_EPOCH + int(self.posting.time // _DAY)).isoformat()
 
     def list_offsets(self, border: float) -> list[int]:
@@ -125,7 +124,6 @@ class Row:
             line.usd, amount = line.usd - part, amount - part
 
     def to_dict(self) -> JSONObject:
-        """The row as JSON, with the first candidates."""
         lines = list(self.candidates.values())[:_MOST_CANDIDATES]
         return self.name._asdict() | {
             "usd": list(map(float, self.usd)),

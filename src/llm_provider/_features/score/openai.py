@@ -222,7 +222,6 @@ def _complete(**fields: Any) -> Callable[[str, Prompt], JSONObject]:
 
 
 def _zip_arrays(arrays: Any, ids: Any = None) -> Iterator[Position]:
-    """The positions in legacy arrays."""
     tokens, tops = arrays["tokens"], arrays.get("top_logprobs")
     nothing = [None] * len(tokens)
     columns = (ids or arrays.get("token_ids") or nothing, tops if isinstance(tops, list) else nothing)

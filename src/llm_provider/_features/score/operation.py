@@ -89,7 +89,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return encode(request, target)
 
     def parts(self, request: ScoreRequest) -> Sequence[int]:
-        """The first index of each distinct continuation."""
         return [request.inputs.index(text) for text in dict.fromkeys(request.inputs)]
 
     def identity(self, call: Call[Scores], part: int) -> tuple[bytes, int]:
@@ -157,7 +156,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
-        """The scores in the order of the continuations."""
         request = call.request
         scores = {
             request.inputs[part]: sample.answer.score
@@ -242,7 +240,6 @@ class Memory:
         self._locks: dict[object, asyncio.Lock] = {}
 
     async def get(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The value of a key, which `work` gets. It raises what `work` raises."""
         if key not in self._values:
             async with self._locks.setdefault(key, asyncio.Lock()):
                 value = self._values[key] if key in self._values else await self._try(key, work)

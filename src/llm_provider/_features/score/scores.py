@@ -100,7 +100,6 @@ class Score(Hinting):
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Score:
-        """The score whose fields JSON has."""
         known: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
         return cls(**known)
 
@@ -172,7 +171,6 @@ class Scores(OtherResult, Hinting):
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Scores:
-        """The scores that `to_dict` wrote."""
         readers: JSONObject = {
             "scores": lambda scores: tuple(map(Score.from_dict, scores)),
             "timing": lambda timing: Timing(**timing),

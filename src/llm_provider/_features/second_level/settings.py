@@ -263,7 +263,6 @@ class ValkeyStore:
         return bool(self._server.eval(_RENEW, 1, key, owner, milliseconds))
 
     def release_lease(self, name: str, owner: str) -> None:
-        """End a lease that the owner has."""
         self._server.eval(_RELEASE, 1, f"{PREFIX}lease:{name}", owner)
 
     def close(self) -> None:

@@ -1,77 +1,21 @@
-"""The protocol of file connections. The adapter of each provider with a files API has one in `files`.
+"""Which files of a request are too large for it and so uploaded, and the references in their place.
 
-`refer_to_files` decides which files are too large for a request, and so uploaded, from their contents and the
-documented limits alone. So a cache key does not depend on what `_features/uploads/uploads` remembers.
+Contents and documented limits alone decide it. So a cache key does not depend on what `uploads` remembers.
 """
 
-import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any
 
 import orjson
 
 from ..._core.errors import RequestError
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.registry import load_beside
-from ..._core.formats.sdk_clients import close_clients
-from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment, attachments_of, with_references
 from ..._core.requests.media import MOST_BYTES
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
-
-
-class FileLimits(NamedTuple):
-    """How much a request and an upload may hold, by the provider's documentation."""
-
-    request: int
-    """Bytes of a request with the files in it, which are in base64."""
-    upload: int
-    """Bytes of one uploaded file."""
-    kinds: tuple[str, ...]
-    """Beginnings of the media types that a request can refer to."""
-    image: int | None = None
-    """Bytes of one image of a request in base64; None where it may be as large as any file."""
-    headers: Mapping[str, str] = {}
-    """Headers of a request that refers to a file."""
-
-
-class UploadedFile(NamedTuple):
-    identifier: str
-    """The text that a request names it by."""
-    expires: float | None
-    """Unix time at which the provider deletes it; None if it keeps it."""
-
-
-class FileConnection(abc.ABC):
-    """The files of one account. Its methods raise exceptions of the SDK and its transport."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    @abc.abstractmethod
-    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        """Upload a file under a name, and wait until requests may refer to it."""
-
-    async def close(self) -> None:
-        await close_clients(self._client)
-
-
-class FileModule(Protocol):
-    """A module `files` beside an adapter."""
-
-    def limits(self, target: Target) -> FileLimits | None:
-        """How much a request and an upload may hold; None where the host has no files API."""
-
-    def connect(self, target: Target, key: Credential) -> FileConnection:
-        """A connection for one account; imports the SDK."""
-
-
-def module_of(target: Target) -> FileModule | None:
-    """The module that uploads files to a target; None if it has no files API."""
-    module = cast("FileModule | None", load_beside(target.route.adapter, "files"))
-    return None if module is None or module.limits(target) is None else module
+from .connections import FileLimits, files_of
 
 
 def refer_to_files(
@@ -81,8 +25,8 @@ def refer_to_files(
     attachments = list(attachments_of(request.messages))
     if not attachments:
         return request, (), {}
-    module = module_of(target)
-    limits = None if module is None else module.limits(target)
+    connection = files_of(target)
+    limits = None if connection is None else connection.limits
     uploaded: dict[str, Attachment] = {}
     for where, attachment in attachments:
         if _needs_upload(attachment, limits):

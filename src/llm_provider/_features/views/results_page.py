@@ -54,7 +54,6 @@ class Run(NamedTuple):
 
 
 def check_results(results: object) -> None:
-    """Refuse what is no list of results."""
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
@@ -182,14 +181,12 @@ class _Table:
         return (*(self.cells[name][position] for name in ("text", "error")), calls)
 
     def state(self, position: int) -> State:
-        """How a row ended."""
         if self.cells["error"][position] is not None:
             return "failed"
         return "incomplete" if self.cells["finish_reason"][position] in _CUT_OFF else "ok"
 
 
 def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
-    """The rows of the page in the order of the inputs."""
     if len(tables) == 1:
         yield from ((tables[0].state(row), row) for row in range(len(tables[0].samples)))
         return

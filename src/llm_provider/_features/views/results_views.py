@@ -63,7 +63,6 @@ def _summarise(response: Any) -> Iterator[str]:
 
 
 def call_text(call: ToolCall) -> str:
-    """A tool call as one line."""
     return f"→ {call.name}({call.arguments})"
 
 
@@ -91,7 +90,6 @@ _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErr
 
 
 def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
-    """The results in the lines of a file."""
     for number, line in enumerate(read_lines(Path(path).expanduser()), start=1):
         if line.strip():
             try:

@@ -1,6 +1,6 @@
 """Which endpoint serves a model of OpenAI."""
 
-from llm_provider._features.models import openai as models
+from llm_provider._core.formats.openai import models
 
 
 def test_fields_that_only_responses_has_are_those_of_the_sdk() -> None:
