@@ -30,7 +30,8 @@ HEAVY = frozenset({
 })  # fmt: skip
 # These are themselves imported only where they are first needed.
 MAY_BE_HEAVY = frozenset({
-    "_core.store.row_format", "integrations.llm", "simulator._server.certificate", "simulator._server.process",
+    "_core.store.row_format", "integrations.llm", "simulator._server.certificate",
+    "simulator._server.process",
 })  # fmt: skip
 
 SEAMS = {

@@ -36,7 +36,7 @@ _FAILED = pytest.StashKey[bool]()
 class Cassette:
     """The answers of one test, in the file `path`; with `recording`, this run records and does not replay.
 
-    `client` is that of `llm_provider.call` and the other functions during the test.
+    `client` is the client of `llm_provider.call` and the other functions during the test.
     """
 
     path: Path

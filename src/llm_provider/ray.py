@@ -96,7 +96,7 @@ def embed_dataset(
 ) -> Any:
     """A dataset with the vector of a text beside each row, in the column `embedding`.
 
-    The arguments and the other columns are those of `map_dataset`; `**parameters` are those of `embed`. The
+    The arguments and the other columns are as in `map_dataset`; `**parameters` as in `embed`. The
     cost and the tokens of a request are divided among its rows.
 
     Raises:
@@ -325,7 +325,7 @@ class Caller(_Worker):
 
 
 class Embedder(_Worker):
-    """The actor class of `embed_dataset`. The arguments are those of `Caller`."""
+    """The actor class of `embed_dataset`. It takes the arguments of `Caller`."""
 
     columns = ("embedding", "usage", "cost", "cached", "error")
 

@@ -19,7 +19,7 @@ from ..errors import InternalServerError, LLMError, PendingBatchError, RequestEr
 from ..formats.shared.batches import DAY
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
 from ..runtime import cassette
@@ -401,7 +401,7 @@ class BatchDelivery:
         return self._remote(target, self._key(target, None, header.account))
 
     def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> Credential:
-        """The key of a call, or that of an account: a batch belongs to the account that submitted it."""
+        """The key of a call, or of an account: a batch belongs to the account that submitted it."""
         if call is not None and call.request.api_key is not None:
             own: Credential = call.request.api_key
             return own

@@ -106,7 +106,7 @@ class Work(Protocol):
 class Observers:
     """What sees the results of a batch before the user gets them. They are entered before the first result.
 
-    `labels` are those of the inputs in a pandas object, which each of several models has.
+    `labels` are the labels of inputs in a pandas object, which each of several models has.
     """
 
     tell: Callable[[Result], object] | None = None

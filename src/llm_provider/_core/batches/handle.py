@@ -38,7 +38,7 @@ class BatchCounts:
 class Batch:
     """A call that was delivered as one or several batches of a provider.
 
-    `submit_many` returns one, and `Client.batches()` finds those of earlier
+    `submit_many` returns one, and `Client.batches()` finds the batches of earlier
     processes. The batch goes on without it.
 
     Attributes:

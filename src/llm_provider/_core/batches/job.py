@@ -198,7 +198,7 @@ class Job:
         return with_metadata(error, pending.metadata)
 
     def give_up(self, engine: Engine, error: LLMError, only: Iterable[str] | None = None) -> None:
-        """End some rows, or all of them, with an error, or with that of their last batch."""
+        """End some rows, or all of them, with an error, or with the error of their last batch."""
         names = list(self.wanted if only is None else only)
         for name in names:
             row = self.wanted.get(name)

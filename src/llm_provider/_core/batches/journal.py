@@ -200,7 +200,7 @@ class Record:
         self.is_guess = False
         """Whether `remote` may be another program's batch, until its rows are read."""
         self.ledger_name = self.id
-        """Its name in the ledger: that of the journal which submitted it."""
+        """Its name in the ledger: the name of the journal which submitted it."""
         self.paid_elsewhere = False
         """Whether it belongs to another cache directory, whose ledger has its cost."""
         self.state = "planned"

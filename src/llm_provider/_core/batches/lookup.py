@@ -36,7 +36,7 @@ def batch_lookup(
 ) -> Lookup:
     """The lookup of a batch. It raises the `LLMError` or `TypeError` that every call would raise.
 
-    `metadata` gives that of each prompt, in order, if any. `example` is an input that is no prompt.
+    `metadata` gives the metadata of each prompt, in order, if any. `example` is an input that is no prompt.
     """
     shared = None
     if example is None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ..errors import APIResponseValidationError, LLMError, RequestError
 from ..formats import registry
 from ..formats.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
-from ..pace.retry import LONGEST_RETRY_AFTER
+from ..pace.failures import LONGEST_RETRY_AFTER
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
 from ..runtime import clock, files, randomness
@@ -47,7 +47,7 @@ class Remote:
             raise self._map_error(error) from None
 
     async def retrieve(self, identifier: str, patience: float | None = None) -> RemoteBatch:
-        """The present state of a batch, asked again for `patience` seconds; default that of the account."""
+        """The present state of a batch, asked again for `patience` seconds, by default the account's."""
         return await self._retry(lambda: self.connection.retrieve(identifier), patience)
 
     async def recent(self, since: float) -> list[RemoteBatch]:

@@ -254,7 +254,7 @@ def _note_submitted(record: Record, remote: RemoteBatch, **origin: str | bool | 
 
 
 def _belong_to(record: Record, rows: set[str]) -> bool:
-    """Whether results with rows of some names are those of a batch, whose file may have lost some."""
+    """Whether results with rows of some names belong to a batch, whose file may have lost some."""
     if record.sealed is not None:
         return bool(rows & record.rows.keys())
     return bool(rows) and record.rows.keys() <= rows and all(map(_ROW_NAME.fullmatch, rows))

@@ -157,7 +157,7 @@ class Events:
         return self.memory
 
     def join_calls(self, rounds: Sequence[object], outcome: T) -> T:
-        """The outcome of several rounds, whose call is that of the first round."""
+        """The outcome of several rounds, whose call is the call of the first round."""
         if self.memory is not None:
             self.memory.join(rounds, outcome)
         return outcome

@@ -18,8 +18,7 @@ from ..formats.shared.replies import number_step
 from ..formats.shared.served_by import read_served_by
 from ..json_values import JSONObject
 from ..money.track import Tracks
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Deadline, Patience
+from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue
@@ -72,7 +71,7 @@ class Exchange(ABC):
     """One kind of request, as the sender, the recorder and observers know it. One serves every call."""
 
     name: ClassVar[str]
-    """Its name in the log, in spans and in metrics: that of the GenAI conventions where they have one."""
+    """Its name in the log, in spans and in metrics: the name of the GenAI conventions where they have one."""
 
     billed: ClassVar[bool]
     """Whether providers bill its requests."""
@@ -173,7 +172,7 @@ class Operation(Exchange, Generic[R, T]):
 
     @abstractmethod
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
-        """Parts of a call, put together. What they cost is that of `call.sent`."""
+        """Parts of a call, put together. `call.sent` has what they cost."""
 
     def good_samples(self, call: Call[T], samples: Sequence[Sample]) -> tuple[Any, ...]:
         """The `error.samples` of a call when only these parts were answered."""
@@ -222,7 +221,7 @@ class Call(Generic[T]):
     """Monotonic time at which the user made the call."""
     concurrency: Concurrency
     cache: str
-    """The cache mode: that of the request, else that of the client."""
+    """The cache mode of the request, else of the client."""
     tracks: Tracks
     """The `track` blocks around the call in the user's thread."""
     patience: Patience
@@ -376,7 +375,7 @@ class Sample:
 
 
 def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
-    """The usage of some requests, and that of the samples that came from elsewhere."""
+    """The usage of some requests, and of the samples that came from elsewhere."""
     usages = [sample.answer.usage for sample in samples if sample.cached]
     if not usages:
         return sent.usage or Usage()

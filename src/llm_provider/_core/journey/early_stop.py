@@ -57,7 +57,7 @@ class EarlyStop:
         return self._reason is not None
 
     def refuse(self) -> errors.LLMError:
-        """The error of a call that is not sent. Its class is that of the failures."""
+        """The error of a call that is not sent. It has the class of the failures."""
         assert self._reason is not None
         self._refused = True
         error = type(self._reason)(

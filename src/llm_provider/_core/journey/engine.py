@@ -18,8 +18,8 @@ from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatc
 from ..events.events import tell_work
 from ..events.waits import Waits
 from ..formats.shared.replies import reply_body
-from ..pace.outage import still_waits
-from ..pace.timeouts import Deadline
+from ..pace.call_limits import Deadline
+from ..pace.failures import still_waits
 from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
@@ -229,7 +229,7 @@ class Engine(LookupEngine):
             try:
                 shared, paid = await flight.follow(call.sent)
             except _NO_MONEY:
-                # The budgets of this call may have room where those of the leader had none.
+                # The budgets of this call may have room where the budgets of the leader had none.
                 if not state.sender.affordable(call, parts):
                     raise
             except LLMError as error:
@@ -283,7 +283,7 @@ class Engine(LookupEngine):
     async def deliver(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None, numbers: Sequence[int] = ()
     ) -> list[Sample]:
-        """Get parts from the provider, and store them. `numbers` are those of a stream's deltas."""
+        """Get parts from the provider, and store them. `numbers` are the indices of a stream's deltas."""
         samples: list[Sample] = []
         while len(samples) < len(parts):
             # A server that ignores the number of samples returns one. The others are requested again.

@@ -35,13 +35,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .. import errors
-from ..pace.concurrency import Concurrency, group_of
+from ..pace.call_limits import Concurrency, Patience, group_of
 from ..pace.failure_table import consequence_of
-from ..pace.outage import is_outage
-from ..pace.rate_estimator import Ticket
-from ..pace.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
+from ..pace.failures import LONGEST_RETRY_AFTER, REFUSED_IN_TURN, is_outage
 from ..pace.scopes import Controller, Limiter, Scope, SlotRequest
-from ..pace.timeouts import Patience
+from ..pace.state import Ticket
 from ..requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
 from ..requests.env_file import EnvFile
 from ..requests.request import Request
@@ -197,9 +195,9 @@ class KeySelection:
         self._pool = pool
         self._pooled = pooled = pool.first()
         self.scope: Scope = pooled.scope
-        """The scope of the last request; before the first request, that of the first candidate."""
+        """The scope of the last request; before the first request, the scope of the first candidate."""
         self.key: Credential = pooled.account.keys[0]
-        """The key of the last request; before the first request, that of the first candidate."""
+        """The key of the last request; before the first request, the key of the first candidate."""
         self.server: Target | None = None
         """The server of the last request, where there are several."""
         self._request = request
@@ -227,7 +225,7 @@ class KeySelection:
         first: bool = False,
         patience: Patience | None = None,
     ) -> Coroutine[Any, Any, Ticket]:
-        """Wait as `Scope.acquire` does. Then `scope` and `key` are those of the account that is free."""
+        """Wait as `Scope.acquire` does. Then `scope` and `key` belong to the account that is free."""
         if self._pool.has_one_key:
             most, at_once = limit
             return self.scope.acquire(most, tokens=tokens, at_once=at_once, first=first, patience=patience)
@@ -390,7 +388,7 @@ class KeySelection:
 
 
 class KeyPools:
-    """The API keys of one client on its loop; `configured` are those of the client, by provider."""
+    """The API keys of one client on its loop; `configured` are the keys of its settings, by provider."""
 
     def __init__(
         self, configured: Mapping[str, Accounts], limiter: Limiter, env_file: EnvFile | None = None
@@ -405,7 +403,7 @@ class KeyPools:
         """What several servers share, by the name of their host and the group of models."""
 
     def select(self, target: Target, request: Request) -> KeySelection:
-        """The keys for one call: its own `api_key`, else those of the client or of the environment.
+        """The keys for one call: its own `api_key`, else the keys of the client or of the environment.
 
         The environment's list of keys is read once for each provider: a look-up for each call would take more
         time than all other work here. A single key of the environment is looked up for each call, so a

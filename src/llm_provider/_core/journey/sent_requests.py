@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import APITimeoutError, FailedAttempt, LLMError
 from ..formats.transport.departure import Departure
 from ..json_values import JSONObject
-from ..pace.timeouts import Deadline
+from ..pace.call_limits import Deadline
 from ..runtime.exact_decimal import total
 from ..types.usage import CostBounds, CostSource, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ..pace.outage import Outage
+    from ..pace.failures import Outage
 
 _LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
 
@@ -78,7 +78,7 @@ class SentRequests(Departure):
             self.charges += (charge,)
 
     def whole(self) -> SentRequests:
-        """These requests and those of all parts as one count."""
+        """These requests and the requests of all parts as one count."""
         if self.heir is not None:
             return NOTHING_SENT
         if not self.parts:
@@ -94,7 +94,7 @@ class SentRequests(Departure):
 
     @property
     def cost(self) -> float | None:
-        """USD that the requests cost; None if that of one is not known, as while it is under way."""
+        """USD that the requests cost; None if the cost of one is not known, as while it is under way."""
         return None if self.under_way else cost_of([charge.usd for charge in self.charges])
 
     @property

@@ -29,9 +29,9 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import LLMError, RateLimitError
 from ..events.waits import Waits
-from ..pace.rate_estimator import Ticket
 from ..pace.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..pace.server_window import ServerWindow
+from ..pace.state import Ticket
 from ..runtime.canonical_json import canonical
 
 T = TypeVar("T")
@@ -41,8 +41,8 @@ _LOOK_AHEAD = 128
 _MOST_PASSED_OVER = 64
 """Choices of servers for which the first call of the queue stands back behind others."""
 _BUSIER, _BUSIER_AT_FIRST = 1.5, 0.25
-"""Load of a server that has the beginning of a prompt: at most so many times that of the least busy one, and
-so much more."""
+"""Load of a server that has the beginning of a prompt: at most so many times the load of the least busy
+one, and so much more."""
 _LONGEST_INTERVAL = 0.5
 """Seconds between two probes of a server that is down, at most. A connection that is refused costs nothing,
 and other servers take the call."""

@@ -137,8 +137,8 @@ class Flight(Generic[T]):
     async def follow(self, sent: SentRequests) -> tuple[T, bool]:
         """Wait for the result of the leader's request, or raise a copy of the exception that ended it.
 
-        `sent` has the requests of the call that waits. It also returns whether these have taken over those of
-        the leader, because it has been cancelled.
+        `sent` has the requests of the call that waits. It also returns whether these have taken over the
+        requests of the leader, because it has been cancelled.
         """
         follower: asyncio.Future[tuple[T, bool]] = asyncio.get_running_loop().create_future()
         self._followers[follower] = sent

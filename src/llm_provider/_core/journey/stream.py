@@ -42,7 +42,7 @@ class _Running(Hinting, Generic[T_co]):
 
     @property
     def response(self) -> Response[T_co]:
-        """The complete answer. It is equal to that of a call that is not streamed.
+        """The complete answer. It is equal to the answer of a call that is not streamed.
 
         Raises:
             RuntimeError: the stream has not been read to its end.

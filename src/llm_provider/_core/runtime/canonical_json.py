@@ -16,7 +16,7 @@ from ..errors import RequestError
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LONG, _LONG_TEXT = 65536, 1024
-"""Bytes from which a body is long, and those of each value, on average, from which its texts are."""
+"""Bytes from which a body is long, and bytes of a value, on average, from which its texts are long."""
 
 
 def canonical(value: object) -> bytes:

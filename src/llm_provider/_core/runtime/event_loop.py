@@ -268,7 +268,7 @@ def submit(
     inbox: Inbox | None = None,
     future: Future[T] | None = None,
 ) -> Future[T]:
-    """Run a coroutine on the loop, or on that of `inbox`. Cancelling the future cancels it, by `cancel`."""
+    """Run a coroutine on the loop of `inbox`, or on ours. Cancelling the future cancels it, by `cancel`."""
     future = Future() if future is None else future
     task = BackgroundTask(coroutine, functools.partial(_settle, future), cancel, inbox)
     future.add_done_callback(lambda waiter: task.cancel() if waiter.cancelled() else None)
@@ -313,7 +313,7 @@ async def run(coroutine: Work[T], cancel: Cancel = cancel_task, inbox: Inbox | N
 
 
 _inboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = weakref.WeakKeyDictionary()
-"""One inbox for each event loop: the background loop, and those of the user that await a task."""
+"""One inbox for each event loop: the background loop, and the user's loops that await a task."""
 
 
 def running_loop() -> asyncio.AbstractEventLoop:
@@ -342,7 +342,7 @@ _waking: list[socket.socket] = []
 
 
 def wake_on_signals(loop: asyncio.AbstractEventLoop) -> None:
-    """Have signals wake an event loop, if it is that of a Jupyter kernel and nothing else wakes it.
+    """Have signals wake an event loop, if it is the loop of a Jupyter kernel and nothing else wakes it.
 
     On SIGINT, ipykernel cancels the task of the cell by `call_soon`, which does not wake a loop that waits
     for sockets. A cell that awaits an answer would end at the loop's next event, which may be the answer.

@@ -25,7 +25,7 @@ PAUSE = 0.05
 """Seconds between two attempts."""
 
 _UNFINISHED = ("partially initialized module", "cannot access submodule")
-"""Words of CPython's errors. The second is that of `package.module` before that module has been imported."""
+"""Words of CPython's errors. The second is for `package.module` before that module has been imported."""
 
 
 def exception_chain(error: BaseException) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ lease takes some microseconds in the calling thread.
 | the holder gives up | the same; a mark beside the byte says so to those who come later |
 | the holder has finished | it writes another mark, and all waiting processes stop waiting |
 | the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends, and one waiting process takes over |
-| the holder forks | the child holds no lease, and does not keep those of a parent that dies |
+| the holder forks | the child holds no lease, and does not keep the leases of a parent that dies |
 | the disk is full | there are no marks, and waiting processes take the lease one after the other |
 | there is no file, no lock, or Windows | all leases are granted, without a message: processes do not share |
 
@@ -97,7 +97,7 @@ class _Mark(NamedTuple):
     tag: bytes = b""
     """The tag of the name that was last released in this slot."""
     released: bytes = b""
-    """A token of the holder that finished. Zeros if it gave up, as a token would be that of another name."""
+    """A token of the holder that finished. Zeros if it gave up, as a token would belong to another name."""
     beat: bytes = b""
 
 

@@ -9,7 +9,7 @@ def in_notebook() -> bool:
 
 
 def in_jupyter() -> bool:
-    """Whether this process is a Jupyter kernel, such as that of JupyterLab, VS Code or Colab."""
+    """Whether this process is a Jupyter kernel, such as JupyterLab, VS Code and Colab start."""
     # A script that runs notebooks in other processes, as by nbclient, imports ipykernel too.
     kernels = sys.modules.get("ipykernel.kernelapp")
     return kernels is not None and bool(kernels.IPKernelApp.initialized())

@@ -1,4 +1,4 @@
-"""Threads and timers, which do not delay the exit of the process. asyncio's are those of the event loop.
+"""Threads and timers, which do not delay the exit of the process. asyncio's own belong to the event loop.
 
 A simulation can replace `start_thread` and `start_timer` here, so they are looked up when they are called.
 """

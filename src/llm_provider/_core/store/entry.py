@@ -100,7 +100,7 @@ class Entry(NamedTuple):
 
 
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
-    """The stored bytes of an entry; `question` replaces that of the entry, as JSON, and may be empty."""
+    """The stored bytes of an entry; `question` replaces its question, as JSON, and may be empty."""
     if question is None:
         question = b"" if entry.question is None else entry.question.encode()
     head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
@@ -197,7 +197,7 @@ def _checksum(key: str, stored: bytes | memoryview) -> bytes:
 def cache_key(
     *, provider: str, base_url: str | None, operation: str, body: bytes, headers: Mapping[str, str], draw: int
 ) -> str:
-    """The key of one sample, 64 hexadecimal digits. The arguments are those of `Question`.
+    """The key of one sample, 64 hexadecimal digits. It takes the arguments of `Question`.
 
     >>> others = dict(provider="openai", base_url=None, operation="chat", headers={}, draw=0)
     >>> cache_key(body=b'{"seed":1}', **others) == cache_key(body=b'{"seed":1.0}', **others)

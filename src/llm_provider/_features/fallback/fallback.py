@@ -14,10 +14,9 @@ from ..._core import errors
 from ..._core.journey.call import Call, Emit, Operation, Relay
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import SentRequests
-from ..._core.pace.concurrency import Concurrency
+from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
-from ..._core.pace.outage import still_waits
-from ..._core.pace.timeouts import Patience
+from ..._core.pace.failures import still_waits
 from ..._core.requests.environment_headers import read_headers
 from ..._core.requests.request import Request, check_model_name
 from ..._core.requests.routing import Target
@@ -46,7 +45,7 @@ def leads_on(error: errors.LLMError) -> bool:
     >>> leads_on(errors.APITimeoutError("too late", phase="deadline"))
     False
     """
-    # The deadline is that of the whole call.
+    # The deadline is for the whole call.
     return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
 
 
@@ -205,7 +204,7 @@ class _Turns:
         return False
 
     async def _ask(self, number: int) -> bool:
-        """Ask a model. Returns whether its outcome is that of the call."""
+        """Ask a model. Returns whether its outcome becomes the outcome of the call."""
         call, each = self._call, self._calls[number]
         is_last = number == len(self._calls) - 1
         each = replace(

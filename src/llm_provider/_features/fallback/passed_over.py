@@ -10,7 +10,7 @@ class PassedOver:
     Attributes:
         model: Its name as the user gave it.
         error: The class of its error, such as "RateLimitError". "RefusalError" also stands for an answer that
-            refuses. "CacheMissError" says that its answer is not stored, and that of a later model is.
+            refuses. "CacheMissError" says that its answer is not stored, and the answer of a later model is.
         status: The HTTP status of the last request, where that failed with one.
         message: What the provider or this library says of it.
 

@@ -1,8 +1,8 @@
 """Costs by litellm's price map, for calls through litellm that `prices.csv` has no price for.
 
-The map is that of the loaded module, which the program may have extended, else the file that the installed
+The map comes from the loaded module, which the program may have extended, else the file that the installed
 litellm ships. Reading the file takes some 20 ms once, and importing litellm seconds. A model that the map
-prices by the token becomes a row of prices, with those of its service level and of its prompt size. The
+prices by the token becomes a row of prices, with the rows of its service level and of its prompt size. The
 others, such as those with prices by the second, litellm computes itself.
 """
 
@@ -164,7 +164,7 @@ def _decimal(number: float) -> Decimal:
 
 
 def _add_searches(cost: Decimal, usage: Usage, entry: _Entry | None) -> Decimal | None:
-    """The cost with that of the searches; None if they have no price."""
+    """The cost with the cost of the searches; None if they have no price."""
     if not usage.web_searches:
         return cost
     prices = ((entry or {}).get("search_context_cost_per_query") or {}).values()

@@ -73,7 +73,7 @@ class DroppedFields:
     def __init__(self, stream: Any) -> None:
         self.fields: JSONObject = {}
         if stream.completion_stream is None and stream.make_call is not None:
-            # That of Gemini begins with its first chunk.
+            # The stream of Gemini begins with its first chunk.
             stream.make_call = functools.partial(self._begin, stream.make_call)
         source = self._follow(stream.completion_stream)
         self.counts = _Counts(source, self.fields) if type(source).__module__.startswith("openai") else None

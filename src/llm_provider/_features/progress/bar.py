@@ -59,7 +59,7 @@ class Progress:
 
     With `show` None there is a bar on a terminal and in a notebook, and lines elsewhere. `limits` returns the
     present statistics of the scopes, and `waits` tells why calls wait. `models` are the names of several
-    models, whose equal shares of the calls follow each other: each has a line below that of all calls.
+    models, whose equal shares of the calls follow each other: each has a line below the line of all calls.
     """
 
     def __init__(
@@ -284,5 +284,5 @@ def marimo_bar(**options: Any) -> Any:
 
 
 def _last_line(bar: Any) -> str:
-    # Without a rate, tqdm writes that of the whole batch.
+    # Without a rate, tqdm writes the rate of the whole batch.
     return str(bar.format_meter(**{**bar.format_dict, "rate": None}))

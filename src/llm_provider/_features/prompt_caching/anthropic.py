@@ -1,7 +1,7 @@
 """Anthropic's prompt cache: `cache_control` behind the blocks that end a common prefix.
 
 A write costs 1.25 times the price of input and a read a tenth or less, so a breakpoint pays from the second
-call on. The minima are those of Anthropic's guide and of litellm 1.109's model table, November 2026.
+call on. The minima come from Anthropic's guide and litellm 1.109's model table, November 2026.
 """
 
 import re

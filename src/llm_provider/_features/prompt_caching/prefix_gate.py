@@ -13,16 +13,13 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..._core import doors
 from ..._core.formats.registry import load_prompt_cache
 from ..._core.journey.call import Call
 from ..._core.runtime import clock
 from ..._core.types.response import Response, Result
-
-if TYPE_CHECKING:
-    from .settings import Prefix, PrefixMark
+from .settings import Prefix, PrefixMark, prefixes
 
 _GATHER_SECONDS = 0.02
 """Longest time for which a call waits for others with the same prefix. Reading an input takes below 1 ms."""
@@ -41,9 +38,7 @@ def prefixes_of(call: Call[Any]) -> list[Prefix]:
     """The beginnings of a call's prompt that its provider's prompt cache may hold, the shortest first."""
     prompt_cache = load_prompt_cache(call.target)
     return (
-        []
-        if prompt_cache is None
-        else doors.prompt_caching.prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
+        [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
     )
 
 

@@ -47,7 +47,7 @@ def read_content(content: Any) -> tuple[Any, str, str]:
 
 
 def kind_of(call: JSONMapping) -> str | None:
-    """Which member of a call holds it: that of its type, else the one that is not empty; None if none is yet.
+    """Which member of a call holds it: its type's, else the one that is not empty; None if none is yet.
 
     >>> kind_of({"custom": {"input": "", "name": ""}, "function": {"name": "weather"}})
     'function'

@@ -124,7 +124,7 @@ class Assembler(standard.Assembler):
         *standard.Assembler.HEAD, "provider", "citations", "search_results", "metadata",
         "openrouter_metadata", "perf_metrics", "prompt_token_ids",
     )  # fmt: skip
-    """Those of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too. Groq's own is folded."""
+    """The fields of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too. Groq's own is folded."""
     READ_IN_FULL = standard.Assembler.READ_IN_FULL | {
         "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids", groq.FIELD
     }  # fmt: skip
@@ -138,8 +138,8 @@ class Assembler(standard.Assembler):
             # Some upstreams write a null between their chunks.
             return []
         choices = super()._choices_of(event)
-        if groq.FIELD in event:
-            self.head[groq.FIELD] = merge(self.head.get(groq.FIELD) or {}, event[groq.FIELD] or {})
+        if event.get(groq.FIELD) is not None:
+            self.head = merge(self.head, {groq.FIELD: event[groq.FIELD]})
         if choices and "usage" in choices[0] and not event.get("usage"):
             # Moonshot's stands in the choice.
             self.usage = join_counts(self.usage, choices[0]["usage"])

@@ -18,13 +18,13 @@ def _candidate(reply: JSONMapping) -> JSONMapping:
 
 
 def _parts(reply: JSONMapping) -> list[JSONObject]:
-    """The parts of the answer, without those of thoughts."""
+    """The parts of the answer, without its thoughts."""
     entries = dicts(part(_candidate(reply), "content").get("parts"))
     return [entry for entry in entries if not entry.get("thought")]
 
 
 def citations(reply: JSONMapping) -> list[Citation]:
-    """The sources that support segments of the text, those of the answer as a whole, and recited sources."""
+    """The sources that support segments of the text, sources of the whole answer, and recited sources."""
     candidate = _candidate(reply)
     said = "".join(text(entry, "text") or "" for entry in _parts(reply))
     return [*_read_grounding(part(candidate, "groundingMetadata"), said), *_read_recitations(candidate, said)]

@@ -20,7 +20,7 @@ class Citation:
         url: The address of the source.
         title: The title of the page or the document, or the name of the file.
         quote: The text of the source that is cited.
-        document_index: The number of the document among those of the request, from 0.
+        document_index: The number of the document among the documents of the request, from 0.
         file_id: The provider's id of the file.
         raw: The citation in the provider's own form, with its other fields, such as pages.
     """

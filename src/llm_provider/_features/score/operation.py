@@ -24,7 +24,7 @@ from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
 from ..._core.json_values import JSONObject
-from ..._core.pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.checks import DeliveryOptions
 from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table
 from ..._core.requests.routing import Target

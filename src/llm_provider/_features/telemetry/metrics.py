@@ -1,4 +1,4 @@
-"""The metrics of calls: those of the GenAI conventions, and cost, cache, queue and limits.
+"""The metrics of calls: the metrics of the GenAI conventions, and cost, cache, queue and limits.
 
 Counters are sums of our own that OpenTelemetry reads when it exports. To add to its counters in each call
 would take several microseconds for each of them. Histograms have no such form, so what they record is noted

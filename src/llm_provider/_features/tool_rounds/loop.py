@@ -2,8 +2,8 @@
 
 Each round is a call of its own, so a call that was interrupted continues where it was, at no cost. Only the
 functions run again. The rounds of an asynchronous call run in the user's task, on the user's event loop.
-Those of synchronous calls share a loop in a thread of its own: a slow function would block that of the
-requests.
+The rounds of synchronous calls share a loop in a thread of its own: a slow function would block the loop of
+the requests.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -268,7 +268,7 @@ def batch_of(
 ]:
     """The lookup and the run of a batch whose inputs have rounds of their own.
 
-    `metadata` gives that of each input, in their order. With `here`, the rounds run on the caller's loop.
+    `metadata` gives the metadata of each input, in order. With `here`, the rounds run on the caller's loop.
     """
     inbox: event_loop.Inbox
     if not here:

@@ -14,7 +14,7 @@ from llm_provider import Client
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.shared.request_facts import find_words, largest_limit
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from support import parse_module
 
@@ -79,7 +79,8 @@ MAY_NAME_FIELDS = (
     "_core/formats", "simulator", "_core/requests", "_features/telemetry/content.py",
     "_features/telemetry/spans.py", "_features/check", "_features/reconcile/usage_reports.py", "integrations",
     "_features/clouds", "_features/foreign", "_features/hosts", "_features/litellm", "_features/models",
-    "_features/quirks", "_features/prompt_caching", "_features/score", "_features/uploads",
+    "_features/quirks", "_features/prompt_caching", "_features/rich_content", "_features/score",
+    "_features/uploads",
 )  # fmt: skip
 
 # Columns of prices.csv, and of the table of models.

@@ -1,7 +1,7 @@
 """Schemas reduced to the keywords that Anthropic's structured output accepts.
 
 The API refuses limits such as `minimum`, so they become part of the description that the model reads, and the
-answer is checked against them. The rules are those of the SDK's `transform_schema` and of Anthropic's guide.
+answer is checked against them. The rules come from the SDK's `transform_schema` and from Anthropic's guide.
 """
 
 from collections.abc import Mapping

@@ -111,14 +111,14 @@ def split(reply: Any, shares: Sequence[int]) -> list[Any]:
 
 
 def usage(reply: Any) -> Usage | None:
-    """The usage that a reply reports; None where it reports none, as those of older models do."""
+    """The usage that a reply reports; None where it reports none, as replies of older models do."""
     reply = _in_common_form(reply)
     counts = find_counts(reply, "usageMetadata")
     return None if counts is None or "promptTokenCount" not in counts else decode_usage(reply)
 
 
 def _in_common_form(reply: Any) -> Any:
-    """A reply of `predict` in the form of those of the other method."""
+    """A reply of `predict` in the form of the other method."""
     predictions = reply.get("predictions") if isinstance(reply, dict) else None
     if not isinstance(predictions, list):
         return reply

@@ -33,7 +33,7 @@ class Family:
     budget: bool = False
 
 
-# The first match counts. Levels and sampling are those of Google's guides and litellm 1.106's model table,
+# The first match counts. Levels and sampling come from Google's guides and litellm 1.106's model table,
 # November 2026. Only v1beta serves the aliases that move on to newer models.
 _FAMILIES = (
     # Takes a budget of 0, and answers 400 to others: googleapis/js-genai#681.
@@ -71,7 +71,7 @@ def split_version(base_url: str | None) -> tuple[str | None, str | None]:
 
 
 def choose_version(base_url: str | None) -> str | None:
-    """The version at the end of the base URL, else that of the SDK's `GOOGLE_GENAI_API_VERSION`."""
+    """The version at the end of the base URL, else the version in the SDK's `GOOGLE_GENAI_API_VERSION`."""
     version = split_version(base_url)[1] or os.environ.get(_VARIABLE, "").strip()
     if version == "beta":
         return "v1beta"

@@ -55,7 +55,7 @@ class Assembler:
         # and the last of these while its arguments are streamed. Appending each piece to a long text would
         # take quadratic time.
         self._pieces: dict[int, list[str]] = {}
-        # Those of the shown candidate, while events only add text to its last part.
+        # The pieces of the shown candidate, while events only add text to its last part.
         self._running: list[str] | None = None
         self._calls: dict[int, int] = {}
         self._streamed: dict[int, _StreamedCall] = {}

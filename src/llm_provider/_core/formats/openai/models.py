@@ -46,7 +46,7 @@ _BEFORE_GPT_5 = ("top_k", "verbosity")
 
 _DATE = r"(-\d{4}-\d\d-\d\d)?"
 
-# The first match counts. Levels, defaults and endpoints are those of litellm 1.106's model table, November
+# The first match counts. Levels, defaults and endpoints come from litellm 1.106's model table, November
 # 2026. No `stop`: openai 2.54 names o3 and o4-mini; GPT-5: huggingface/smolagents#1671 and #1893, and
 # litellm, without penalties and biases at any level. Search: vercel/ai#5647, and litellm.
 _FAMILIES = (

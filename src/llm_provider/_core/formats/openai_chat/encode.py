@@ -23,7 +23,7 @@ _MOST_SAMPLES = 128
 
 
 def encode(request: Request, target: Target, *, accepts: Accepts | None = None) -> EncodedRequest:
-    """Build the payload. `accepts` are the parameters that the host has; default those of its route."""
+    """Build the payload. `accepts` are the parameters that the host has, by default its route's."""
     route = target.route
     if not route.json_schema and request.response_format is not None:
         # Calls without a format do not need its modules.

@@ -1,4 +1,4 @@
-"""OpenAI-style messages → those of a Chat Completions request. Pure."""
+"""OpenAI-style messages → the messages of a Chat Completions request. Pure."""
 
 import functools
 import re

@@ -1,6 +1,6 @@
 """Schemas in the form of OpenAI's strict mode, which constrains the model to the schema.
 
-The rules are those of OpenAI's guide to structured outputs: every object is closed, and requires all of its
+The rules come from OpenAI's guide to structured outputs: every object is closed, and requires all of its
 fields; the root is an object; some keywords and sizes are refused. The openai SDK makes schemas in the same
 way (`to_strict_json_schema`).
 """

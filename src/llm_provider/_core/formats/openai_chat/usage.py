@@ -1,6 +1,6 @@
 """The tokens that a request of OpenAI's two formats may use, and that its reply says it used. Pure.
 
-Totals include cached and reasoning tokens, as those of `Usage` do. Some hosts leave tokens out of both
+Totals include cached and reasoning tokens, as the totals of `Usage` do. Some hosts leave tokens out of both
 counts, and name them in the details or count them in `total_tokens` alone:
 
 - A part of the prompt, such as audio, that is larger than the prompt's count is not in it.

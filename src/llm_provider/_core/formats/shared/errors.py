@@ -1,7 +1,8 @@
 """Failures of providers, SDKs and transports → our errors.
 
 `from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
-those of the openai and anthropic SDKs. Classes are recognised by their names, so nothing is imported here.
+the exceptions of the openai and anthropic SDKs. Classes are recognised by
+their names, so nothing is imported.
 """
 
 import contextlib
@@ -23,9 +24,8 @@ from ...errors import (
 )
 from ...json_values import JSONMapping
 from ...pace.failure_table import find_rule, words_in
-from ...pace.headers import wait_for_reset, wait_in_words
-from ...pace.outage import SHORTAGES
-from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
+from ...pace.failures import ORDERLY_END, SHORTAGES, heed_should_retry
+from ...pace.headers import retry_after, wait_for_reset, wait_in_words
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..transport.environment import proxy_in, trust_remedy
@@ -75,7 +75,7 @@ _BROKEN = (
 # An answer that began and did not end.
 _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError", "ContentLengthError")
 
-# A request that can never be sent. Some transports derive these classes from those of a failed connection.
+# A request that can never be sent. Some transports derive these from a failed connection.
 _UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
 

@@ -27,7 +27,7 @@ MediumOf: TypeAlias = Callable[[JSONObject], Medium | None]
 
 
 class SpecialPrices(NamedTuple):
-    """Which special prices may apply to a request, beside those of its media."""
+    """Which special prices may apply to a request, beside the prices of its media."""
 
     caches_for_an_hour: bool = False
     """Whether the provider may keep a part of the prompt in its cache for an hour."""
@@ -115,7 +115,7 @@ def largest_limit(*limits: object) -> int | None:
 
 
 def find_words(payload: JSONObject, *words: str) -> set[str]:
-    """Those of some words that are a text or a field's name anywhere in a payload."""
+    """The words that are a text or a field's name anywhere in a payload."""
     result: set[str] = set()
     remaining: list[Any] = [payload]
     while remaining:

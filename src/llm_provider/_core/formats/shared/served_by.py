@@ -1,7 +1,7 @@
 """Who answered, of bodies and headers of replies: one row per provider.
 
-The sources are the types of the installed SDKs (openai 2.54, anthropic 2.12, google-genai 3.4), those of
-openrouter 1.3, groq 1.7 and fireworks-ai 1.2, vLLM's `fingerprint.py`, and headers that providers document.
+The sources are the types of the installed SDKs (openai 2.54, anthropic 2.12, google-genai 3.4,
+openrouter 1.3, groq 1.7, fireworks-ai 1.2), vLLM's `fingerprint.py`, and headers that providers document.
 
 Headers are read when the answer arrives, into a small dict, which is stored with the answer. The body is read
 when somebody asks. So a call pays for one look at its headers.
@@ -75,7 +75,7 @@ _ROWS: dict[str, _Row] = {
     "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
     "mistral": _Row(_CHAT, (_ID, ("request_id", "mistral-correlation-id"))),
 }
-# A reply through litellm may be that of any provider.
+# A reply through litellm may come from any provider.
 _ROWS["litellm"] = _Row(
     _CHAT | {"host": "provider"},
     (*dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers), ("host", "upstream_provider")),

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ... import doors
 from ...runtime.canonical_json import canonical, write_exactly
+from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
@@ -195,7 +196,10 @@ class SDKConnection:
         token = _EXCHANGE.set(exchange)
         try:
             await self._sdk.ask(self._client(outgoing), outgoing, exchange)
-        except Exception:
+        except Exception as error:
+            if isinstance(failure, Exception) and failure not in exception_chain(error):
+                # At the end of a program an SDK starts no threads any more: that must not hide the failure.
+                raise failure from None
             # The SDK may not like the empty answer to what it would send.
             if failure is not None or not exchange.url:
                 raise
@@ -263,7 +267,7 @@ def recorder_class(library: ModuleType) -> Any:
 
 
 def _decode_headers(headers: Any) -> dict[str, str]:
-    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others those of httpx."""
+    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others httpx's headers."""
     if not hasattr(headers, "raw"):
         return dict(headers)
     encoding = headers.encoding
@@ -304,7 +308,7 @@ def post_sdk(
         key, address = outgoing.key, path(outgoing.encoded.operation)
         base = str(client.base_url).rstrip("/")
         if address.startswith("//"):
-            # The native endpoints of a server of the user's own lie beside those of OpenAI's format.
+            # The native endpoints of a server of the user's own lie beside its endpoints of OpenAI's format.
             base, address = base.removesuffix("/v1"), address[1:]
         headers = {
             **outgoing.encoded.headers,

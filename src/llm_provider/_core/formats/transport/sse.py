@@ -1,6 +1,6 @@
 """Server-sent events: splits a stream of bytes into events and decodes the JSON of each `data` field.
 
-The rules are those of the HTML standard's event stream, without ids and retry times, which no provider uses.
+The rules are the HTML standard's for event streams, without ids and retry times, which no provider uses.
 The names of events are not read, as the JSON repeats them.
 """
 
