@@ -85,7 +85,7 @@ class _Shared:
         return f"llm_provider: {self.model_id}"
 
     def get_key(self, explicit_key: str | None = None) -> str | None:
-        """The key of `--key` or `llm keys set PROVIDER`; without it, that of the environment is used."""
+        """The key of `--key` or `llm keys set PROVIDER`; without it, the key of the environment is used."""
         return self.key or llm.get_key(input=explicit_key, alias=self.needs_key)
 
     def read_prompt(self, prompt: llm.Prompt, key: str | None) -> tuple[list[Message], JSONObject]:
@@ -153,7 +153,7 @@ class LLMProviderAsyncModel(_Shared, llm.AsyncKeyModel):  # type: ignore[misc]  
 
 @llm.hookimpl  # type: ignore[untyped-decorator]  # as above
 def register_models(register: Any) -> None:
-    """Register the models of the price table whose provider has a key, and those of the user's file."""
+    """Register the models of the price table whose provider has a key, and the models of the user's file."""
     for name in dict.fromkeys([*_with_keys(), *read_added_models()]):
         try:
             register(LLMProviderModel(name), LLMProviderAsyncModel(name))

@@ -304,7 +304,7 @@ class Selection(TypedDict, total=False):
     tag: str | None
     """The name of a `track` block, and of those inside it. A ledger has the keys of its answers."""
     ledger: str | os.PathLike[str] | None
-    """The file of `Client(ledger=)`, for a tag; default that of `LLM_PROVIDER_LEDGER`."""
+    """The file of `Client(ledger=)`, for a tag; default is the file of `LLM_PROVIDER_LEDGER`."""
 
 
 def find_keys(store: Store, selection: Selection) -> Iterator[str]:
@@ -322,7 +322,7 @@ def find_keys(store: Store, selection: Selection) -> Iterator[str]:
 
 
 def list_keys(results: Iterable[Any]) -> Iterator[str]:
-    """The keys of the samples and rounds of some results. Errors have those of their samples."""
+    """The keys of the samples and rounds of some results. Errors have the keys of their samples."""
     for result in results:
         if isinstance(result, dict):
             rounds = (result.get("tool_rounds") or {}).get("responses")

@@ -215,7 +215,7 @@ class Account:
         return asyncio.run(asyncio.wait_for(batch.acancel(), seconds))
 
     def list_models(self) -> Sequence[Model]:
-        """Those that the key reaches, or those of the tables where the provider gives no list."""
+        """The models that the key reaches, or the models of the tables where the provider gives no list."""
         return self.listed or self.client.models(self.route.provider)
 
     def rank_models(self, kind: str) -> list[str]:

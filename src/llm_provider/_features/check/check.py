@@ -58,7 +58,7 @@ class Check:
         with (
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
             RecordingProxy(url, self._scrubber.names) as proxy,
-            # The patience is that of requests about batches, to which a gateway may answer 500 for ever.
+            # A gateway may answer 500 for ever to requests about batches, which have this patience.
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
                 max_tokens=400, outage_patience=10.0,

@@ -56,7 +56,7 @@ class LoggedAsk:
     """A question and its answer, as the log has them.
 
     `served` is the model that answered, as the provider names it, and `model` the one that was asked for.
-    `messages` are those of both, as a later call sends them. `time` is in Unix seconds, and `cost` in USD;
+    `messages` has both, as a later call sends them. `time` is in Unix seconds, and `cost` in USD;
     None if it is unknown. `served_by` has the fields of `ServedBy`.
     """
 
@@ -301,7 +301,7 @@ def run_ask(
 ) -> int:
     """Ask a model and print its answer as it is written."""
     if continued and prompt is None:
-        # `ask -c PROMPT`: the model is that of the conversation.
+        # `ask -c PROMPT`: the conversation has the model.
         model, prompt = None, model
     if model is None and not continued:
         context.fail("the argument MODEL is missing")

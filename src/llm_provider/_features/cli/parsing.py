@@ -78,7 +78,7 @@ class Group(_KeylessCommand, click.Group):
     """A command with subcommands, which messages call `kind`.
 
     `lazy` has the module of each subcommand, and its line in the help. Its function `run_NAME` is imported
-    when it runs, so that help starts at once. `settings` are those of `click.Group`.
+    when it runs, so that help starts at once. `settings` go to `click.Group`.
     """
 
     command_class = Command

@@ -144,7 +144,7 @@ def run_reconcile(
 
 
 def _leave_out_untold(rows: list[Row]) -> list[Row]:
-    """The rows without those of days that OpenRouter cannot report, with a warning."""
+    """The rows of days that OpenRouter can report, with a warning."""
     now = datetime.fromtimestamp(clock.time(), UTC)
     reported = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
     reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}

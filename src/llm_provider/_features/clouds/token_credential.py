@@ -51,7 +51,7 @@ SIGNED_TIME = "%Y%m%dT%H%M%SZ"
 """The form of `X-Amz-Date`, in UTC."""
 
 _MOST_SKEW = 240.0
-"""Seconds by which a signature may be early or late. AWS refuses those of five minutes."""
+"""Seconds by which a signature may be early or late. AWS refuses signatures of five minutes."""
 
 _REMEMBERED = 8
 """The last tokens, which messages may still quote."""

@@ -46,7 +46,7 @@ _LEAST_DOUBT = 0.1
 class History(NamedTuple):
     """Statistics of some stored answers.
 
-    `output_tokens` and `seconds` are those of one answer. `input_factor` is the number of input tokens that
+    `output_tokens` and `seconds` are of one answer. `input_factor` is the number of input tokens that
     the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
     """
 
@@ -440,7 +440,7 @@ def estimate_texts(
     prices: Callable[[], PriceTable],
     scopes: Sequence[ScopeStatistics],
 ) -> Estimate:
-    """The estimate of calls for embeddings or scores. The arguments are those of `Estimator`."""
+    """The estimate of calls for embeddings or scores. It takes the arguments of `Estimator`."""
     if not calls:
         raise RequestError("inputs is empty: give a context and its continuations at least")
     following = iter(calls)

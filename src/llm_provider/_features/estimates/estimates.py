@@ -109,7 +109,7 @@ class Estimates(dict[str, Estimate]):
 
 
 def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
-    """The estimate of a batch, from that of its model and those of the models of its `fallback`.
+    """The estimate of a batch, from the estimates of its model and of the models of its `fallback`.
 
     The first model is likely to answer all inputs. At most, each model but the last refuses all of them and
     bills that. At least, the cheapest one answers alone.

@@ -42,7 +42,7 @@ class CachedInput:
     def cheaper(
         self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range
     ) -> dict[str, Range]:
-        """Costs in USD with the prompt cache. The highest ones are those of a cache that keeps nothing.
+        """Costs in USD with the prompt cache. The highest costs are with a cache that keeps nothing.
 
         `costs` are those without it, by service level. `lists` are the rows of each service level, the
         longest prompts first. `read` are the tokens of all requests.

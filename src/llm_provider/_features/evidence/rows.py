@@ -90,7 +90,7 @@ class RowMaker:
     def make_lines(
         self, results: Iterable[AnyResult], scores: Mapping[int, float]
     ) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
+        """A line of JSON for each result, and its row; `scores` has the user's scores by index."""
         for index, result in enumerate(self._fetch_ahead(results)):
             row = self._make_row(index, result)
             if index in scores:

@@ -183,7 +183,7 @@ def with_every_call(message: Message) -> Message:
 
 
 def _object(arguments: str) -> str:
-    """The arguments of a call as the JSON of an object. Only those of a function must be one."""
+    """The arguments of a call as the JSON of an object. Only the arguments of a function must be one."""
     try:
         value = read_exactly(arguments)
     except (ValueError, RecursionError):

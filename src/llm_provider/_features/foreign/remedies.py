@@ -166,23 +166,20 @@ def prompt_remedy(prompt: object) -> str:
     kind = type(prompt).__name__
     if isinstance(prompt, Mapping):
         return ": write [message]" if "role" in prompt else ": write json.dumps(value) to send it as text"
-    if kind == "Response":
-        return ": write response.text, or [{'role': 'assistant', 'content': response.text}, ...]"
-    if inspect.isawaitable(prompt):
-        return f": the {kind} was not awaited; write await before it"
-    if isinstance(prompt, (set, frozenset)):
-        return ", which has no order: write a list"
-    if hasattr(prompt, "columns") or hasattr(prompt, "iloc") or hasattr(prompt, "to_list"):
-        return ": a column of prompts goes to call_many(model, df['question'])"
-    if isinstance(prompt, type):
-        return ": give an instance of it as text, such as str(value)"
-    if callable(prompt):
-        return ": call it, and give the text that it returns"
-    if hasattr(prompt, "__iter__"):
-        return ": write list(value) for one conversation, or call_many(model, value) for several prompts"
-    if prompt is None:
-        return ": write the prompt, such as 'What is 2+2?'"
-    return ": write str(value) to send it as text"
+    conversation = "[{'role': 'assistant', 'content': response.text}, ...]"
+    is_column = any(hasattr(prompt, name) for name in ("columns", "iloc", "to_list"))
+    several = "list(value) for one conversation, or call_many(model, value) for several prompts"
+    remedies = (
+        (kind == "Response", f": write response.text, or {conversation}"),
+        (inspect.isawaitable(prompt), f": the {kind} was not awaited; write await before it"),
+        (isinstance(prompt, (set, frozenset)), ", which has no order: write a list"),
+        (is_column, ": a column of prompts goes to call_many(model, df['question'])"),
+        (isinstance(prompt, type), ": give an instance of it as text, such as str(value)"),
+        (callable(prompt), ": call it, and give the text that it returns"),
+        (hasattr(prompt, "__iter__"), f": write {several}"),
+        (prompt is None, ": write the prompt, such as 'What is 2+2?'"),
+    )
+    return next((text for applies, text in remedies if applies), ": write str(value) to send it as text")
 
 
 _ROLES = {
@@ -234,11 +231,8 @@ def part_remedy(content: object) -> str:
 def model_remedy(model: object) -> str:
     """For a value that is not the name of a model."""
     if not isinstance(model, str):
-        return (
-            "; several models go to call_many(models, inputs)"
-            if isinstance(model, (list, tuple, set))
-            else ""
-        )
+        is_several = isinstance(model, (list, tuple, set))
+        return "; several models go to call_many(models, inputs)" if is_several else ""
     plain = model.strip()
     if plain and plain != model and " " not in plain:
         return f"; write {plain!r}, without white space at its ends"

@@ -1,4 +1,4 @@
-"""Asks stored questions again: a chat whose payload is that of a cache entry."""
+"""Asks stored questions again: a chat with the payload of a cache entry."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StoredRequest(Request):
 
     @classmethod
     def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> Self:
-        """Check the parameters that a stored question may have; those of its payload are left alone."""
+        """Check the parameters that a stored question may have; the parameters in its payload stay."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
         values = {name: getattr(built, name) for name in Request.__dataclass_fields__}
@@ -234,7 +234,7 @@ def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any],
 
 
 def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
-    """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
+    """Take the parameters of a recheck out of the parameters of a batch; `RequestError` for a wrong value."""
     has_history = parameters.get("history") is not None
     if has_inputs and has_history:
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
@@ -264,7 +264,7 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
 def _find_stored(
     engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
 ) -> Iterator[tuple[Any, Call[Response] | None]]:
-    """The questions of a part of the cache to its model, without those of rechecks, and their calls."""
+    """The questions of a part of the cache to its model, without questions of rechecks, and their calls."""
     keys = engine.cache.find_keys(**selection)
     stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
     return itertools.islice(

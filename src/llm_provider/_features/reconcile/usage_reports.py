@@ -1,6 +1,6 @@
 """Reads the reports of usage and costs that providers give to administrators.
 
-Shapes are those of `openai.types.admin.organization` (openai 3.54), of `anthropic.types.beta.organization`
+The shapes are in `openai.types.admin.organization` (openai 3.54), of `anthropic.types.beta.organization`
 (anthropic 2.11: `analytics/usage` and `analytics/cost`), and of the reference pages of Anthropic's
 `usage_report/messages` and `cost_report` and of OpenRouter's `activity`. They were met on the simulator only.
 """
@@ -15,7 +15,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 
 WEB_SEARCH = "web search"
-"""The model of searches, whose costs are not listed with those of a model."""
+"""The model of searches, whose costs are not listed with the costs of a model."""
 _MOST, _DECIMALS = 10**15, 12
 """No report has as many tokens or USD in a row. Further decimals are of floating-point sums."""
 

@@ -1,7 +1,7 @@
 """How servers with OpenAI's format tell the log-probabilities of a prompt, a `ScoreForm` for each. Pure.
 
-Most of them tell those of a whole prompt with one request. llama.cpp's server tells none, but all of those of
-the next token: each token then takes a request.
+Most of them tell all of a prompt with one request. llama.cpp's server tells none of a prompt, but all of the
+next token: each token then takes a request.
 
 Servers also ignore `echo`, leave the prompt out, put every value one position late or write -9999, all with
 status 200. A sum over such a reply looks like a score. docs/scoring.md lists the checks and the failures.
@@ -85,7 +85,7 @@ def fail(check: str, problem: str) -> NoReturn:
 
 
 def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
-    """Raise a `ScoreCheckError` if the values cannot be those of this whole prompt."""
+    """Raise a `ScoreCheckError` if these cannot be the values of the whole prompt."""
     positions, usage = answer.positions, answer.usage
     if not positions or len(positions) != len(prompt.ids or positions):
         sent = "some" if prompt.ids is None else len(prompt.ids)

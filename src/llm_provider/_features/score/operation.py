@@ -152,7 +152,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         part = call.make_part()
         part.first_key = None
         if call.cache not in ("use", "only") or not await engine.find_samples(part, (PROBE,)):
-            # A task can lead one flight, and this one leads that of its continuation.
+            # A task can lead one flight, and this one leads the flight of its continuation.
             await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
@@ -263,7 +263,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class PromptScores(Exchange):
-    """Asks for the log-probabilities of a prompt, or for that of the token `following` it."""
+    """Asks for the log-probabilities of a prompt, or for the one of the token `following` it."""
 
     form: ScoreForm
     prompt: Prompt

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHARED = frozenset(SHARED) - {"in_batch"}
 
 DEFAULTS = _SHARED - {"extra_body"}
-"""The defaults of a client that `score` uses. The fields in `extra_body` are those of one endpoint."""
+"""The defaults of a client that `score` uses. The fields in `extra_body` belong to one endpoint."""
 
 _CHECKS = {name: CHECKS[name] for name in _SHARED} | {"method": one_of(ScoreMethod), "check_order": flag}
 
@@ -100,6 +100,7 @@ class Score(Hinting):
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Score:
+        """The score whose fields JSON has."""
         known: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
         return cls(**known)
 
@@ -110,7 +111,7 @@ class Scores(OtherResult, Hinting):
     """The scores of some continuations of one context, in their order.
 
     `len()`, iteration and indexing work on `scores`. `cost`, `cost_source`, `price`, `usage`, `cached`,
-    `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` is that of the
+    `timing` and `failures` are as for `Embeddings`: sums over all continuations. `metadata` belongs to the
     input in its batch. `served_by` is who answered for the first continuation.
 
     >>> from llm_provider import Usage
@@ -171,6 +172,7 @@ class Scores(OtherResult, Hinting):
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Scores:
+        """The scores that `to_dict` wrote."""
         readers: JSONObject = {
             "scores": lambda scores: tuple(map(Score.from_dict, scores)),
             "timing": lambda timing: Timing(**timing),

@@ -36,7 +36,7 @@ _MOST_COPIES_BYTES = 64_000_000
 
 
 class TwoLevelCache(ResponseCache):
-    """`ResponseCache` with a second level; the other arguments are those of its local store."""
+    """`ResponseCache` with a second level; the other arguments go to its local store."""
 
     has_second_level = True
 

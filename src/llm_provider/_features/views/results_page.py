@@ -25,7 +25,7 @@ from .results_views import write_file
 
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
-"""The states of rows in the order of the page. The last is that of a single run, the three before of two."""
+"""The states of rows in the order of the page. The last is of a single run, the three before of two."""
 _CUT_OFF = ("length", "refusal", "content_filter", "unknown")
 
 _FOLDER = Path(__file__).parent / "page"
@@ -46,7 +46,7 @@ _MEDIA = 200
 
 
 class Run(NamedTuple):
-    """Results with a name, such as that of their file, and a line that sums them up."""
+    """Results with a name, such as the name of their file, and a line that sums them up."""
 
     name: str
     results: Sequence[AnyResult]
@@ -115,7 +115,7 @@ def embed_json(value: object) -> bytes:
     text = json.dumps(_page_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
-    # A lone surrogate has no UTF-8. Its escape in JSON is that of Python.
+    # A lone surrogate has no UTF-8. It is escaped in JSON as Python does.
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -164,7 +164,7 @@ class _Table:
         self.of_result: list[list[int]] = []
         for result in run.results:
             samples, begin = [*getattr(result, "samples", ())], len(self.samples)
-            # The row of an error, or those of a result that has no samples.
+            # The row of an error, or the rows of a result that has no samples.
             samples += [result] * (row_count(result) - len(samples))
             self.of_result.append([*range(begin, begin + len(samples))])
             self.samples += samples
