@@ -122,10 +122,10 @@ def _check_echo(positions: Sequence[Position], prompt: Prompt) -> None:
 def same_text(tokens: str, text: str) -> bool:
     """Whether joined tokens are a text. Some tokenizers put a space in front of it.
 
-    >>> same_text(" Hello", "Hello"), same_text("Hell", "Hello")
-    (True, False)
+    >>> same_text(" Hello", "Hello"), same_text("Hell", "Hello"), same_text("  ", " ")
+    (True, False, True)
     """
-    return tokens == text or tokens.removeprefix(" ") == text.removeprefix(" ")
+    return tokens == text or tokens.removeprefix(" ") == text or tokens == text.removeprefix(" ")
 
 
 def check_values(positions: Sequence[Position]) -> None:
