@@ -200,8 +200,8 @@ def _models_file() -> Path:
 def _with_keys() -> Iterator[str]:
     stored = llm.load_keys()
     for provider, route in {**ROUTES, **_read_hosts()}.items():
-        free = route.host is not None and not route.key_required
-        if free or provider in stored or _in_environment(route):
+        needs_no_key = route.host is not None and not route.key_required
+        if needs_no_key or provider in stored or _in_environment(route):
             yield from (model.name for model in models(provider) if model.kind == "chat")
 
 

@@ -222,7 +222,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        return await doors.token_counts.count_soon(self._runner, model, messages, parameters, exact=exact)
+        return await doors.token_counts.count_async(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def recheck(

@@ -168,15 +168,15 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
 
     Another text counts more than three other settings.
     """
-    here, there = texts - others, others - texts
+    only_first, only_second = texts - others, others - texts
     alike = bool(texts & others) or not texts
-    if not here or not there:
+    if not only_first or not only_second:
         return 0.0 if alike else None
     # The part of their groups of three letters that two texts have in common: 0 to 1.
     most = max(
         2 * len(left & right) / (len(left) + len(right))
-        for left in map(_letter_groups, here)
-        for right in map(_letter_groups, there)
+        for left in map(_letter_groups, only_first)
+        for right in map(_letter_groups, only_second)
     )
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
 
@@ -200,8 +200,9 @@ def compare(stored: object, wanted: object, path: str = "") -> Iterator[Differen
             yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
     elif isinstance(stored, list) and isinstance(wanted, list):
         start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
-        here, there = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
-        for index, (left, right) in enumerate(zip_longest(here, there, fillvalue=ABSENT), start):
+        left_middle, right_middle = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
+        pairs = zip_longest(left_middle, right_middle, fillvalue=ABSENT)
+        for index, (left, right) in enumerate(pairs, start):
             yield from compare(left, right, f"{path}[{index}]")
     elif _encode(stored) != _encode(wanted):
         yield Difference(path, stored, wanted)

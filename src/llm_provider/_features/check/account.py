@@ -196,18 +196,18 @@ class Account:
             clock.sleep(pause)
         return case
 
-    def tell(self, verdict: str | bool, name: str, observed: str, meaning: str = "") -> None:
+    def add_row(self, verdict: str | bool, name: str, observed: str, meaning: str = "") -> None:
         """Add a row. The verdict may be whether it is as expected."""
         self._show(make_row(verdict, self.route.provider, name, observed, meaning))
 
     def judge(self, case: Case, observed: str, *, fits: bool = True) -> bool:
         """Add the row of a case, and return whether it was answered."""
         if case.error is None:
-            self.tell(fits, case.name, observed)
+            self.add_row(fits, case.name, observed)
         else:
             skipped = isinstance(case.error, BudgetExceededError | UnsupportedParameterError)
             why = f"{type(case.error).__name__}: {case.error.message[:200]}"
-            self.tell("skipped" if skipped else "failed", case.name, why, "calls like it fail")
+            self.add_row("skipped" if skipped else "failed", case.name, why, "calls like it fail")
         return case.error is None
 
     def cancel(self, batch: Batch, seconds: float = 20.0) -> bool:

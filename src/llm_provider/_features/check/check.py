@@ -84,7 +84,7 @@ class Check:
                 if names and all(map(account.cancel, batches)):
                     self.batch_end = "; a batch under way was cancelled"
             except (LLMError, TimeoutError) as error:
-                account.tell("failed", "batch", f"{names}: {type(error).__name__}")
+                account.add_row("failed", "batch", f"{names}: {type(error).__name__}")
         check_replies(account)
 
     def _tell(self, row: Row) -> None:

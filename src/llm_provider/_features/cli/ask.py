@@ -396,11 +396,11 @@ def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool
             _print_pieces(delta.text for delta in deltas)
             return deltas.response
     response = call(model, prompt, **parameters)
-    whole = response.finish_reason not in INCOMPLETE
+    is_complete = response.finish_reason not in INCOMPLETE
     if as_json:
-        parsed = {"parsed": response.parsed if whole else None} if with_schema else {}
+        parsed = {"parsed": response.parsed if is_complete else None} if with_schema else {}
         print(json.dumps(_as_object(response) | parsed))
-    elif with_schema and whole:
+    elif with_schema and is_complete:
         print(output.json_text(response.parsed))
     else:
         _print_pieces([response.text])

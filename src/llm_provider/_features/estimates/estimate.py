@@ -173,10 +173,10 @@ class Estimate(Hinting):
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
             return
-        yield _range_row("input tokens", self.input_tokens, whole)
+        yield _range_row("input tokens", self.input_tokens, format_count)
         if self.cached_input_tokens.high:
-            yield _range_row("  from the prompt cache", self.cached_input_tokens, whole)
-        yield _range_row("output tokens", self.output_tokens, whole)
+            yield _range_row("  from the prompt cache", self.cached_input_tokens, format_count)
+        yield _range_row("output tokens", self.output_tokens, format_count)
         if self.cost is None:
             yield _Row("cost", "unknown")
         else:
@@ -199,7 +199,7 @@ def _range_row(name: str, number: Range, format_number: Callable[[float], str]) 
     )
 
 
-def whole(number: float) -> str:
+def format_count(number: float) -> str:
     return f"{number:,.0f}"
 
 
@@ -473,8 +473,8 @@ def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) ->
     """The most requests in flight, and the most a second, which is None while no limit is known."""
     target, most, rate = call.target, call.concurrency.most, None
     for scope in scopes:
-        here = (scope.provider, scope.base_url) == (target.provider, target.base_url)
-        if here and target.model.startswith(scope.model):
+        is_own = (scope.provider, scope.base_url) == (target.provider, target.base_url)
+        if is_own and target.model.startswith(scope.model):
             most = most if scope.window is None else max(1, min(most, scope.window))
             rate = scope.rate if rate is None else rate
     return most, rate

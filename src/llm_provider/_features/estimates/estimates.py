@@ -19,7 +19,7 @@ from ..._core.runtime.imports import import_optional
 from ..._core.tokens.range import Range
 from ..._core.types.messages import Prompt
 from ..._core.words import format_duration, format_usd
-from .estimate import Estimate, Estimator, estimate, estimate_texts, show, whole
+from .estimate import Estimate, Estimator, estimate, estimate_texts, format_count, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,8 +100,8 @@ class Estimates(dict[str, Estimate]):
             yield (
                 name,
                 f"{single.requests:,}",
-                whole(single.input_tokens.likely),
-                whole(single.output_tokens.likely),
+                format_count(single.input_tokens.likely),
+                format_count(single.output_tokens.likely),
                 format_usd(None if cost is None else cost.likely),
                 "" if cost is None else format_usd(cost.high),
                 format_duration(single.seconds.likely),

@@ -136,24 +136,24 @@ def count_and_wait(
     if not isinstance(call, Call):
         return call
     runner.engine.load(call)
-    with _telling_failures(runner):
+    with _reporting_failures(runner):
         counted = event_loop.wait(_ask(runner.engine, call), runner.engine.cancel)
         return _remember(runner, call, counted)
 
 
-async def count_soon(
+async def count_async(
     runner: CallRunner, model: str, messages: Prompt, parameters: Parameters, *, exact: bool
 ) -> TokenCount:
     call = _find_count(runner, "acount_tokens", model, messages, parameters, exact=exact)
     if not isinstance(call, Call):
         return call
-    with _telling_failures(runner):
+    with _reporting_failures(runner):
         tokens = await event_loop.run(_ask(runner.engine, call), runner.engine.cancel)
         return _remember(runner, call, tokens)
 
 
 @contextlib.contextmanager
-def _telling_failures(runner: CallRunner) -> Iterator[None]:
+def _reporting_failures(runner: CallRunner) -> Iterator[None]:
     try:
         yield
     except LLMError as error:

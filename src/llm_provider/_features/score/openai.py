@@ -310,9 +310,9 @@ def _read_llama(reply: Any, prompt: Prompt) -> _Read:
     if read != len(prompt.ids or ()) or reply.get("truncated"):
         fail("count", f"the server read {read} tokens, and {len(prompt.ids or ())} were sent")
     tops = {entry["id"]: entry["logprob"] for entry in entries}
-    whole, best = math.fsum(map(math.exp, tops.values())), max(entries, key=lambda entry: entry["logprob"])
-    if abs(whole - 1) > 0.01:
-        fail("sum", f"the probabilities of the next token add up to {whole:.4f}")
+    total, best = math.fsum(map(math.exp, tops.values())), max(entries, key=lambda entry: entry["logprob"])
+    if abs(total - 1) > 0.01:
+        fail("sum", f"the probabilities of the next token add up to {total:.4f}")
     return [], Position(best["logprob"], best["token"], best["id"], tops)
 
 

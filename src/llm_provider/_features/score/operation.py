@@ -133,8 +133,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], engine: Engine) -> Sample:
         """Score one continuation, after the probe of the server if it is the first one."""
-        here = engine.here()
-        memory = here.remembered = here.remembered or Memory()
+        loop = engine.here()
+        memory = loop.remembered = loop.remembered or Memory()
         form = form_of(call.encoded, call.target)
         requests = ScoreRequests(call, parts, engine, form, memory)
         try:

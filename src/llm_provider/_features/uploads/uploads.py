@@ -26,8 +26,7 @@ from ..._core.requests.attachments import Attachment
 from ..._core.runtime import clock, files
 from ..._core.runtime.imports import when_imported
 from ..._core.runtime.leases import Leases
-from .connections import FileConnection, UploadedFile, files_of
-from .references import fill_ids
+from .references import FileConnection, UploadedFile, files_of, fill_ids
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""
