@@ -149,7 +149,7 @@ def _leave_out_unreported(rows: list[Row]) -> list[Row]:
     reported = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
     reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
     compared = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
-    if left_out := len(rows) - len(compared):
+    if missing := len(rows) - len(compared):
         say(
             "warning",
             f"{left_out} rows are not compared: OpenRouter reports the last 30 days that have ended",
