@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
     from .._features.estimates import estimates
+    from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
+    from .._features.rich_content import reading as rich_content
     from .._features.score import operation as score
     from .._features.score import scores
     from .._features.second_level import access as second_level_access
@@ -53,6 +55,7 @@ _MODULES = {
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
     "estimates": "estimates.estimates",
+    "evidence": "evidence.export",
     "fallback": "fallback.fallback",
     "passed_over": "fallback.passed_over",
     "foreign_messages": "foreign.messages",
@@ -71,6 +74,7 @@ _MODULES = {
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
+    "rich_content": "rich_content.reading",
     "score": "score.operation",
     "scores": "score.scores",
     "second_level_access": "second_level.access",

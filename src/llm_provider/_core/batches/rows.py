@@ -16,7 +16,7 @@ from ..journey.chat import CHAT, build_payload
 from ..journey.embed import EMBED
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import SentRequests
-from ..money.track import Tracks
+from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock

@@ -17,7 +17,7 @@ from ..._core.requests.routing import ROUTES, find_route, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings, parse_settings
-from ..._core.terminal_text import escape_controls
+from ..._core.words import escape_controls
 from .account import Account, Row, make_row
 from .probes import PROBES, check_key, check_models, check_replies
 from .traffic import RecordingProxy, Scrubber

@@ -22,7 +22,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import files
 from ..._core.runtime.databases import open_database
-from ..._core.types.messages import Message
+from ..._core.types.messages import INCOMPLETE, Message
 from ..._core.words import format_cost
 from . import output
 from .output import EXIT_CODES, PROGRAM, printable
@@ -262,14 +262,6 @@ unless others are given.
 
 _ATTACH = "an image, PDF, audio or text file; repeatable"
 _ASK_JSON = "print one JSON object: text, usage, cost in USD, timing in seconds"
-
-INCOMPLETE = {
-    "length": "the answer was cut at its token limit",
-    "refusal": "the model refused",
-    "content_filter": "a content filter stopped the answer",
-    "unknown": "the answer ended for a reason that is not known",
-}
-"""The finish reasons of an answer that is not whole."""
 
 
 @click.command(cls=Command, epilog=_EPILOG)

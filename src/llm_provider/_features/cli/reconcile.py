@@ -15,7 +15,7 @@ import click
 
 from ..._core.errors import APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError
 from ..._core.money.pricing import PriceTable
-from ..._core.requests.credential import APIKey
+from ..._core.requests.api_keys import APIKey
 from ..._core.requests.routing import Target, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_text
@@ -150,10 +150,8 @@ def _leave_out_unreported(rows: list[Row]) -> list[Row]:
     reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
     compared = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
     if missing := len(rows) - len(compared):
-        say(
-            "warning",
-            f"{left_out} rows are not compared: OpenRouter reports the last 30 days that have ended",
-        )
+        about = "rows are not compared: OpenRouter reports the last 30 days that have ended"
+        say("warning", f"{missing} {about}")
     return compared
 
 

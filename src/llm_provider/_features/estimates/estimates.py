@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..._core import doors
-from ..._core.client.batch_arguments import BatchOptions, Models, check_models, parse_batch
+from ..._core.client.batch_methods import BatchOptions, Models, check_models, parse_batch
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import RequestError
 from ..._core.journey.chat import CHAT
@@ -16,7 +16,7 @@ from ..._core.requests.checks import DeliveryOptions, one_of
 from ..._core.requests.inputs import Estimable
 from ..._core.requests.model_kinds import EstimateKind, kind_of
 from ..._core.runtime.imports import import_optional
-from ..._core.tokens.range import Range
+from ..._core.tokens.counting import Range
 from ..._core.types.messages import Prompt
 from ..._core.words import format_duration, format_usd
 from .estimate import Estimate, Estimator, estimate, estimate_texts, format_count, show

@@ -157,7 +157,7 @@ def _reporting_failures(runner: CallRunner) -> Iterator[None]:
     try:
         yield
     except LLMError as error:
-        runner.tell_of(error)
+        runner.report(error)
         raise
 
 

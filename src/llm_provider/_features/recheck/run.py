@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from ..._core.client.batch_arguments import OF_BATCHES, BatchOptions, parse_batch
-from ..._core.client.batch_methods import BatchMethods
+from ..._core.client.batch_methods import OF_BATCHES, BatchMethods, BatchOptions, parse_batch
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.formats.protocol import Adapter, EncodedRequest

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
-from ..._core.client.batch_arguments import BatchOptions, OnError, check_on_error, take_common
+from ..._core.client.batch_methods import BatchOptions, OnError, check_on_error, take_common
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, ScoreCheckError
 from ..._core.formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..._core.formats.shared.request_facts import RequestFacts

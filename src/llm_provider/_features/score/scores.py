@@ -10,15 +10,12 @@ from ..._core.errors import READERS, RequestError, cite
 from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.requests.checks import ScoreMethod, flag, one_of
-from ..._core.requests.embed_request import SHARED, TextRequest
 from ..._core.requests.parameter_table import CHECKS
-from ..._core.requests.request import check_model_name, check_parameters, seal
+from ..._core.requests.request import SHARED, TextRequest, check_model_name, check_parameters, seal
 from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.results_table import OtherResult
-from ..._core.types.row_label import RowLabel
-from ..._core.types.served_by import ServedBy
-from ..._core.types.usage import Timing, Usage, cost_text
+from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 
 if TYPE_CHECKING:
     from ..._core.requests.parameters import ScoreParameters
