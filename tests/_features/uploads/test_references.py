@@ -18,7 +18,7 @@ from llm_provider._features.uploads.references import (
     GeminiFiles,
     OpenAIFiles,
     files_of,
-    fill_ids,
+    fill_references,
     refer_to_files,
 )
 from llm_provider.simulator import Fault, Simulator
@@ -138,8 +138,8 @@ def test_anthropics_beta_header_is_added_to_those_of_the_user() -> None:
 def test_the_id_takes_the_place_of_whole_texts_only() -> None:
     request = EncodedRequest("chat", {"text": f"I mean {REFERENCE}", "id": REFERENCE})
     body = b'{"id":"%s"}' % REFERENCE.encode()
-    payload, body = fill_ids(request, body, {REFERENCE: 'file-"1"'})
-    assert payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
+    filled, body = fill_references(request, {REFERENCE: 'file-"1"'}, body)
+    assert filled.payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
     assert body == b'{"id":"file-\\"1\\""}'
 
 

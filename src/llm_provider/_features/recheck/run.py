@@ -7,7 +7,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,7 +59,7 @@ class StoredRequest(Request):
         """Check the parameters that a stored question may have; the parameters in its payload stay."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
-        values = {name: getattr(built, name) for name in Request.__dataclass_fields__}
+        values = {each.name: getattr(built, each.name) for each in fields(Request) if each.init}
         return cls(**{**values, "messages": (), "question": question})
 
 

@@ -247,10 +247,12 @@ def _largest(
     return uploaded
 
 
-def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
-    """The payload and `body` with the ids that the provider gave the files, instead of their references."""
-    payload = with_ids(orjson.dumps(encoded.payload), identifiers)
-    return orjson.loads(payload), with_ids(body, identifiers)
+def fill_references(
+    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
+) -> tuple[EncodedRequest, bytes]:
+    """A request and its `body` in which the files have the ids of the provider for their references."""
+    payload = with_ids(orjson.dumps(encoded.payload), ids)
+    return replace(encoded, payload=orjson.loads(payload)), with_ids(body, ids)
 
 
 def with_ids(body: bytes, identifiers: Mapping[str, str]) -> bytes:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 import orjson
 
 from ..._core.errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
-from ..._core.formats.protocol import EncodedRequest
 from ..._core.journey.attempt import send_with_retries
 from ..._core.journey.call import Call
 from ..._core.requests.api_keys import Credential
@@ -26,7 +25,7 @@ from ..._core.requests.attachments import Attachment
 from ..._core.runtime import clock, files
 from ..._core.runtime.imports import when_imported
 from ..._core.runtime.leases import Leases
-from .references import FileConnection, UploadedFile, files_of, fill_ids
+from .references import FileConnection, UploadedFile, files_of
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""
@@ -178,14 +177,6 @@ class Uploads:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with files.replace_file(self._path(name)) as file:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
-
-
-def fill_references(
-    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
-) -> tuple[EncodedRequest, bytes]:
-    """A request in which the files have the ids of the provider, by the references in `body`."""
-    payload, body = fill_ids(encoded, body, ids)
-    return replace(encoded, payload=payload), body
 
 
 def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:
