@@ -153,6 +153,8 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     # A call without a request has no structure.
     shared = call_without_request(header) if shared is None else shared
     payload = dict(header.payload or {}) if line.payload is None else loads(line.payload)
+    if not isinstance(payload, dict):
+        raise KeyError(f"the payload of {line.custom_id} in the journal is damaged")
     encoded = EncodedRequest(
         header.operation,
         payload,
