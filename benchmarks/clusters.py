@@ -27,7 +27,7 @@ from typing import Any
 
 from llm_provider._core.store.entry import decode_entry, encode_entry
 from llm_provider._core.store.response_cache import Entry, Question
-from llm_provider._features.second_level.valkey_store import ValkeyStore
+from llm_provider._features.second_level.settings import ValkeyStore
 from llm_provider.simulator import Simulator
 
 from . import report

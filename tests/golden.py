@@ -70,7 +70,7 @@ from llm_provider._features.cli.main import main
 from llm_provider._features.clouds.price_names import name_in_region
 from llm_provider._features.quirks.stream import Assembler
 from llm_provider._features.telemetry.content import prompt_json
-from llm_provider._features.views.results_pairs import pair_results
+from llm_provider._features.views.results_page import pair_results
 from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -332,7 +332,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     ),
     "transport.sse.events": _read_pieces,
     "_core.pace.failures.judge": _judge,
-    "_features.views.results_pairs.pair_results": _pair_results,
+    "_features.views.results_page.pair_results": _pair_results,
     "_core.requests.parameter_table.fill": _fill,
     "_core.requests.routing.resolve": _find_route,
     "shared.embeddings.check_model": lambda **fields: check_model(*_embed_request(fields)),

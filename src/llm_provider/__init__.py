@@ -260,7 +260,7 @@ class _Module(_ModuleType):
         known = name.startswith("_") or name in __all__ or name in globals()
         if not known and not isinstance(value, _ModuleType):
             from ._core.requests.parameter_table import CHECKS
-            from ._features.foreign.parameters import describe_setting
+            from ._features.foreign.remedies import describe_setting
 
             raise AttributeError(describe_setting(__name__, name, CHECKS))
         super().__setattr__(name, value)

@@ -23,7 +23,7 @@ from llm_provider import (
 )
 from llm_provider._core import hints
 from llm_provider._core.types.messages import AssistantMessage
-from llm_provider._features.foreign import attributes as tables
+from llm_provider._features.foreign import remedies as tables
 
 MESSAGE = AssistantMessage(role="assistant", content="4")
 CALL = ToolCall(id="1", name="weather", arguments="{}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llm_provider import CacheWarning, Client
-from llm_provider._features.second_level.valkey_store import ValkeyStore
+from llm_provider._features.second_level.settings import ValkeyStore
 from llm_provider.simulator import Simulator
 from support import RunScript, wait_until
 

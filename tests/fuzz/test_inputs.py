@@ -26,7 +26,7 @@ from llm_provider._core.pace.state import InvalidStateError
 from llm_provider._core.store import entry
 from llm_provider._core.store.entry import Entry, Question
 from llm_provider._core.store.row_format import BytesDisk
-from llm_provider._features.cache_care import archive
+from llm_provider._features.cache_care import maintenance as archive
 
 
 # --- streams of events ---------------------------------------------------------------------------------

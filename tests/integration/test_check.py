@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from llm_provider._features.check.account import Row
 from llm_provider._features.check.check import Check, choose_models
-from llm_provider._features.check.report import Row
 
 if TYPE_CHECKING:
     from conftest import LitellmProxy

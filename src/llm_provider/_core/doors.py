@@ -8,26 +8,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._features.cache_care import archive as cache_archive
     from .._features.cache_care import maintenance as cache_maintenance
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
-    from .._features.clouds import authorization, aws_frames, token_credential
+    from .._features.clouds import authorization, token_credential
     from .._features.clouds import identities as cloud_identities
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
-    from .._features.estimates import client_methods as estimates
-    from .._features.evidence import client_methods as evidence
+    from .._features.estimates import estimates
+    from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
-    from .._features.foreign import attributes as foreign_attributes
     from .._features.foreign import messages as foreign_messages
-    from .._features.foreign import parameters as foreign_parameters
     from .._features.foreign import remedies, sdk_messages
-    from .._features.foreign import tools as foreign_tools
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
-    from .._features.models import client_methods as token_counts
-    from .._features.models import list_models, model_lists
+    from .._features.models import known_models
+    from .._features.models import token_count as token_counts
     from .._features.progress import bar as progress_bar
     from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
     from .._features.recheck import run as recheck
     from .._features.rich_content import reading as rich_content
     from .._features.score import operation as score
-    from .._features.score import score_many, scores
+    from .._features.score import scores
     from .._features.second_level import access as second_level_access
     from .._features.second_level import settings as second_level_settings
     from .._features.second_level import two_level_cache
@@ -48,38 +44,32 @@ if TYPE_CHECKING:
     from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
     from .._features.views import blocks as html
-    from .._features.views import ledger_views, response_html, results_page, results_views
+    from .._features.views import ledger_views, results_page, results_views
 
 _MODULES = {
-    "cache_archive": "cache_care.archive",
     "cache_maintenance": "cache_care.maintenance",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
     "authorization": "clouds.authorization",
-    "aws_frames": "clouds.aws_frames",
     "cloud_identities": "clouds.identities",
     "cloud_price_names": "clouds.price_names",
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
-    "estimates": "estimates.client_methods",
-    "evidence": "evidence.client_methods",
+    "estimates": "estimates.estimates",
+    "evidence": "evidence.export",
     "fallback": "fallback.fallback",
     "passed_over": "fallback.passed_over",
-    "foreign_attributes": "foreign.attributes",
     "foreign_messages": "foreign.messages",
-    "foreign_parameters": "foreign.parameters",
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
-    "foreign_tools": "foreign.tools",
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
     "progress_bar": "progress.bar",
     "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
-    "list_models": "models.list_models",
-    "model_lists": "models.model_lists",
-    "token_counts": "models.client_methods",
+    "known_models": "models.known_models",
+    "token_counts": "models.token_count",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",
     "failures": "quirks.failures",
@@ -87,7 +77,6 @@ _MODULES = {
     "recheck": "recheck.run",
     "rich_content": "rich_content.reading",
     "score": "score.operation",
-    "score_many": "score.score_many",
     "scores": "score.scores",
     "second_level_access": "second_level.access",
     "second_level_settings": "second_level.settings",
@@ -101,7 +90,6 @@ _MODULES = {
     "observer": "telemetry.observer",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",
-    "response_html": "views.response_html",
     "results_page": "views.results_page",
     "results_views": "views.results_views",
 }

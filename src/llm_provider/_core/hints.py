@@ -21,7 +21,7 @@ def remedy_for(owners: Iterable[str], name: str, known: Iterable[str]) -> str:
         # Protocols of other programs look for such names again and again.
         return ""
     for owner in owners:
-        if name in (remedies := doors.foreign_attributes.remedies_of(owner)):
+        if name in (remedies := doors.remedies.remedies_of(owner)):
             return f": use {remedies[name]}"
     import difflib
 

@@ -1,4 +1,4 @@
-"""Parts of conversations that all integrations translate between OpenAI's form and that of a tool."""
+"""Parts of conversations that all integrations translate between OpenAI's form and the form of a tool."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Variant:
     """The client of the module's functions, with other defaults.
 
     It is made when it is first used, and once for each process: a pickle has its defaults alone. Its budget
-    holds for all calls together, those of its own variants included.
+    holds for all calls together, with the calls of its own variants.
     """
 
     def __init__(self, defaults: JSONMapping, parent: Variant | None = None) -> None:

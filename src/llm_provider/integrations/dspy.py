@@ -193,7 +193,7 @@ class _Engine:
         self._variant = variant
 
     def _scope(self) -> _Scope:
-        """That of the call of the `LM`; `LM.forward` has none."""
+        """The scope of the call of the `LM`; `LM.forward` has none."""
         return _scope.get() or _Scope(self._variant)
 
 
@@ -220,7 +220,7 @@ class Engine(_Engine):
             yield stream_end(deltas.response)
 
     def close(self) -> None:
-        """There is nothing to close: the client is that of the module's functions."""
+        """There is nothing to close: the module's functions have the client."""
 
 
 class AsyncEngine(_Engine):

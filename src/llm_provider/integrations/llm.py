@@ -85,7 +85,7 @@ class _Shared:
         return f"llm_provider: {self.model_id}"
 
     def get_key(self, explicit_key: str | None = None) -> str | None:
-        """The key of `--key` or `llm keys set PROVIDER`; without it, that of the environment is used."""
+        """The key of `--key` or `llm keys set PROVIDER`; without it, the key of the environment is used."""
         return self.key or llm.get_key(input=explicit_key, alias=self.needs_key)
 
     def read_prompt(self, prompt: llm.Prompt, key: str | None) -> tuple[list[Message], JSONObject]:
@@ -153,7 +153,7 @@ class LLMProviderAsyncModel(_Shared, llm.AsyncKeyModel):  # type: ignore[misc]  
 
 @llm.hookimpl  # type: ignore[untyped-decorator]  # as above
 def register_models(register: Any) -> None:
-    """Register the models of the price table whose provider has a key, and those of the user's file."""
+    """Register the models of the price table whose provider has a key, and the models of the user's file."""
     for name in dict.fromkeys([*_with_keys(), *read_added_models()]):
         try:
             register(LLMProviderModel(name), LLMProviderAsyncModel(name))
@@ -200,8 +200,8 @@ def _models_file() -> Path:
 def _with_keys() -> Iterator[str]:
     stored = llm.load_keys()
     for provider, route in {**ROUTES, **_read_hosts()}.items():
-        free = route.host is not None and not route.key_required
-        if free or provider in stored or _in_environment(route):
+        needs_no_key = route.host is not None and not route.key_required
+        if needs_no_key or provider in stored or _in_environment(route):
             yield from (model.name for model in models(provider) if model.kind == "chat")
 
 

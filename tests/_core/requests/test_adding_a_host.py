@@ -48,7 +48,7 @@ OF_ONE_HOST = {
     ("_features/reconcile/usage_reports.py", "openrouter"): "its report has a shape of its own",
     ("simulator/_server/reports.py", "openrouter"): "its report has a shape of its own",
     ("_features/cli/models.py", "groq"): "an example of a provider's name",
-    ("_features/foreign/parameters.py", "mistral"): "another library's name of a model at a cloud",
+    ("_features/foreign/remedies.py", "mistral"): "another library's name of a model at a cloud",
     ("_core/journey/recorder.py", "local"): "a server of the user's own has no price",
     ("_features/models/known_models.py", "xai"): "a provider that people call by the name of its models",
     ("_core/formats/shared/errors.py", "mistral"): "the header of its request ids has its name",

@@ -18,7 +18,7 @@ _SOURCE = re.compile(
 """A report, a page, a module of an SDK, a server or our tables, a version of an SDK, a document, an error."""
 
 _REFUSES = {"refuse", "_refuse", "_wrong", "problem"}
-_CONTENT = ("messages", "foreign_tools", "foreign_messages", "embeddings")
+_CONTENT = ("messages", "foreign_messages", "embeddings")
 """Modules where each error is about what the provider takes."""
 
 _FORM = re.compile(

@@ -13,11 +13,10 @@ from aiohttp import web
 from llm_provider import RequestError
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.routing import ROUTES, find_route
+from llm_provider._features.check.account import BAD, Row, write_markdown
 from llm_provider._features.check.check import Check, choose_models
 from llm_provider._features.check.replies import UNKNOWN, WRONG
-from llm_provider._features.check.report import BAD, Row, write_markdown
-from llm_provider._features.check.scrubbing import Scrubber
-from llm_provider._features.check.traffic import RecordingProxy, keep_headers
+from llm_provider._features.check.traffic import RecordingProxy, Scrubber, keep_headers
 from llm_provider.simulator import Fault, Simulator
 from llm_provider.simulator._behaviour.deviations import DEVIATIONS
 from llm_provider.simulator._behaviour.score_shapes import SCORE_CHANGES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._features.check.report import make_row, write_markdown
+from llm_provider._features.check.account import make_row, write_markdown
 from llm_provider.simulator import Fault, Simulator
 from support import Program, RunCommand, wait_until
 

@@ -5,6 +5,8 @@ import json
 import re
 import shlex
 import shutil
+import signal
+import subprocess
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +15,11 @@ import click
 import pytest
 
 from llm_provider import Client, Results, track
+from llm_provider._core.requests.routing import ROUTES
 from llm_provider._features.cli.commands import _COMMANDS, program
 from llm_provider._features.cli.output import EXIT_CODES
 from llm_provider.simulator import Simulator
-from support import RunCommand, RunScript, response
+from support import Program, RunCommand, RunScript, errors_of, response
 
 SDKS = {"openai", "anthropic", "google.genai", "litellm", "httpx", "httpx2", "aiohttp", "pydantic", "asyncio"}
 
@@ -49,7 +52,7 @@ def test_help_imports_no_command_and_neither_it_nor_a_look_up_an_sdk(run_script:
 
 def test_every_command_is_in_the_help(run: RunCommand) -> None:
     help_text = run("--help").out
-    for name, text in _COMMANDS.items():
+    for name, (_, text) in _COMMANDS.items():
         assert f"\n  {name} " in help_text
         assert text[:40] in help_text
         ended = run(name, "--help")
@@ -221,3 +224,48 @@ def test_its_page_and_its_help_have_the_same_exit_codes() -> None:
     assert set(table) == set(listed)
     for code, text in listed.items():
         assert table[code].startswith(" ".join(text.split()))
+
+
+def test_the_simulator_runs_until_interrupted(program: Program) -> None:
+    with program("simulator", "--port", "0") as process:
+        assert process.stdout is not None
+        assert b"listening at http://127.0.0.1:" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.stdout.read(), errors_of(process)
+    assert (process.returncode, err) == (0, "")
+    assert b"0 requests" in out
+    for route in ROUTES.values():
+        variable = route.base_url_variable if route.cloud is None else route.cloud.server_variables[0]
+        assert f"export {variable}=".encode() in out or route.adapter == "litellm"
+
+
+def test_without_its_extra_the_simulator_says_what_to_install(run_script: RunScript) -> None:
+    ended = run_script(
+        """
+        import sys
+        sys.modules["granian"] = None  # as if the package were missing
+        from llm_provider._features.cli.main import main
+        assert main(["simulator", "--port", "0"]) == 1
+        """
+    )
+    assert "pip install 'llm-provider-call[simulator]'" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(run: RunCommand, shell: str) -> None:
+    ended = run("completion", shell)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"_LLM_PROVIDER_COMPLETE={shell}_complete" in ended.out
+    assert "llm-provider" in ended.out
+
+
+def test_bash_accepts_its_script(run: RunCommand) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash on this machine")
+    script = run("completion", "bash").out
+    program = f"{script}\ncomplete -p llm-provider"
+    completed = subprocess.run([bash, "--norc", "-c", program], capture_output=True, text=True)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "_llm_provider_completion" in completed.stdout

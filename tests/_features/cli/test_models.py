@@ -1,7 +1,11 @@
 """`llm-provider models`: the table it prints."""
 
 import json
+from pathlib import Path
 
+import pytest
+
+import llm_provider
 from llm_provider.simulator import Simulator
 from support import RunCommand
 
@@ -23,3 +27,42 @@ def test_a_provider_is_asked_which_models_it_has(run: RunCommand, simulator: Sim
     assert json.loads(run("models", "--provider", "openai", "--live", "--json").out)
     assert [request.path for request in simulator.requests()] == ["/openai/v1/models"]
     assert "local/" in run("models", "--provider", "local", "--live").out
+
+
+MODEL = "gpt-6.1-sol"
+
+
+def test_prices_are_a_table(run: RunCommand) -> None:
+    ended = run("prices", "claude-haiku-5-5")
+    header, *rows, blank, note = ended.out.splitlines()
+    assert ended.code == 0
+    assert header.split()[:5] == ["provider", "model", "variant", "min_input_tokens", "input"]
+    assert ["anthropic", "claude-haiku-5-5", "standard", "0", "0.1"] in [row.split()[:5] for row in rows]
+    assert {row.split()[1] for row in rows} == {"claude-haiku-5-5"}
+    assert {row.index("genai") for row in rows} == {header.index("source")}
+    assert (blank, "USD per million tokens" in note) == ("", True)
+
+
+def test_prices_without_a_model_are_all_prices(run: RunCommand) -> None:
+    everything = json.loads(run("prices", "--json").out)
+    assert len(everything) == len(llm_provider._core.money.pricing.PriceTable.load())
+    some = json.loads(run("prices", "--json", MODEL, "litellm/openai/gpt-6.1-sol-2026-10-21").out)
+    assert some == [row for row in everything if (row["provider"], row["model"]) == ("openai", MODEL)]
+
+
+def test_hosts_and_deployments_of_the_environment_have_prices(
+    run: RunCommand, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(f'[lab]\nurls = "{simulator.url("local")}"\nprices.mine = {{ input = 7 }}\n')
+    monkeypatch.setenv("LLM_PROVIDER_HOSTS", str(hosts))
+    monkeypatch.setenv("LLM_PROVIDER_DEPLOYMENTS", "azure/mine=gpt-5.4, azure/old=eu/gpt-5.4")
+    rows = json.loads(run("prices", "--json", "lab/mine", "azure/mine", "azure/old").out)
+    assert {(row["provider"], row["model"]) for row in rows} == {
+        ("lab", "mine"), ("azure", "gpt-5.4"), ("azure", "regional/gpt-5.4")
+    }  # fmt: skip
+    (tmp_path / "in.txt").write_text("What is 2+3?\n")
+    assert run("map", "lab/mine", str(tmp_path / "in.txt"), str(tmp_path / "out.jsonl")).code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["text"] == "5"
+    monkeypatch.setenv("LLM_PROVIDER_DEPLOYMENTS", "mine=gpt-5.4")
+    assert "LLM_PROVIDER_DEPLOYMENTS has 'mine'" in run("prices", "azure/mine").err

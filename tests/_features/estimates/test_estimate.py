@@ -18,8 +18,8 @@ from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.runtime import event_loop
 from llm_provider._features.estimates import estimate
-from llm_provider._features.estimates.client_methods import show_estimates
 from llm_provider._features.estimates.estimate import history_of, mean
+from llm_provider._features.estimates.estimates import show_estimates
 from llm_provider.simulator import Simulator
 from support import RunScript
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import (
@@ -122,6 +122,7 @@ class TestValues:
         texts=st.lists(st.text(st.sampled_from(" theHwé日"), min_size=1, max_size=5), min_size=1, max_size=3),
         way=st.sampled_from(WAYS[:4]),
     )
+    @example(context="", texts=[" "], way=("sglang", "echo"))
     def test_any_text_has_its_value_or_a_typed_error(
         self, lab: Client, context: str, texts: list[str], way: tuple[str, str]
     ) -> None:

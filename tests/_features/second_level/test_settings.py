@@ -1,6 +1,7 @@
 """A second level is named by a URL or by an object with five methods, and a wrong name is refused at once."""
 
 import pickle
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, MissingDependencyError, RequestError, SecondLevel
+from llm_provider import CacheWarning, Client, MissingDependencyError, RequestError, SecondLevel
+from llm_provider._features.second_level.settings import PREFIX, ValkeyStore
+from llm_provider.simulator import Simulator
 from support import needs
 
 
@@ -104,3 +107,25 @@ def test_leases_need_two_more_methods() -> None:
         SecondLevel(Whole(), leases=True)
     with pytest.raises(RequestError, match="leases must be True or False, not 1"):
         SecondLevel(Whole(), leases=1)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_store_is_pickled_as_its_url() -> None:
+    store = pickle.loads(pickle.dumps(ValkeyStore("valkey://cache.lab")))
+    assert store._url == "valkey://cache.lab"
+    assert PREFIX == "llm_provider:2:"
+    store.close()  # it was never connected
+
+
+def test_a_server_that_is_not_there_is_one_warning(simulator: Simulator, tmp_path: Path) -> None:
+    pytest.importorskip("valkey", reason="the extra valkey is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    with Client(cache_dir=tmp_path, cache=f"valkey://:hidden@127.0.0.1:{port}/0") as client:
+        with pytest.warns(CacheWarning) as warned:
+            assert client.call("gpt-6.1-sol", "Hi").text
+            assert client.call("gpt-6.1-sol", "Ho").text
+        with pytest.warns(CacheWarning, match="not in the second level"):
+            client.close()
+    assert len(warned) == 1
+    assert "hidden" not in str(warned[0].message)
+    assert f"valkey://127.0.0.1:{port}/0" in str(warned[0].message)

@@ -2,16 +2,27 @@
 
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 
-from llm_provider import RequestError
+from llm_provider import BadRequestError, RequestError
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.requests.attachments import Attachment
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._features.uploads.references import fill_ids, refer_to_files
+from llm_provider._features.uploads.references import (
+    AnthropicFiles,
+    GeminiFiles,
+    OpenAIFiles,
+    files_of,
+    fill_references,
+    refer_to_files,
+)
+from llm_provider.simulator import Fault, Simulator
+from support import upload
 
 MB = 1_000_000
 FIELDS = {"image": ("image_url", "url"), "video": ("video_url", "url"), "audio": ("input_audio", "data")}
@@ -127,6 +138,38 @@ def test_anthropics_beta_header_is_added_to_those_of_the_user() -> None:
 def test_the_id_takes_the_place_of_whole_texts_only() -> None:
     request = EncodedRequest("chat", {"text": f"I mean {REFERENCE}", "id": REFERENCE})
     body = b'{"id":"%s"}' % REFERENCE.encode()
-    payload, body = fill_ids(request, body, {REFERENCE: 'file-"1"'})
-    assert payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
+    filled, body = fill_references(request, {REFERENCE: 'file-"1"'}, body)
+    assert filled.payload == {"text": f"I mean {REFERENCE}", "id": 'file-"1"'}
     assert body == b'{"id":"file-\\"1\\""}'
+
+
+def test_an_upload_has_the_purpose_of_model_input(simulator: Simulator) -> None:
+    uploaded = upload(OpenAIFiles, "gpt-6.1-sol", "application/pdf", b"%PDF-1.7")
+    assert uploaded.expires is None, "OpenAI keeps it"
+    with openai.OpenAI(api_key="sk-files") as sdk:
+        stored = sdk.files.retrieve(uploaded.identifier)
+        assert (stored.purpose, stored.bytes, stored.filename) == ("user_data", 8, "llm_provider-1")
+        assert sdk.files.content(uploaded.identifier).content == b"%PDF-1.7"
+
+
+def test_compatible_hosts_have_no_such_files() -> None:
+    assert files_of(resolve("gpt-6.1-sol")) is OpenAIFiles
+    assert files_of(resolve("groq/openai/gpt-oss-120b")) is None
+
+
+def test_an_upload_keeps_its_content_and_kind(simulator: Simulator) -> None:
+    uploaded = upload(AnthropicFiles, "claude-haiku-5-5", "image/png", b"\x89PNG")
+    assert uploaded.expires is None, "Anthropic keeps it"
+    (request,) = simulator.requests()
+    assert request.headers["anthropic-beta"] == "files-api-2025-04-14"
+    with anthropic.Anthropic(api_key="sk-files") as sdk:
+        stored = sdk.beta.files.retrieve_metadata(uploaded.identifier)
+    assert (stored.filename, stored.mime_type, stored.size_bytes) == ("llm_provider-1", "image/png", 4)
+
+
+def test_a_file_that_google_cannot_process_is_an_error(simulator: Simulator) -> None:
+    simulator.configure(file_seconds=60.0)
+    failed = '{"name": "files/a", "state": "FAILED", "error": {"code": 3, "message": "no frames"}}'
+    simulator.inject(Fault(body=failed), match="files.retrieve")
+    with pytest.raises(BadRequestError, match="Google cannot process the file: no frames"):
+        upload(GeminiFiles, "gemini-3.8-flash", "video/mp4", b"\0\0\0\x18ftypisom")

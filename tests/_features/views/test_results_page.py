@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -15,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, ToolCall, call
+from llm_provider._core.types.response import Result
 from llm_provider._features.views import results_page
-from llm_provider._features.views.results_page import embed_json
+from llm_provider._features.views.results_page import embed_json, pair_results
 from llm_provider.simulator import Simulator
 from support import response
 
@@ -230,3 +232,22 @@ def test_a_column_may_be_named_like_a_method_of_objects(name: str, beside: bool,
     assert {text for values in columns for text in values} == {"", "value of it"}
     assert "[native code]" not in ended.stdout
     assert f"{name} value of it" in " ".join(shown["row"].split())
+
+
+def asked(*prompts: str) -> list[Result]:
+    """A response to each prompt."""
+    return [response("4", prompt=prompt) for prompt in prompts]
+
+
+@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")), st.randoms(use_true_random=False))
+def test_each_result_has_one_place(first: list[str], second: list[str], order: random.Random) -> None:
+    pairs = list(pair_results(asked(*first), asked(*second)))
+    for side, run in enumerate((first, second)):
+        assert sorted(pair[side] for pair in pairs if pair[side] is not None) == list(range(len(run)))
+    # The order of the inputs does not matter where each is there once.
+    prompts = [f"{number}{letter}" for number, letter in enumerate(first)]
+    mixed = order.sample(prompts, len(prompts))
+    for left, right in pair_results(asked(*prompts), asked(*mixed)):
+        assert left is not None
+        assert right is not None
+        assert prompts[left] == mixed[right]

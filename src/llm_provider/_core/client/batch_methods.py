@@ -247,7 +247,7 @@ class BatchMethods(Hinting):
     ) -> Results[Scores | LLMError]:
         """`llm_provider.score_many` with the settings and defaults of this client."""
         seal(parameters)
-        options = doors.score_many.parse_scores(model, contexts, continuations, parameters, on_error)
+        options = doors.score.parse_scores(model, contexts, continuations, parameters, on_error)
         results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
 
@@ -368,9 +368,7 @@ def parse_batch(
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
             more = () if function.endswith("iter_many") else ("on_error",)
-            raise TypeError(
-                doors.foreign_parameters.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more])
-            )
+            raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))

@@ -254,7 +254,7 @@ class Client(BatchMethods):
     ) -> TokenCount:
         """`llm_provider.acount_tokens` with the settings and defaults of this client."""
         seal(parameters)
-        return await doors.token_counts.count_soon(self._runner, model, messages, parameters, exact=exact)
+        return await doors.token_counts.count_async(self._runner, model, messages, parameters, exact=exact)
 
     @with_parameters
     def recheck(
@@ -389,7 +389,7 @@ class Client(BatchMethods):
 
         `live=True` asks with the `keys`, the `api_key` and the `base_url` of the client, if it has any.
         """
-        return doors.list_models.find_models(self._runner, provider, live=live)
+        return doors.known_models.find_models(self._runner, provider, live=live)
 
     def batches(self) -> list[Batch]:
         """`llm_provider.batches` with the settings and defaults of this client."""

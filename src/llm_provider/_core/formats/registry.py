@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PromptCacheFormat
 
 
-_FEATURE_OF_PART = {
-    "files": "uploads", "prompt_cache": "prompt_caching", "scores": "score",
-}  # fmt: skip
+_FEATURE_OF_PART = {"prompt_cache": "prompt_caching", "scores": "score"}
 """Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
 
 _FEATURES = ("litellm", "quirks")
@@ -43,7 +41,7 @@ def load(name: str, quirks: str | None = None) -> Adapter:
 
 @functools.cache
 def load_beside(adapter: str, part: str) -> object | None:
-    """A part of a wire format, such as `embeddings` or `files`; None where the adapter has none."""
+    """A part of a wire format, such as `embeddings` or `batches`; None where the adapter has none."""
     if feature := _FEATURE_OF_PART.get(part):
         name = f"llm_provider._features.{feature}.{adapter}"
     elif adapter in _FEATURES:

@@ -57,7 +57,7 @@ class Doubts:
 
 async def _lists_models(target: Target, key: Credential) -> bool | None:
     """Whether a server gives its list of models; None if it has none, or has it for others."""
-    name, lists = target.route.adapter, doors.model_lists.LISTS
+    name, lists = target.route.adapter, doors.known_models.LISTS
     if target.route.cloud is not None or name not in lists:
         return None
     try:

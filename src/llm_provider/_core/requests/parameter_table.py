@@ -165,9 +165,7 @@ def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str]
     for name in defaults:
         # A default list would hold the model of some calls.
         if name not in CHECKS or name == "fallback":
-            raise TypeError(
-                doors.foreign_parameters.describe_unexpected(function, name, [*CHECKS, *settings])
-            )
+            raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *settings]))
     return {name: CHECKS[name](name, value) for name, value in defaults.items() if value is not None}
 
 

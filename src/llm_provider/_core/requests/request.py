@@ -160,7 +160,7 @@ def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSO
     for name, value in parameters.items():
         check = checks.get(name)
         if check is None:
-            raise TypeError(doors.foreign_parameters.describe_unexpected(function, name, checks))
+            raise TypeError(doors.remedies.describe_unexpected(function, name, checks))
         if value is not None:
             checked[name] = check(name, value)
     return checked

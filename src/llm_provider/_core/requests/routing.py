@@ -258,7 +258,7 @@ def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
     """Raise for a cloud that is named behind the maker of the model, as inspect_ai does."""
     cloud, slash, name = rest.partition("/")
     if slash and cloud in ("azure", "bedrock", "vertex"):
-        right = doors.foreign_parameters.CLOUDS_OF_MAKERS.get((prefix, cloud))
+        right = doors.remedies.CLOUDS_OF_MAKERS.get((prefix, cloud))
         if right is not None:
             raise UnknownModelError(f"model: write '{right}/{name}' for {prefix}'s models there", model=model)
 
@@ -341,7 +341,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
             what = find_uncovered_kind(model)
             description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
             raise UnknownModelError(
-                doors.foreign_parameters.problem_with(model, _OTHER_NAMES) or description, model=model
+                doors.remedies.problem_with(model, _OTHER_NAMES) or description, model=model
             )
         return route, model
     if prefix in ROUTES:
@@ -358,7 +358,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
         # litellm has more routes to the clouds.
         return ROUTES["litellm"], model
     _refuse_cloud_within(prefix, rest, model)
-    problem = doors.foreign_parameters.problem_with(model, _OTHER_NAMES)
+    problem = doors.remedies.problem_with(model, _OTHER_NAMES)
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model

@@ -38,7 +38,7 @@ SERVER_TOOLS = (
     "web_search", "code_execution", "url_context", "web_fetch", "code_interpreter", "image_generation",
     "google_search", "google_maps",
 )  # fmt: skip
-"""The names of the tools that providers run. `_features/foreign/tools` has the form of each."""
+"""The names of the tools that providers run. `_features/foreign/messages` has the form of each."""
 
 _WITH_SETTINGS = {
     "file_search": "{'type': 'file_search', 'vector_store_ids': [...]} for OpenAI, "

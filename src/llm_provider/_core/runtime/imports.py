@@ -8,6 +8,8 @@ swallowed there, and one within orjson's import ends the process with a segmenta
 
 import contextlib
 import importlib
+import importlib.metadata
+import platform
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -96,3 +98,20 @@ def install_command(extra: str) -> str:
     "pip install 'llm-provider-call[litellm]', or '.[litellm]' in a checkout"
     """
     return f"pip install 'llm-provider-call[{extra}]', or '.[{extra}]' in a checkout"
+
+
+_PACKAGES = (
+    "llm-provider-call", "openai", "anthropic", "google-genai", "litellm", "aiohttp", "orjson",
+    "jsonschema-rs", "pydantic",
+)  # fmt: skip
+
+
+def describe_versions() -> dict[str, Any]:
+    """The versions of Python and of the packages that have to do with an answer."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -17,7 +17,7 @@ MOVED: dict[str, str] = {
     "_cache.response_cache": "_core.store.response_cache",
     "_cache.second_level.access": "_features.second_level.access",
     "_cache.second_level.settings": "_features.second_level.settings",
-    "_cache.second_level.valkey_store": "_features.second_level.valkey_store",
+    "_cache.second_level.valkey_store": "_features.second_level.settings",
     "_cache.statistics": "_core.store.response_cache",
     "_cache.storage.diff": "_features.cache_care.maintenance",
     "_cache.storage.maintenance": "_features.cache_care.maintenance",

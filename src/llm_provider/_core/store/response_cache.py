@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
-    from ..._features.cache_care.archive import Imported
-    from ..._features.cache_care.maintenance import Explanation, Selection, Verification
+    from ..._features.cache_care.maintenance import Explanation, Imported, Selection, Verification
     from ..._features.second_level.access import SecondLevelStatistics
     from ..runtime.event_loop import Inbox
     from ..runtime.threads import Timer
@@ -376,7 +375,7 @@ class ResponseCache:
             RequestError: there is no ledger with the keys of the tag.
         """
         keys = self.find_keys(**selection) if any(selection.values()) else None
-        return self._with_store(lambda store: doors.cache_archive.write_archive(store, path, keys))
+        return self._with_store(lambda store: doors.cache_maintenance.write_archive(store, path, keys))
 
     def load(self, path: str | os.PathLike[str]) -> Imported:
         """Add the answers of an exported file. Answers that are already stored stay unchanged.
@@ -389,7 +388,7 @@ class ResponseCache:
                 the line.
             OSError: the file cannot be read, or the cache cannot be written.
         """
-        return self._with_store(lambda store: doors.cache_archive.read_archive(store, path))
+        return self._with_store(lambda store: doors.cache_maintenance.read_archive(store, path))
 
     def fetch(self, keys: Sequence[str]) -> None:
         """Copy answers that only a second level has into the local store. Here it does nothing."""

@@ -434,7 +434,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        return doors.response_html.as_html(self)
+        return doors.results_views.response_as_html(self)
 
 
 _RESPONSE_FIELDS = tuple(entry.name for entry in fields(Response))

@@ -1,5 +1,6 @@
 """What a user asks of a whole cache: check, selection, pruning, why a call missed, recent answers."""
 
+import hashlib
 import math
 import os
 import re
@@ -12,8 +13,22 @@ from typing import Any, Final, TypeAlias, TypedDict
 import orjson
 
 from ..._core.errors import LLMError, RequestError
+from ..._core.json_values import JSONObject
 from ..._core.runtime import clock
-from ..._core.store.entry import ELIDED, Entry, Question, decode_entry, decode_question, lacks_text
+from ..._core.runtime.files import read_lines, replace_file
+from ..._core.runtime.json_pieces import loads
+from ..._core.store.entry import (
+    ELIDED,
+    SCHEMA_VERSION,
+    Entry,
+    Question,
+    decode_entry,
+    decode_question,
+    encode_entry,
+    lacks_text,
+    tag_of,
+)
+from ..._core.store.shard import Row
 from ..._core.store.store import Store
 
 _MOST_LISTED = 5
@@ -153,15 +168,15 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
 
     Another text counts more than three other settings.
     """
-    here, there = texts - others, others - texts
+    only_first, only_second = texts - others, others - texts
     alike = bool(texts & others) or not texts
-    if not here or not there:
+    if not only_first or not only_second:
         return 0.0 if alike else None
     # The part of their groups of three letters that two texts have in common: 0 to 1.
     most = max(
         2 * len(left & right) / (len(left) + len(right))
-        for left in map(_letter_groups, here)
-        for right in map(_letter_groups, there)
+        for left in map(_letter_groups, only_first)
+        for right in map(_letter_groups, only_second)
     )
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
 
@@ -185,8 +200,9 @@ def compare(stored: object, wanted: object, path: str = "") -> Iterator[Differen
             yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
     elif isinstance(stored, list) and isinstance(wanted, list):
         start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
-        here, there = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
-        for index, (left, right) in enumerate(zip_longest(here, there, fillvalue=ABSENT), start):
+        left_middle, right_middle = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
+        pairs = zip_longest(left_middle, right_middle, fillvalue=ABSENT)
+        for index, (left, right) in enumerate(pairs, start):
             yield from compare(left, right, f"{path}[{index}]")
     elif _encode(stored) != _encode(wanted):
         yield Difference(path, stored, wanted)
@@ -289,7 +305,7 @@ class Selection(TypedDict, total=False):
     tag: str | None
     """The name of a `track` block, and of those inside it. A ledger has the keys of its answers."""
     ledger: str | os.PathLike[str] | None
-    """The file of `Client(ledger=)`, for a tag; default that of `LLM_PROVIDER_LEDGER`."""
+    """The file of `Client(ledger=)`, for a tag; default is the file of `LLM_PROVIDER_LEDGER`."""
 
 
 def find_keys(store: Store, selection: Selection) -> Iterator[str]:
@@ -307,7 +323,7 @@ def find_keys(store: Store, selection: Selection) -> Iterator[str]:
 
 
 def list_keys(results: Iterable[Any]) -> Iterator[str]:
-    """The keys of the samples and rounds of some results. Errors have those of their samples."""
+    """The keys of the samples and rounds of some results. Errors have the keys of their samples."""
     for result in results:
         if isinstance(result, dict):
             rounds = (result.get("tool_rounds") or {}).get("responses")
@@ -352,3 +368,104 @@ def list_recent(store: Store, question: Question, count: int) -> list[tuple[Entr
             payload = stored["payload"]
             recent.append((entry, None if lacks_text(payload) else payload))
     return recent
+
+
+_FORMAT = "llm_provider_cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import.
+
+    Args:
+        added: Answers that were added.
+        kept: Answers that were already stored and stay unchanged.
+    """
+
+    added: int
+    kept: int
+
+
+def write_archive(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
+    """Write the intact answers of some keys, or all, to a file once it is complete. Returns their number."""
+    count = 0
+    with replace_file(Path(path).expanduser(), 0o666, "an earlier file is as it was") as file:
+        file.write(_line({_FORMAT: SCHEMA_VERSION}))
+        for key, value in store.items() if keys is None else ((key, store.read(key)) for key in keys):
+            fields = None if value is None else _fields(key, value)
+            if fields is not None:
+                file.write(_line({**fields, "digest": _digest(fields)}))
+                count += 1
+    return count
+
+
+def read_archive(store: Store, path: str | os.PathLike[str]) -> Imported:
+    """Add the answers of a file to the cache, once all of it is checked; `RequestError` if it is damaged."""
+    source = Path(path)
+    total = sum(1 for _ in _rows(source))
+    missing = (row for row in _rows(source) if decode_entry(row[0], store.read(row[0]) or b"") is None)
+    added = 0
+    while some := list(islice(missing, _AT_ONCE)):
+        added += store.insert(some)
+    return Imported(added=added, kept=total - added)
+
+
+def _fields(key: str, value: bytes) -> dict[str, object] | None:
+    entry = decode_entry(key, value)
+    if entry is None:
+        return None
+    fields: dict[str, object] = {
+        "asked": decode_question(key, value),
+        # Text, as JSON writers differ in how they write numbers.
+        "body": entry.body.decode(),
+        "created": entry.created,
+        "key": key,
+        "seconds": entry.seconds,
+    }
+    return fields | entry.list_known()
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    lines = read_lines(path)
+    _check_first(path, next(lines, b""))
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _row(loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            message = f"{path}, line {number}: this is not an answer, or it was changed"
+            raise RequestError(message) from None
+
+
+def _check_first(path: Path, line: bytes) -> None:
+    try:
+        version = orjson.loads(line)[_FORMAT]
+    except (ValueError, KeyError, TypeError):
+        raise RequestError(f"{path} is not an exported cache") from None
+    if version != SCHEMA_VERSION:
+        raise RequestError(
+            f"{path} has format version {version}, but only version {SCHEMA_VERSION} can be imported: "
+            "export it again with a matching version of llm-provider"
+        )
+
+
+def _row(fields: JSONObject) -> Row:
+    digest = fields.pop("digest")
+    key, question = fields["key"], fields["asked"]
+    if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
+        raise ValueError
+    own = {name: value for name, value in fields.items() if name in Entry._fields}
+    entry = Entry(**own | {"body": fields["body"].encode()})
+    value = encode_entry(
+        key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
+    )
+    if decode_entry(key, value) is None:
+        raise ValueError
+    return key, value, tag_of(question)
+
+
+def _digest(fields: Mapping[str, object]) -> str:
+    return hashlib.sha256(_line(fields)).hexdigest()[:32]
+
+
+def _line(fields: Mapping[str, object]) -> bytes:
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

@@ -1,10 +1,13 @@
-"""The account at one provider that is checked, and the cases of a recording: what it is asked."""
+"""The account at one provider that is checked, the cases that it is asked, and the rows about it."""
+
+from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.batches.handle import Batch
 from ..._core.client.client import Client
@@ -12,9 +15,80 @@ from ..._core.errors import APITimeoutError, BudgetExceededError, LLMError, Unsu
 from ..._core.json_values import JSONObject
 from ..._core.requests.route import Route
 from ..._core.runtime import clock
-from ..models.known_models import Model
-from .report import Row, make_row
+from ..._core.words import format_usd
 from .traffic import Exchange, RecordingProxy
+
+if TYPE_CHECKING:
+    from ..models.known_models import Model
+
+BAD = frozenset({"differs", "failed"})
+"""The verdicts that make the exit code 1. The others are "ok", "note" and "skipped"."""
+
+MODEL = "model "
+"""The name of a row about a model begins with it."""
+
+EXPECTED = {
+    "key": ("the key is accepted", ""),
+    MODEL: ("an answer", ""),
+    "models": ("a model that answers", "name one with --model"),
+    "call": ("a text", "answers are cut or lost"),
+    "usage": ("about the estimate", "costs and limits go by it"),
+    "cost": ("as the table says", "budgets go by the table"),
+    "served by": ("the model that was asked, and a request id", "it is not known who answered"),
+    "stream": ("a text", "streams lose something"),
+    "streamed tool call": ("one call", "calls are lost"),
+    "structured answer": ("JSON", "answers are repaired, or fail"),
+    "image input": ("a text", "no images"),
+    "tool call": ("one call", "tools do not work"),
+    "tool result": ("it is taken", ""),
+    "embedding": ("two vectors, and their tokens", "numbers have another form than is read"),
+    "prompt cache": ("the prefix is read", "calls pay the full price"),
+    "limits": ("as headers tell them", "the rate control finds the limit by itself"),
+    "wrong model": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
+    "wrong model, stream": ("NotFoundError, HTTP 404", "a wrong name is not seen, or only by its text"),
+    "over-long prompt": ("ContextWindowExceededError", "the server cuts prompts, or has a larger window"),
+    "batch": ("submitted, looked up, cancelled", "it may go on, and be billed: cancel it at the provider"),
+    "new fields": ("those of the SDK's types", "Response.raw keeps them"),
+    "fields and events": ("those of the SDK's types", "other rows say whether it matters"),
+    "check": ("all rows", "the rest was not tried"),
+}
+"""Name of a row → what is expected, and what another finding means."""
+
+
+class Row(NamedTuple):
+    """One thing that was looked at."""
+
+    verdict: str
+    provider: str
+    name: str
+    expected: str
+    observed: str
+    meaning: str
+
+    def __str__(self) -> str:
+        observed = self.observed[:600] + " … (--report has the rest)" * (len(self.observed) > 600)
+        line = f"{self.verdict:8} {self.provider:10} {self.name:20} {observed}"
+        more = f"\n{'':40} expected: {self.expected}; {self.meaning}"
+        return line if self.verdict in ("ok", "skipped") else line + more
+
+
+def make_row(verdict: str | bool, provider: str, name: str, observed: str, meaning: str = "") -> Row:
+    """A row with what is expected of it. The verdict may be whether it is as expected."""
+    word = ("ok" if verdict else "differs") if isinstance(verdict, bool) else verdict
+    expected, usual = EXPECTED[MODEL if name.startswith(MODEL) else name]
+    return Row(word, provider, name, expected, observed, meaning or usual)
+
+
+def write_markdown(report: JSONObject) -> str:
+    counts = ", ".join(f"{number} {word}" for word, number in report["counts"].items())
+    versions = ", ".join(" ".join(pair) for pair in report["versions"].items())
+    run = f"{report['date']}: {', '.join(report['models'])}: {counts}; {format_usd(report['cost'])}"
+    head = ["| verdict | provider | row | expected | found | meaning |", "|---|---|---|---|---|---|"]
+    rows = [" | ".join(cell.replace("|", "/") for cell in row.values()) for row in report["rows"]]
+    # A server's words may have lines of their own, or look like HTML.
+    rows = [f"| {' '.join(escape(row, quote=False).split())} |" for row in rows]
+    return "\n".join(["# llm-provider check", "", run, "", versions, "", *head, *rows, ""])
+
 
 _SPECIAL = re.compile(r"audio|realtime|image|live|search|transcri|tts|embed|guard|research|codex|vision|ocr")
 """Names of models that do more, or less, than answer a text."""
@@ -54,7 +128,6 @@ class Case:
             self.error, self.result = error, {"error": type(error).__name__, "status": error.status}
 
     def list_headers(self) -> list[str]:
-        """The names of the headers of its answers."""
         return [name for exchange in self.exchanges for name in exchange.headers]
 
     def _ask(self, client: Client, parameters: JSONObject) -> tuple[Any, JSONObject]:
@@ -123,18 +196,18 @@ class Account:
             clock.sleep(pause)
         return case
 
-    def tell(self, verdict: str | bool, name: str, observed: str, meaning: str = "") -> None:
+    def add_row(self, verdict: str | bool, name: str, observed: str, meaning: str = "") -> None:
         """Add a row. The verdict may be whether it is as expected."""
         self._show(make_row(verdict, self.route.provider, name, observed, meaning))
 
     def judge(self, case: Case, observed: str, *, fits: bool = True) -> bool:
         """Add the row of a case, and return whether it was answered."""
         if case.error is None:
-            self.tell(fits, case.name, observed)
+            self.add_row(fits, case.name, observed)
         else:
             skipped = isinstance(case.error, BudgetExceededError | UnsupportedParameterError)
             why = f"{type(case.error).__name__}: {case.error.message[:200]}"
-            self.tell("skipped" if skipped else "failed", case.name, why, "calls like it fail")
+            self.add_row("skipped" if skipped else "failed", case.name, why, "calls like it fail")
         return case.error is None
 
     def cancel(self, batch: Batch, seconds: float = 20.0) -> bool:
@@ -142,7 +215,7 @@ class Account:
         return asyncio.run(asyncio.wait_for(batch.acancel(), seconds))
 
     def list_models(self) -> Sequence[Model]:
-        """Those that the key reaches, or those of the tables where the provider gives no list."""
+        """The models that the key reaches, or the models of the tables where the provider gives no list."""
         return self.listed or self.client.models(self.route.provider)
 
     def rank_models(self, kind: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.budget import Budget
@@ -14,14 +15,12 @@ from ..._core.requests.api_keys import Credential, find_accounts, find_key, find
 from ..._core.requests.route import Route
 from ..._core.requests.routing import ROUTES, find_route, resolve
 from ..._core.runtime import clock
+from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings, parse_settings
 from ..._core.words import escape_controls
-from ..evidence.container import describe_versions
-from .account import Account
+from .account import Account, Row, make_row
 from .probes import PROBES, check_key, check_models, check_replies
-from .report import Row, make_row
-from .scrubbing import Scrubber
-from .traffic import RecordingProxy
+from .traffic import RecordingProxy, Scrubber
 
 _OF_CASE = ("name", "operation", "model", "inputs", "parameters", "result")
 _SET_A_KEY = (
@@ -59,7 +58,7 @@ class Check:
         with (
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
             RecordingProxy(url, self._scrubber.names) as proxy,
-            # The patience is that of requests about batches, to which a gateway may answer 500 for ever.
+            # A gateway may answer 500 for ever to requests about batches, which have this patience.
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
                 max_tokens=400, outage_patience=10.0,
@@ -85,7 +84,7 @@ class Check:
                 if names and all(map(account.cancel, batches)):
                     self.batch_end = "; a batch under way was cancelled"
             except (LLMError, TimeoutError) as error:
-                account.tell("failed", "batch", f"{names}: {type(error).__name__}")
+                account.add_row("failed", "batch", f"{names}: {type(error).__name__}")
         check_replies(account)
 
     def _tell(self, row: Row) -> None:
@@ -95,7 +94,6 @@ class Check:
         self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
-        """The report so far as JSON values. The cost is in USD."""
         return {
             "report": "llm-provider check 1",
             "date": time.strftime("%Y-%m-%d", time.gmtime(clock.time())),
@@ -127,15 +125,13 @@ def choose_models(providers: Sequence[str], models: Sequence[str]) -> dict[str, 
 
     Raises `RequestError` for unknown names, for a provider without a key, and if there is nothing to check.
     """
-    from ..models.known_models import check_provider
-
     settings = parse_settings({})
     routes = {**ROUTES, **settings.hosts}
     selected = {find_route(model, settings.hosts).provider: model for model in models}
     if len(selected) < len(models):
         raise RequestError("two models have one provider: check them one after the other")
     for provider in providers:
-        check_provider(provider, settings.hosts)
+        doors.known_models.check_provider(provider, settings.hosts)
         selected.setdefault(provider, "")
     for provider in selected:
         _find_access(routes[provider], settings)

@@ -13,9 +13,8 @@ from ..._core.pace.headers import headroom
 from ..._core.runtime import clock
 from ..._core.types.usage import Usage
 from ..._core.words import format_usd
-from .account import Account, Case
+from .account import MODEL, Account, Case
 from .replies import UNKNOWN, WRONG, find_types, inspect, read_json
-from .report import MODEL
 
 _SUM = "What is 12 + 30? Answer with the number."
 _WEATHER = "What is the weather in Bern? Use the tool weather."
@@ -94,7 +93,7 @@ def check_models(account: Account) -> None:
         if account.judge(case, "answers") and not account.model:
             account.model = name
     if not account.model:
-        account.tell("failed", "models", "none answers" if names else "no listed model has a known price")
+        account.add_row("failed", "models", "none answers" if names else "no listed model has a known price")
 
 
 def _is_snapshot(requested: str, answered: str | None) -> bool:
@@ -162,14 +161,16 @@ def check_answers(account: Account) -> None:
             judgements[:1] if verdict is True else [each for each in judgements if each[0] is not True]
         ):
             texts.setdefault(text, []).append(name)
-        account.tell(verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items()))
+        account.add_row(
+            verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
+        )
 
 
 def check_embedding(account: Account) -> None:
     names = account.rank_models("embedding")[:1]
     kinds = {model.kind for model in account.client.models(account.route.provider)}
     if "embedding" in kinds and not names:
-        account.tell("skipped", "embedding", "no embedding model with a known price is listed")
+        account.add_row("skipped", "embedding", "no embedding model with a known price is listed")
     for name in names:
         case = account.play("embedding", "embed", ["a bird", "a fish"], model=name)
         different = dict.fromkeys(map(tuple, case.answer or ()))
@@ -194,13 +195,13 @@ def check_prompt_cache(account: Account) -> None:
     read = usage.cache_read_input_tokens
     observed = f"{read} of {usage.input_tokens} tokens read; {known[0]} read or written before"
     if case.answer and not usage.input_tokens:
-        account.tell("skipped", case.name, "the answer has no counts")
+        account.add_row("skipped", case.name, "the answer has no counts")
     elif case.error or read or account.route.provider in ("openai", "anthropic", "gemini"):
         # A count with the cached tokens twice is above the last bound. Only Anthropic always counts writing.
         counts_writing = known[0] > 0 or account.route.provider != "anthropic"
         account.judge(case, observed, fits=0 < read <= usage.input_tokens < 13_500 and counts_writing)
     else:
-        account.tell("skipped", case.name, f"{observed}; the host promises nothing")
+        account.add_row("skipped", case.name, f"{observed}; the host promises nothing")
 
 
 def check_limits(account: Account) -> None:
@@ -231,7 +232,7 @@ def check_limits(account: Account) -> None:
         verdict, observed = verdict and "note", f"{observed}; {before} refused before"
     if failures:
         verdict, observed = False, f"{observed}; others failed: {', '.join(sorted(failures))}"
-    account.tell(verdict, "limits", observed, meaning)
+    account.add_row(verdict, "limits", observed, meaning)
 
 
 def check_errors(account: Account) -> None:
@@ -240,7 +241,7 @@ def check_errors(account: Account) -> None:
         case = account.play(name, operation, _SUM, model=f"{account.route.provider}/check-no-such-model")
         observed = f"{case.result.get('error', 'answered')}, HTTP {case.result.get('status', 200)}"
         fits = isinstance(case.error, errors.NotFoundError) and case.error.status == 404
-        account.tell(fits, name, observed)
+        account.add_row(fits, name, observed)
     # The model whose window is the cheapest, because a server that cuts a prompt sends a bill.
     models = {model.name: model for model in account.list_models()}
     windows = {name: model.context_window or 200_000 for name, model in models.items()}
@@ -257,9 +258,8 @@ def check_errors(account: Account) -> None:
 
 
 def check_batch(account: Account) -> None:
-    """A batch of one row: submitted, looked up, cancelled."""
     if account.route.adapter not in ("anthropic", "gemini") and account.route.batches is None:
-        account.tell("skipped", "batch", "the provider has no batches that are served")
+        account.add_row("skipped", "batch", "the provider has no batches that are served")
         return
     account.has_batch = True
     case, first = account.play("batch", "batch", [_SUM]), len(account.proxy.exchanges)
@@ -309,7 +309,7 @@ def check_replies(account: Account) -> None:
     for row, verdict in verdicts.items():
         texts = [f"{text} ({case})" for (name, text), case in sorted(findings.items()) if name == row]
         word = verdict if texts else bool(usual) or "skipped"
-        account.tell(word, row, "; ".join(texts) or usual or "no reply to compare")
+        account.add_row(word, row, "; ".join(texts) or usual or "no reply to compare")
 
 
 PROBES: tuple[Callable[[Account], None], ...] = (

@@ -86,7 +86,6 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 
 
 def inspect(exchange: Exchange) -> Iterator[Finding]:
-    """What is unknown or wrong about one answer."""
     row = find_types(exchange)
     findings = _inspect(exchange, row[1], *row[2:]) if row else ()
     return (finding for finding in findings if not _KNOWN.match(finding[1]))
@@ -165,7 +164,6 @@ def read_json(text: str) -> Any:
 
 
 def _check_reply(reply: JSONObject) -> Iterator[str]:
-    """The choices and the counts of a reply or an event."""
     choices = reply.get("choices") or reply.get("candidates") or []
     if len(choices) > 1 or any(choice.get("index") for choice in choices):
         yield "an answer has another index than 0"
@@ -281,7 +279,6 @@ def _compare_fields(value: JSONObject, model: Any, path: str) -> Iterator[Findin
 
 
 def _list_members(kind: Any) -> Iterator[Any]:
-    """The members of a union; any other annotation is its own only member."""
     if hasattr(kind, "__value__") or typing.get_origin(kind) is typing.Annotated:
         yield from _list_members(getattr(kind, "__value__", None) or typing.get_args(kind)[0])
     elif typing.get_origin(kind) in (typing.Union, types.UnionType):
@@ -292,7 +289,6 @@ def _list_members(kind: Any) -> Iterator[Any]:
 
 
 def _list_words(kind: Any) -> list[Any]:
-    """The values of the enumerations and literals of an annotation."""
     words: list[Any] = []
     for member in _list_members(kind):
         if isinstance(member, type) and issubclass(member, enum.Enum):

@@ -136,7 +136,6 @@ def _collect(ids: tuple[str, ...]) -> int:
 
 
 def _store_answers(batch: Batch) -> int:
-    """Store the answers of a batch, and print how its rows ended."""
     from ..._core.errors import LLMError, PendingBatchError
 
     try:

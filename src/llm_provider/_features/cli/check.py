@@ -43,8 +43,8 @@ def run_check(
     record: Path | None,
 ) -> int:
     """Say whether your accounts do what the library expects of them."""
+    from ..check.account import BAD, write_markdown
     from ..check.check import Check, choose_models
-    from ..check.report import BAD, write_markdown
 
     check, selected = Check(lambda row: print(row, flush=True)), choose_models(providers, models)
     if report and record and report.resolve() == record.resolve():

@@ -13,7 +13,7 @@ from . import output
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand with these arguments, by default those of the process.
+    """Run one subcommand with these arguments, by default the arguments of the process.
 
     It returns one of the exit codes that `llm-provider --help` lists. `SystemExit` follows `--help` and
     `--version` (0), and invalid arguments (2).

@@ -18,9 +18,8 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from . import output as console
-from .call_options import call_options, parameters_of
 from .output import EXIT_CODES, PROGRAM
-from .parsing import KEYS, Command, complete_model
+from .parsing import KEYS, Command, call_options, complete_model, parameters_of
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
@@ -295,7 +294,6 @@ class _Work:
 
 
 def _properties(form: Any) -> list[str]:
-    """The names of the fields of the answers; none if they are not known."""
     while isinstance(form, dict) and "properties" not in form:
         form = form.get("json_schema", form.get("schema"))
     return list(form["properties"]) if isinstance(form, dict) else []

@@ -194,13 +194,13 @@ def _decode_json(text: bytes) -> JSONObject | None:
             line = json.loads(text)
         except (ValueError, RecursionError):
             return None
-    whole = (
+    is_line = (
         isinstance(line, dict)
         and type(line.get("index")) is int
         and isinstance(line.get("request"), str)
         and isinstance(line.get("error", 0), (dict, type(None)))
     )
-    return line if whole else None
+    return line if is_line else None
 
 
 _INDEX = re.compile(rb'^(\{"index": ?)?\d+')
@@ -260,7 +260,6 @@ class StandardOutput:
     name = "standard output"
 
     def write(self, line: JSONObject) -> None:
-        """Print a line at once. ASCII passes every encoding."""
         sys.stdout.write(f"{json.dumps(line)}\n")
         sys.stdout.flush()
 

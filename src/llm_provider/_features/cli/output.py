@@ -51,7 +51,6 @@ def printable(text: str, *, also: str = "") -> str:
 
 
 def at_terminal() -> bool:
-    """Whether messages go to a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

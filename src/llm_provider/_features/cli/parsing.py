@@ -8,14 +8,17 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from ..._core.json_values import JSONObject
+from ..._core.errors import RequestError
+from ..._core.json_values import JSONMapping, JSONObject
+from ..._core.runtime.files import read_text
 from .output import PROGRAM
 
 KEYS = """\
@@ -74,8 +77,8 @@ class Command(_KeylessCommand):
 class Group(_KeylessCommand, click.Group):
     """A command with subcommands, which messages call `kind`.
 
-    `lazy` has subcommands and their lines in the help. The function `run_NAME` of the module NAME is imported
-    when it runs, so that help starts at once. `settings` are those of `click.Group`.
+    `lazy` has the module of each subcommand, and its line in the help. Its function `run_NAME` is imported
+    when it runs, so that help starts at once. `settings` go to `click.Group`.
     """
 
     command_class = Command
@@ -85,7 +88,7 @@ class Group(_KeylessCommand, click.Group):
         name: str | None,
         *,
         kind: str = "ACTION",
-        lazy: Mapping[str, str] | None = None,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(name, subcommand_metavar=f"{kind} [ARGS]...", no_args_is_help=False, **settings)
@@ -93,14 +96,14 @@ class Group(_KeylessCommand, click.Group):
         self.lazy = lazy or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the help, without importing a command."""
         return [*self.lazy, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a lazy command."""
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), f"run_{cmd_name}")
+        command: click.Command = getattr(
+            import_module(f".{self.lazy[cmd_name][0]}", __package__), f"run_{cmd_name}"
+        )
         return command
 
     def resolve_command(
@@ -113,7 +116,6 @@ class Group(_KeylessCommand, click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Refuse a command line without a subcommand."""
         if not ctx._protected_args and not self.invoke_without_command:  # noqa: SLF001  # as click's own groups
             ctx.fail(f"the {self.kind} is missing; {self._list_names(ctx)}")
         return super().invoke(ctx)
@@ -125,7 +127,7 @@ class Group(_KeylessCommand, click.Group):
         """List lazy commands without importing them."""
         if self.lazy:
             with formatter.section("Commands"):
-                formatter.write_dl(list(self.lazy.items()))
+                formatter.write_dl([(name, text) for name, (_, text) in self.lazy.items()])
         else:
             super().format_commands(ctx, formatter)
 
@@ -223,3 +225,120 @@ def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
     names = (model.name for model in list_models(PriceTable.load()))
     return [name for name in names if name.startswith(incomplete)]
+
+
+_NOT_HERE = {
+    "api_key": "an API key does not belong on a command line; put it into the environment",
+    "extra_headers": "headers may hold keys, and do not belong on a command line; call it from Python",
+    "progress": "a terminal shows the progress, and a pipe does not",
+    "rows": "the rows are those of the file",
+}
+"""Parameters that `--param` does not take, and what to do."""
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+
+
+def _parse_parameter(value: str) -> tuple[str, object]:
+    """The name and the value of a parameter that is given as NAME=JSON."""
+    name, equals, text = value.partition("=")
+    name = name.strip().replace("-", "_")
+    if not equals:
+        raise click.BadParameter("expected NAME=JSON, such as top_p=0.9")
+    if name in _NOT_HERE:
+        raise click.BadParameter(f"{name}: {_NOT_HERE[name]}")
+    from ..._core.requests.parameters import Parameters
+
+    if name not in Parameters.__annotations__:
+        from ..foreign.remedies import describe_unexpected
+
+        raise click.BadParameter(describe_unexpected("call", name, Parameters.__annotations__))
+    try:
+        return name, json.loads(text)
+    except (ValueError, RecursionError):
+        quoted = json.dumps(text, ensure_ascii=False)
+        raise click.BadParameter(
+            f"the value of {name} is not JSON; for a text write --param '{name}={quoted}'"
+        ) from None
+
+
+_OPTIONS: dict[str, JSONObject] = {
+    "--system": {"metavar": "TEXT", "help": "the system prompt"},
+    "--max-tokens": {
+        "metavar": "N", "type": int, "help": "the longest answer, in tokens, reasoning included",
+    },
+    "--temperature": {"metavar": "T", "type": float, "help": "randomness of the answer; 0 is the least"},
+    "--reasoning-effort": {"metavar": "LEVEL", "help": "none, minimal, low, medium, high, xhigh or max"},
+    "--schema": {
+        "metavar": "FILE|JSON", "help": "a JSON schema, or its file: the answer is JSON that matches it",
+    },
+    "--seed": {"metavar": "N", "type": int, "help": "a number that makes answers more repeatable"},
+    "--stop": {"metavar": "TEXT", "multiple": True, "help": "end the answer before this text; repeatable"},
+    "--fallback": {
+        "metavar": "MODEL", "multiple": True,
+        "help": "ask this model if the one before does not answer; repeatable",
+    },
+    "--timeout": {"metavar": "SECONDS", "type": float, "help": "for one attempt (default 600)"},
+    "--base-url": {"metavar": "URL", "help": "the server to ask instead of the provider's own"},
+    "--extra-body": {
+        "metavar": "JSON", "type": parse_json_object, "help": "an object of fields for this provider only",
+    },
+    "--param": {
+        "metavar": "NAME=JSON", "type": _parse_parameter, "multiple": True,
+        "help": "any other parameter of `call`, such as top_p=0.9; repeatable",
+    },
+}  # fmt: skip
+
+
+def call_options(function: FunctionT) -> FunctionT:
+    for name, settings in reversed(_OPTIONS.items()):
+        function = click.option(name, **settings)(function)
+    return prices_option(function)
+
+
+def parameters_of(options: JSONMapping) -> JSONObject:
+    """The parameters of a call by the options of a command line, without those that were not given."""
+    parameters: JSONObject = {}
+    for name, value in options.items():
+        if name not in ("param", "schema") and value is not None and value != ():
+            parameters[name] = list(value) if isinstance(value, tuple) else value
+    for name, value in options.get("param") or ():
+        if name in parameters:
+            raise RequestError(f"{name} is given twice: leave out one of its options")
+        parameters[name] = value
+    if options.get("schema") is not None:
+        parameters["response_format"] = read_schema(options["schema"])
+    if parameters.get("temperature") == 0:
+        # As programs write it: the text of the number is a part of the cache key.
+        parameters["temperature"] = 0
+    return parameters
+
+
+def read_schema(text: str) -> JSONObject:
+    """The JSON schema that an option gives as JSON or by the name of its file."""
+    where = "--schema"
+    if not text.lstrip().startswith("{"):
+        where = f"--schema {text}"
+        try:
+            text = read_text(Path(text).expanduser())
+        except UnicodeDecodeError:
+            raise RequestError(f"{where}: the file is not UTF-8 text") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RequestError(f"{where}: the file cannot be read: {reason}") from None
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{where} is not JSON: {error}") from None
+    if not isinstance(schema, dict):
+        raise RequestError(f"{where} must be a JSON object, not {type(schema).__name__}")
+    if schema.get("type") in ("json_object", "json_schema"):
+        # Forms of `response_format`, which the call checks.
+        return schema
+    from ..._core.schemas.json_schema import find_problem, is_schema
+
+    problem = find_problem(schema)
+    if problem is None and not is_schema(schema):
+        problem = 'write one such as {"type": "object", "properties": {"city": {"type": "string"}}}'
+    if problem is not None:
+        raise RequestError(f"{where} is not a valid JSON schema: {problem}")
+    return schema

@@ -134,7 +134,7 @@ def run_reconcile(
     requested = {pair for pair in product(_MEASURES, billed) if not accounts or pair != ("cost", "anthropic")}
     names: dict[str, Any] = {"days": (first, last), "border": border, "by_key": bool(accounts)}
     rows = reconcile(lines, entries, PriceTable.load(), requested=() if reports else requested, **names)
-    rows = rows if reports else _leave_out_untold(rows)
+    rows = rows if reports else _leave_out_unreported(rows)
     sums = {measure: _add_up(rows, measure) for measure in _MEASURES}
     if as_json:
         print(json.dumps({"from": first, "to": last, **sums, "rows": [row.to_dict() for row in rows]}))
@@ -143,29 +143,30 @@ def run_reconcile(
     return OK if all(part["share"] * 100 <= tolerance for part in sums.values()) else FAILED
 
 
-def _leave_out_untold(rows: list[Row]) -> list[Row]:
-    """The rows without those of days that OpenRouter cannot report, with a warning."""
+def _leave_out_unreported(rows: list[Row]) -> list[Row]:
+    """The rows of days that OpenRouter can report, with a warning."""
     now = datetime.fromtimestamp(clock.time(), UTC)
     reported = {f"{now - timedelta(days):%Y-%m-%d}" for days in range(1, _MOST_DAYS + 1)}
     reported |= {row.name.day for row in rows if row.name.provider == "openrouter" and row.amounts}
-    kept = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
-    if untold := len(rows) - len(kept):
-        say("warning", f"{untold} rows are not compared: OpenRouter reports the last 30 days that have ended")
-    return kept
+    compared = [row for row in rows if row.name.provider != "openrouter" or row.name.day in reported]
+    if missing := len(rows) - len(compared):
+        about = "rows are not compared: OpenRouter reports the last 30 days that have ended"
+        say("warning", f"{missing} {about}")
+    return compared
 
 
 def _read_ledgers(files: list[Path], servers: Mapping[str, Target], accounts: dict[str, str]) -> list[Line]:
     """The lines of these servers and keys, with a warning about lines of others with the same format."""
-    known, lines, others, untold = {*accounts.values()}, list[Line](), list[Line](), Counter[str]()
+    known, lines, others, lines_of = {*accounts.values()}, list[Line](), list[Line](), Counter[str]()
     for line in list_lines(files):
         server = servers.get(line.posting.key.provider)
-        untold[line.posting.key.provider] += 1
+        lines_of[line.posting.key.provider] += 1
         if server and (not known or line.fields.get("account") in known):
             (lines if line.fields.get("base_url") in (None, server.base_url) else others).append(line)
     if others:
         say("warning", f"{len(others):,} lines of other servers (`base_url`) are not compared")
-    for name in sorted({*untold} - {*_KEYS}) if len(servers) > 1 else ():
-        say("warning", f"{untold[name]:,} lines of {name} are not compared, as it has no such reports")
+    for name in sorted({*lines_of} - {*_KEYS}) if len(servers) > 1 else ():
+        say("warning", f"{lines_of[name]:,} lines of {name} are not compared, as it has no such reports")
     return lines
 
 

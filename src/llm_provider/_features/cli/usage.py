@@ -80,7 +80,6 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
 
 
 def _parse_names(by: tuple[str, ...]) -> list[str]:
-    """The names to sum by. One option may name several, with commas."""
     names = list(dict.fromkeys(name.strip() for option in by for name in option.split(",") if name.strip()))
     for name in names:
         if name not in _NAMES:

@@ -1,6 +1,6 @@
 """Where a cloud serves models: the addresses of resources, projects and regions.
 
-Each row of `ROUTES` that belongs to a cloud has a `Cloud`. Facts are those of the SDKs' platform clients
+Each row of `ROUTES` that belongs to a cloud has a `Cloud`. Facts are from the SDKs' platform clients
 (openai 2.54, anthropic 2.12, google-genai 3.4) and of litellm 1.106, whose variables are read too.
 """
 

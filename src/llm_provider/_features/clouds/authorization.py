@@ -21,7 +21,7 @@ _UNSIGNED = re.compile(r"signature|skew", re.IGNORECASE)
 
 
 def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]:
-    """The headers of all requests with a key, beside those of an SDK; a changing token has its own.
+    """The headers of all requests with a key, beside the SDK's own; a changing token has headers of its own.
 
     `omitted` is the SDK's mark of a header that is left out.
     """

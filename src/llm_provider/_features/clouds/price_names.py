@@ -62,7 +62,7 @@ def drop_region(provider: str, model: str) -> str:
 
 
 def is_model_name(model: str) -> bool:
-    """Whether a name of a cloud in `prices.csv` is that of a model, and not only that of a price in a region.
+    """Whether a name of a cloud in `prices.csv` names a model, and not only its price in a region.
 
     >>> [name for name in ("gpt-5.4", "eu/gpt-5.4", "regional.amazon.nova-pro-v1:0") if is_model_name(name)]
     ['gpt-5.4']

@@ -1,6 +1,6 @@
 """The rows of `ROUTES` for clouds: the models of other makers, at addresses and with identities of the cloud.
 
-Paths and models are those of the SDKs' platform clients and of litellm 1.106, which serves the others.
+Paths and models are as in the SDKs' platform clients and in litellm 1.106, which serves the others.
 """
 
 from dataclasses import replace

@@ -51,7 +51,7 @@ SIGNED_TIME = "%Y%m%dT%H%M%SZ"
 """The form of `X-Amz-Date`, in UTC."""
 
 _MOST_SKEW = 240.0
-"""Seconds by which a signature may be early or late. AWS refuses those of five minutes."""
+"""Seconds by which a signature may be early or late. AWS refuses signatures of five minutes."""
 
 _REMEMBERED = 8
 """The last tokens, which messages may still quote."""
@@ -133,7 +133,6 @@ class TokenCredential(Credential):
         return token.headers(method, url, body, self._skew)
 
     async def prepare(self) -> None:
-        """Wait for a token if there is none."""
         if self._token is None or clock.time() >= self._serves_until:
             try:
                 await self._wait(self._begin())
@@ -163,7 +162,6 @@ class TokenCredential(Credential):
         return text
 
     def _begin(self) -> _Renewal:
-        """The renewal that runs, or a new one."""
         with self._lock:
             renewal, now = self._renewal, clock.monotonic()
             if renewal is not None and now - renewal.since < LONGEST_FETCH:

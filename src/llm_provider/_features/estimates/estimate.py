@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..._core import doors
 from ..._core.batches.lookup import fetch_ahead
 from ..._core.errors import CacheMissError, LLMError, RequestError
 from ..._core.hints import Hinting
@@ -44,7 +45,7 @@ _LEAST_DOUBT = 0.1
 class History(NamedTuple):
     """Statistics of some stored answers.
 
-    `output_tokens` and `seconds` are those of one answer. `input_factor` is the number of input tokens that
+    `output_tokens` and `seconds` are of one answer. `input_factor` is the number of input tokens that
     the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
     """
 
@@ -150,7 +151,7 @@ class Estimate(Hinting):
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
-        from ..views import blocks as html
+        html = doors.html
 
         rows = (
             [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()
@@ -171,10 +172,10 @@ class Estimate(Hinting):
         yield _Row("requests", f"{self.requests:,}")
         if not self.requests:
             return
-        yield _range_row("input tokens", self.input_tokens, whole)
+        yield _range_row("input tokens", self.input_tokens, format_count)
         if self.cached_input_tokens.high:
-            yield _range_row("  from the prompt cache", self.cached_input_tokens, whole)
-        yield _range_row("output tokens", self.output_tokens, whole)
+            yield _range_row("  from the prompt cache", self.cached_input_tokens, format_count)
+        yield _range_row("output tokens", self.output_tokens, format_count)
         if self.cost is None:
             yield _Row("cost", "unknown")
         else:
@@ -197,7 +198,7 @@ def _range_row(name: str, number: Range, format_number: Callable[[float], str]) 
     )
 
 
-def whole(number: float) -> str:
+def format_count(number: float) -> str:
     return f"{number:,.0f}"
 
 
@@ -285,7 +286,6 @@ class Estimator:
             self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
 
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
-        """The parts of a call that are not stored."""
         if call.cache not in READING:
             return list(call.parts)
         cache = self._engine.cache
@@ -439,7 +439,7 @@ def estimate_texts(
     prices: Callable[[], PriceTable],
     scopes: Sequence[ScopeStatistics],
 ) -> Estimate:
-    """The estimate of calls for embeddings or scores. The arguments are those of `Estimator`."""
+    """The estimate of calls for embeddings or scores. It takes the arguments of `Estimator`."""
     if not calls:
         raise RequestError("inputs is empty: give a context and its continuations at least")
     following = iter(calls)
@@ -451,7 +451,6 @@ def estimate_texts(
 
 
 def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    """The estimate of a batch. An iterator of inputs is used up."""
     for prompt in estimator.fetch(inputs):
         estimator.add(prompt)
     return estimator.result()
@@ -473,15 +472,14 @@ def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) ->
     """The most requests in flight, and the most a second, which is None while no limit is known."""
     target, most, rate = call.target, call.concurrency.most, None
     for scope in scopes:
-        here = (scope.provider, scope.base_url) == (target.provider, target.base_url)
-        if here and target.model.startswith(scope.model):
+        is_own = (scope.provider, scope.base_url) == (target.provider, target.base_url)
+        if is_own and target.model.startswith(scope.model):
             most = most if scope.window is None else max(1, min(most, scope.window))
             rate = scope.rate if rate is None else rate
     return most, rate
 
 
 def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
-    """USD of one request."""
     costs = []
     for tokens, answer in zip(read, written, strict=True):
         row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])

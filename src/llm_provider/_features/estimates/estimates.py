@@ -1,18 +1,32 @@
-"""What the batches of several models will cost: `Estimates`."""
+"""What batches will cost: the methods of clients, and `Estimates` of several models. Nothing is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from ..._core import doors
+from ..._core.client.batch_methods import BatchOptions, Models, check_models, parse_batch
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import RequestError
+from ..._core.journey.chat import CHAT
+from ..._core.journey.embed import EMBED
+from ..._core.requests.checks import DeliveryOptions, one_of
+from ..._core.requests.inputs import Estimable
+from ..._core.requests.model_kinds import EstimateKind, kind_of
 from ..._core.runtime.imports import import_optional
 from ..._core.tokens.counting import Range
+from ..._core.types.messages import Prompt
 from ..._core.words import format_duration, format_usd
-from .estimate import Estimate, whole
+from .estimate import Estimate, Estimator, estimate, estimate_texts, format_count, show
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..._core.journey.call import Call, Operation
+    from ..._core.requests.parameters import EstimateParameters
+    from ..._core.types.response import Response
 
 _TITLES = ("model", "requests", "input tokens", "output tokens", "cost", "at most", "time")
 
@@ -30,24 +44,24 @@ class Estimates(dict[str, Estimate]):
     def total(self) -> Estimate:
         """The sums of all models, which are asked side by side. The cost is None if one is unknown."""
         each, nothing = list(self.values()), Range.exactly(0)
-        costs = [estimate.cost for estimate in each if estimate.cost is not None]
-        variants = {estimate.variant for estimate in each}
+        costs = [single.cost for single in each if single.cost is not None]
+        variants = {single.variant for single in each}
         variant = variants.pop() if len(variants) == 1 else "standard"
         return Estimate(
             model=f"{len(each)} models",
-            provider=", ".join(dict.fromkeys(estimate.provider for estimate in each)),
-            inputs=sum(estimate.inputs for estimate in each),
-            cached=sum(estimate.cached for estimate in each),
-            duplicates=sum(estimate.duplicates for estimate in each),
-            invalid=tuple(problem for estimate in each for problem in estimate.invalid),
-            requests=sum(estimate.requests for estimate in each),
-            input_tokens=sum_of(estimate.input_tokens for estimate in each),
-            output_tokens=sum_of(estimate.output_tokens for estimate in each),
-            cached_input_tokens=sum_of(estimate.cached_input_tokens for estimate in each),
+            provider=", ".join(dict.fromkeys(single.provider for single in each)),
+            inputs=sum(single.inputs for single in each),
+            cached=sum(single.cached for single in each),
+            duplicates=sum(single.duplicates for single in each),
+            invalid=tuple(problem for single in each for problem in single.invalid),
+            requests=sum(single.requests for single in each),
+            input_tokens=sum_of(single.input_tokens for single in each),
+            output_tokens=sum_of(single.output_tokens for single in each),
+            cached_input_tokens=sum_of(single.cached_input_tokens for single in each),
             variant=variant,
             costs={variant: sum_of(iter(costs))} if len(costs) == len(each) else {},
-            seconds=Range(*map(max, zip(nothing, *(estimate.seconds for estimate in each), strict=True))),
-            assumptions=tuple(dict.fromkeys(text for estimate in each for text in estimate.assumptions)),
+            seconds=Range(*map(max, zip(nothing, *(single.seconds for single in each), strict=True))),
+            assumptions=tuple(dict.fromkeys(text for single in each for text in single.assumptions)),
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -74,28 +88,28 @@ class Estimates(dict[str, Estimate]):
         return f"Estimates({super().__repr__()})"
 
     def _repr_html_(self) -> str:
-        from ..views import blocks as html
+        html = doors.html
 
         rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
         notes = (html.small(f"- {text}") for text in self.total.assumptions)
         return html.block(html.table(_TITLES, rows), *notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        for name, estimate in {**self, "total": self.total}.items():
-            cost = estimate.cost
+        for name, single in {**self, "total": self.total}.items():
+            cost = single.cost
             yield (
                 name,
-                f"{estimate.requests:,}",
-                whole(estimate.input_tokens.likely),
-                whole(estimate.output_tokens.likely),
+                f"{single.requests:,}",
+                format_count(single.input_tokens.likely),
+                format_count(single.output_tokens.likely),
                 format_usd(None if cost is None else cost.likely),
                 "" if cost is None else format_usd(cost.high),
-                format_duration(estimate.seconds.likely),
+                format_duration(single.seconds.likely),
             )
 
 
 def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
-    """The estimate of a batch, from that of its model and those of the models of its `fallback`.
+    """The estimate of a batch, from the estimates of its model and of the models of its `fallback`.
 
     The first model is likely to answer all inputs. At most, each model but the last refuses all of them and
     bills that. At least, the cheapest one answers alone.
@@ -110,15 +124,15 @@ def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
 
     # A provider's batch has one model.
     known = [name for name in first.costs if name != "batch" and all(name in each.costs for each in others)]
-    rest = ", ".join(estimate.model for estimate in others)
+    rest = ", ".join(single.model for single in others)
     assumption = f"{first.model} answers; at most, each model is paid before the next one is asked: {rest}"
-    texts = [assumption, *(text for estimate in estimates for text in estimate.assumptions)]
+    texts = [assumption, *(text for single in estimates for text in single.assumptions)]
     return replace(
         first,
-        input_tokens=widen([estimate.input_tokens for estimate in estimates]),
-        output_tokens=widen([estimate.output_tokens for estimate in estimates]),
-        costs={name: widen([estimate.costs[name] for estimate in estimates]) for name in known},
-        seconds=widen([estimate.seconds for estimate in estimates]),
+        input_tokens=widen([single.input_tokens for single in estimates]),
+        output_tokens=widen([single.output_tokens for single in estimates]),
+        costs={name: widen([single.costs[name] for single in estimates]) for name in known},
+        seconds=widen([single.seconds for single in estimates]),
         assumptions=tuple(dict.fromkeys(texts)),
     )
 
@@ -130,20 +144,125 @@ def sum_of(ranges: Iterator[Range]) -> Range:
     return total
 
 
-def _row_of(name: str, estimate: Estimate) -> dict[str, object]:
-    low, likely, high = estimate.cost or (None, None, None)
+def _row_of(name: str, single: Estimate) -> dict[str, object]:
+    low, likely, high = single.cost or (None, None, None)
     return {
         "model": name,
-        "provider": estimate.provider,
-        "inputs": estimate.inputs,
-        "cached": estimate.cached,
-        "duplicates": estimate.duplicates,
-        "invalid": len(estimate.invalid),
-        "requests": estimate.requests,
-        "input_tokens": estimate.input_tokens.likely,
-        "output_tokens": estimate.output_tokens.likely,
+        "provider": single.provider,
+        "inputs": single.inputs,
+        "cached": single.cached,
+        "duplicates": single.duplicates,
+        "invalid": len(single.invalid),
+        "requests": single.requests,
+        "input_tokens": single.input_tokens.likely,
+        "output_tokens": single.output_tokens.likely,
         "cost_low": low,
         "cost": likely,
         "cost_high": high,
-        "seconds": estimate.seconds.likely,
+        "seconds": single.seconds.likely,
     }
+
+
+_check_kind = one_of(EstimateKind)
+
+
+def estimate_batch(
+    runner: CallRunner, model: str | Models, inputs: Estimable, parameters: EstimateParameters
+) -> Estimate | Estimates:
+    kind = _take_kind(model, parameters)
+    if kind != "chat":
+        return _estimate_texts(runner, model, inputs, parameters, kind)
+    on_error = parameters.pop("on_error", None) or "return"
+    options = parse_batch("estimate", model, inputs, parameters, runner.defaults, on_error)
+    estimates = [_estimate_prompts(runner, name, options, part.prompts) for name, part in options.each]
+    return _name_each(model, estimates)
+
+
+async def aestimate_batch(
+    runner: CallRunner,
+    model: str | Models,
+    inputs: Estimable | AsyncIterable[Prompt],
+    parameters: EstimateParameters,
+) -> Estimate | Estimates:
+    """`estimate_batch` for an event loop, in a thread. Its inputs may be asynchronous."""
+    import asyncio
+
+    kind = _take_kind(model, parameters)
+    if kind != "chat":
+        texts = [text async for text in inputs] if isinstance(inputs, AsyncIterable) else inputs
+        return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters, kind)
+    on_error = parameters.pop("on_error", None) or "return"
+    options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
+    estimates = []
+    for name, part in options.each:
+        # They are read here, as an iterator of the user's may belong to this thread.
+        read = part.prompts
+        prompts = [each async for each in read] if isinstance(read, AsyncIterable) else list(read)
+        estimates.append(await asyncio.to_thread(_estimate_prompts, runner, name, options, prompts))
+    return _name_each(model, estimates)
+
+
+def _estimate_prompts(runner: CallRunner, model: str, options: BatchOptions, prompts: Any) -> Estimate:
+    several = _estimators(runner, model, options)
+    prompts = prompts if len(several) == 1 else list(prompts)
+    return add_fallbacks([estimate(each, prompts) for each in several])
+
+
+def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> None:
+    """Show the estimate of each model in a notebook, if it is above some USD."""
+    for model, part in options.each:
+        prompts = part.prompts
+        if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
+            show(_estimators(runner, model, options, counted=False)[0], prompts, above)
+
+
+def _estimators(
+    runner: CallRunner, model: str, options: BatchOptions, *, counted: bool = True
+) -> list[Estimator]:
+    parameters, allowed = dict(options.parameters), options.concurrency or runner.concurrency
+
+    def prepare(prompt: Prompt) -> Call[Response]:
+        return runner.prepare(CHAT, model, prompt, parameters, allowed, options.function)
+
+    engine = runner.engine
+    scopes, count = engine.statistics(), 1 + len(parameters.get("fallback") or ())
+    return [
+        Estimator(engine, prepare, runner.prices, scopes, counted=counted, number=number)
+        for number in range(count)
+    ]
+
+
+def _estimate_texts(
+    runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
+) -> Estimate | Estimates:
+    DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
+    operation: Operation[Any, Any] = EMBED if kind == "embedding" else doors.score.SCORE
+    runner.fill(parameters, operation)
+    estimates, engine = [], runner.engine
+    # An iterator is read once. Each context with its continuations is a call.
+    listed = [inputs if isinstance(inputs, str) else list(inputs)] if kind == "embedding" else list(inputs)
+    for name in model if isinstance(model, (list, tuple)) else (model,):
+        requests = [operation.build(name, each, parameters, "estimate") for each in listed]
+        calls = [engine.prepare(operation, request, runner.concurrency) for request in requests]
+        estimates.append(estimate_texts(engine, calls, runner.prices, engine.statistics()))
+    return _name_each(model, estimates)
+
+
+def _take_kind(model: str | Models, parameters: EstimateParameters) -> EstimateKind:
+    """Remove `kind` from the parameters. Without it the names of the models tell one kind."""
+    several = isinstance(model, (list, tuple))
+    if isinstance(model, (list, tuple)):
+        check_models(model)
+    kind = parameters.pop("kind", None)
+    if kind is not None:
+        return cast("EstimateKind", _check_kind("kind", kind))
+    kinds = {kind_of(name) for name in (model if several else (model,)) if isinstance(name, str)}
+    if len(kinds) > 1:
+        raise RequestError("model: some of the models answer and others embed: estimate them apart")
+    return next(iter(kinds), "chat")
+
+
+def _name_each(model: str | Models, estimates: list[Estimate]) -> Estimate | Estimates:
+    if not isinstance(model, (list, tuple)):
+        return estimates[0]
+    return Estimates(zip(model, estimates, strict=True))

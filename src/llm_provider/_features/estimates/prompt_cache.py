@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..._core import doors
 from ..._core.tokens.counting import Range
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ class CachedInput:
 
     def add(self, call: Call[Any], requests: int, tokens: int, read: float) -> None:
         """Add the requests of a call, with the rough and the likely number of tokens that each reads."""
-        # It imports asyncio, which other estimates do not need.
-        from ..prompt_caching.prefix_gate import prefixes_of
-
-        self._requests += [_Request(prefixes_of(call), tokens, read)] * requests
+        self._requests += [_Request(doors.prefix_gate.prefixes_of(call), tokens, read)] * requests
 
     def tokens(self, read: Range) -> Range:
         """Tokens that are read from the prompt cache, of all that the requests read."""
@@ -44,7 +42,7 @@ class CachedInput:
     def cheaper(
         self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range
     ) -> dict[str, Range]:
-        """Costs in USD with the prompt cache. The highest ones are those of a cache that keeps nothing.
+        """Costs in USD with the prompt cache. The highest costs are with a cache that keeps nothing.
 
         `costs` are those without it, by service level. `lists` are the rows of each service level, the
         longest prompts first. `read` are the tokens of all requests.

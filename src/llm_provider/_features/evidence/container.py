@@ -7,10 +7,8 @@ names, no spaces, and what JSON lacks as Python writes it.
 
 import contextlib
 import hashlib
-import importlib.metadata
 import json
 import os
-import platform
 import re
 import struct
 import subprocess
@@ -183,7 +181,6 @@ def _make_header(part: Part) -> bytes:
 
 
 def _make_directory(parts: list[Part]) -> bytes:
-    """The bytes behind the members."""
     entries = []
     for part in parts:
         name = part.name.encode()
@@ -230,10 +227,6 @@ def read_json(text: bytes, where: str) -> Any:
 
 FORMAT, VERSION = "llm_provider evidence", 1
 PREDICATE = "https://github.com/llm-provider/llm-provider/evidence/v1"
-_PACKAGES = (
-    "llm-provider-call", "openai", "anthropic", "google-genai", "litellm", "aiohttp", "orjson",
-    "jsonschema-rs", "pydantic",
-)  # fmt: skip
 _COUNTS = ("input_tokens", "output_tokens")
 
 
@@ -305,17 +298,6 @@ def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:
         "predicateType": PREDICATE,
         "predicate": {key: value for key, value in manifest.items() if key != "parts"},
     }
-
-
-def describe_versions() -> JSONObject:
-    """The versions of Python and of the packages that have to do with an answer."""
-    versions: dict[str, Any] = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def describe_git() -> JSONObject | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from ..._core import doors
 from ..._core.errors import LLMError
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer, EncodedRequest
@@ -26,7 +27,6 @@ from ..._core.store.entry import ELIDED, LONGEST_TEXT, Entry, digest
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult
-from ..cache_care.maintenance import list_keys
 from .container import write_json
 from .verification import decode_pieces, find_cost, find_price, list_differences, make_key
 
@@ -90,7 +90,7 @@ class RowMaker:
     def make_lines(
         self, results: Iterable[AnyResult], scores: Mapping[int, float]
     ) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row; `scores` are those of the user, by index."""
+        """A line of JSON for each result, and its row; `scores` has the user's scores by index."""
         for index, result in enumerate(self._fetch_ahead(results)):
             row = self._make_row(index, result)
             if index in scores:
@@ -113,7 +113,7 @@ class RowMaker:
         """The results, once the entries that only a second level has are in the local store."""
         remaining = iter(results)
         while some := list(islice(remaining, _AT_ONCE)):
-            self._cache.fetch(list(list_keys(some)))
+            self._cache.fetch(list(doors.cache_maintenance.list_keys(some)))
             yield from some
 
     def _make_row(self, index: int, result: AnyResult) -> JSONObject:

@@ -104,7 +104,6 @@ class _Model:
     def _describe_sample(
         self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int]
     ) -> JSONObject:
-        """A row as a sample of inspect."""
         result = row["result"]
         answers = list(map(_describe_choice, result.get("choices") or [_choose(result)]))
         known = ("served_by", "cost", "price", "cached", "provider")
@@ -122,7 +121,6 @@ class _Model:
         }  # fmt: skip
 
     def describe(self) -> JSONObject:
-        """The record of Every Eval Ever."""
         who = {name: str(value) for name, value in (self._first["served_by"] or {}).items()}
         engine = {
             name: who[key] for name, key in (("name", "engine"), ("version", "engine_version")) if key in who
@@ -203,7 +201,6 @@ def _is_plain(prompt: Any) -> bool:
 
 
 def _describe_choice(choice: JSONObject) -> JSONObject:
-    """An answer as inspect has it."""
     reasoning, reason = choice["reasoning"], choice["finish_reason"]
     thought = [{"type": "reasoning", "reasoning": reasoning}] if reasoning else []
     text = {"type": "text", "text": choice["text"]}

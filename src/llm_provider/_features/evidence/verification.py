@@ -71,7 +71,7 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
 
 
 _Compared = tuple[str, Callable[[], tuple[Any, Any]]]
-"""The name of a value, and what makes that of the row and that which is computed of its parts."""
+"""The name of a value, and what makes the value of the row and the value computed of its parts."""
 
 
 def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
@@ -143,7 +143,6 @@ class Reply(NamedTuple):
 
 
 def decode_pieces(row: JSONObject) -> list[Reply]:
-    """The replies of the answers of a row."""
     replies = []
     for piece in list_pieces(row["result"]):
         if row["format"] not in FORMATS:
@@ -219,7 +218,7 @@ def sum_usage(answers: Sequence[Answer]) -> Usage:
 
 
 def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
-    """The USD of the answers of a row: what they say, else that of a price list; None if one is not known.
+    """The USD of the answers of a row: what they say, else by a price list; None if one is not known.
 
     `priced` has the names, the service level and the time (Unix seconds) by which the list is searched.
     """
@@ -238,7 +237,7 @@ def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -
 
 
 def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -> Decimal | None:
-    """The USD of all requests of a row: its price, and that of the usage that its answers do not have.
+    """The USD of all requests of a row: its price, and the price of usage that its answers do not have.
 
     `others` has the names for this usage, as `priced`; None if there is none, or if it is not known whose.
     """
@@ -277,7 +276,7 @@ def _cite(value: Any) -> str:
 
 ROWS, PRICES, MANIFEST = "rows.jsonl", "prices.jsonl", "manifest.json"
 STATEMENT = ".intoto.json"
-"""What is added to the name of a file for that of its statement."""
+"""The end of the name of a statement, behind the name of its file."""
 _LONGEST_STATEMENT = 1 << 24
 """Bytes. The figures of a model take some hundred."""
 
@@ -321,7 +320,7 @@ class _Comparison:
         """What is read."""
 
     def read_manifest(self) -> JSONObject:
-        """The manifest, whose digests are those of the parts."""
+        """The manifest, whose digests fit the parts."""
         if list(self._parts)[-1] != MANIFEST or not {ROWS, PRICES} <= self._parts.keys():
             raise EvidenceError(
                 f"the parts are {', '.join(self._parts)}, not {ROWS}, {PRICES} and {MANIFEST}"

@@ -1,10 +1,119 @@
-"""The end of the message for a wrong value: what to write instead, where the value suggests it."""
+"""What to write instead of what other libraries take: parameters, attributes, models, and wrong values."""
 
 import difflib
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 from ..._core.json_values import cite, plain_number
+
+
+@functools.cache
+def _read_table() -> Mapping[str, Mapping[str, str]]:
+    """Class, module or function → name that others have for what it has → what to write."""
+    # Only a program that is written for another library needs it.
+    import csv
+    from pathlib import Path
+
+    tables: dict[str, dict[str, str]] = {}
+    text = Path(__file__).with_name("foreign_names.csv").read_text(encoding="utf-8")
+    for owners, remedy, names in list(csv.reader(text.splitlines()))[1:]:
+        for owner in owners.split():
+            tables[owner] = dict.fromkeys(names.split(), remedy) | tables.get(owner, {})
+    return tables
+
+
+def remedies_of(owner: str) -> Mapping[str, str]:
+    """What to write, by the names that others have; empty in a process that may open no more files."""
+    try:
+        return _read_table().get(owner, {})
+    except OSError:
+        return {}
+
+
+_INPUTS = frozenset(
+    {"completion", "contents", "context", "continuation", "continuations", "documents", "input", "inputs",
+     "message", "messages", "prompt", "prompts", "queries", "query", "text", "texts"}
+)  # fmt: skip
+_INPUTS_OF = {
+    "embed": "the texts are the second argument: {}(model, ['a text'])",
+    "score": "the context and the continuations follow the model: {}(model, 'text', [' more text'])",
+    "many estimate recheck": "the inputs are the second argument: {}(model, ['text', ...])",
+    "Client with_options": "a call has it, behind the model: call(model, 'text')",
+    "": "the prompt is the second argument: {}(model, 'text') or a list of messages",
+}
+"""Function, or the end of its name → where the inputs go, however they are named elsewhere."""
+
+_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows", "on_error")
+_SETTINGS = frozenset(
+    {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
+     "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",
+     "deployments", "telemetry", "log_content", "show_waits", "hosts"}
+)  # fmt: skip
+
+
+def describe_unexpected(function: str, name: str, known: Collection[str]) -> str:
+    """The message for a parameter that a function does not have. `known` are the names of its parameters."""
+    problem = f"{function}() got an unexpected parameter {name!r}"
+    if name.lower() in _INPUTS:
+        remedy = next(
+            text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or "")
+        )
+        return f"{problem}: {remedy.format(function)}"
+    embeds = function in ("embed", "aembed")
+    of_embed = remedies_of("embed") if embeds else {}
+    advice = of_embed.get(name) or remedies_of("call").get(name.lower())
+    if advice is not None and (not embeds or name in of_embed or re.split("[ =]", advice)[1] in known):
+        return f"{problem}: {advice}"
+    if name in _OF_BATCHES and not function.endswith("_many") and not embeds:
+        return f"{problem}: call_many() and iter_many() have it"
+    if name == "fallback":
+        return f"{problem}: call(), stream() and call_many() have it"
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    if name in _SETTINGS:
+        return f"{problem}: it is a setting of the client; write Client({name}=...)"
+    return f"{problem}{guess} (a parameter of one provider's API goes into extra_body=)"
+
+
+def describe_setting(module: str, name: str, known: Collection[str]) -> str:
+    """The message for a setting that a program gives a module, as it does with other libraries."""
+    own = f"write Client({name}=...), or {name}=... in a call" if name in known else "it has no such setting"
+    remedy = remedies_of("call").get(name.lower(), f"write Client({name}=...)" if name in _SETTINGS else own)
+    return f"nothing reads an attribute {name!r} of the module {module!r}: {remedy}"
+
+
+_PORTS = {
+    "lmstudio": 1234, "lm-studio": 1234, "llamacpp": 8080, "llama.cpp": 8080, "llama_cpp": 8080,
+    "llama-cpp": 8080, "localai": 8080, "tgi": 8080, "sglang": 30000, "localhost": 8000,
+}  # fmt: skip
+"""Servers on the user's machine that litellm does not know, each with its usual port."""
+
+CLOUDS_OF_MAKERS = {
+    ("openai", "azure"): "azure", ("openai", "bedrock"): "bedrock_mantle", ("anthropic", "azure"): "azure_ai",
+    ("anthropic", "bedrock"): "bedrock", ("anthropic", "vertex"): "vertex_ai",
+    ("google", "vertex"): "vertex_ai", ("mistral", "azure"): "azure_ai",
+}  # fmt: skip
+"""Maker and cloud, as inspect_ai writes them, and the provider here."""
+
+
+def problem_with(model: str, routes: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The message for a model whose prefix is another tool's; None where litellm may know the prefix.
+
+    `routes` are the other names of each provider. pydantic-ai writes a colon behind the prefix.
+    """
+    has_colon = ":" in model.partition("/")[0]
+    prefix, mark, rest = model.partition(":" if has_colon else "/")
+    name, problem = prefix.lower(), f"model: there is no provider {prefix!r}"
+    if not mark:
+        return None
+    for provider, others in routes.items():
+        if name == provider or name in others:
+            return f"{'model:' if has_colon else f'{problem};'} write '{provider}/{rest}'"
+    if name in _PORTS:
+        return f"{problem}; write 'local/{rest}' and base_url='http://localhost:{_PORTS[name]}/v1'"
+    return None
 
 
 def number_remedy(name: str, value: object, low: float, high: float, *, whole: bool) -> str:
@@ -57,23 +166,20 @@ def prompt_remedy(prompt: object) -> str:
     kind = type(prompt).__name__
     if isinstance(prompt, Mapping):
         return ": write [message]" if "role" in prompt else ": write json.dumps(value) to send it as text"
-    if kind == "Response":
-        return ": write response.text, or [{'role': 'assistant', 'content': response.text}, ...]"
-    if inspect.isawaitable(prompt):
-        return f": the {kind} was not awaited; write await before it"
-    if isinstance(prompt, (set, frozenset)):
-        return ", which has no order: write a list"
-    if hasattr(prompt, "columns") or hasattr(prompt, "iloc") or hasattr(prompt, "to_list"):
-        return ": a column of prompts goes to call_many(model, df['question'])"
-    if isinstance(prompt, type):
-        return ": give an instance of it as text, such as str(value)"
-    if callable(prompt):
-        return ": call it, and give the text that it returns"
-    if hasattr(prompt, "__iter__"):
-        return ": write list(value) for one conversation, or call_many(model, value) for several prompts"
-    if prompt is None:
-        return ": write the prompt, such as 'What is 2+2?'"
-    return ": write str(value) to send it as text"
+    conversation = "[{'role': 'assistant', 'content': response.text}, ...]"
+    is_column = any(hasattr(prompt, name) for name in ("columns", "iloc", "to_list"))
+    several = "list(value) for one conversation, or call_many(model, value) for several prompts"
+    remedies = (
+        (kind == "Response", f": write response.text, or {conversation}"),
+        (inspect.isawaitable(prompt), f": the {kind} was not awaited; write await before it"),
+        (isinstance(prompt, (set, frozenset)), ", which has no order: write a list"),
+        (is_column, ": a column of prompts goes to call_many(model, df['question'])"),
+        (isinstance(prompt, type), ": give an instance of it as text, such as str(value)"),
+        (callable(prompt), ": call it, and give the text that it returns"),
+        (hasattr(prompt, "__iter__"), f": write {several}"),
+        (prompt is None, ": write the prompt, such as 'What is 2+2?'"),
+    )
+    return next((text for applies, text in remedies if applies), ": write str(value) to send it as text")
 
 
 _ROLES = {
@@ -125,11 +231,8 @@ def part_remedy(content: object) -> str:
 def model_remedy(model: object) -> str:
     """For a value that is not the name of a model."""
     if not isinstance(model, str):
-        return (
-            "; several models go to call_many(models, inputs)"
-            if isinstance(model, (list, tuple, set))
-            else ""
-        )
+        is_several = isinstance(model, (list, tuple, set))
+        return "; several models go to call_many(models, inputs)" if is_several else ""
     plain = model.strip()
     if plain and plain != model and " " not in plain:
         return f"; write {plain!r}, without white space at its ends"

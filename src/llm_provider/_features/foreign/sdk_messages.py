@@ -134,7 +134,6 @@ _OF_AN_ANSWER = (
 
 
 def _result(item: JSONMapping) -> Message:
-    """The tool message for an item that answers a call."""
     names = ("call_id", "approval_request_id", "id")
     identifier = next((item[name] for name in names if isinstance(item.get(name), str)), "")
     content = item.get("output")

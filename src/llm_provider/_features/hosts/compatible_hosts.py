@@ -1,6 +1,6 @@
-"""OpenAI-compatible hosts that are known by an address and a key alone, one line each.
+"""OpenAI-compatible hosts that are known by an address and a key alone, one line each. This is data alone.
 
-Addresses and variables are those of litellm 1.106 and any-llm-sdk 1.40. A host is here only if these tools
+Addresses and variables are as in litellm 1.106 and any-llm-sdk 1.40. A host is here only if these tools
 send it OpenAI's format unchanged, with a bearer key. Other hosts go through litellm.
 """
 

@@ -1,6 +1,6 @@
 """The rows of the user's own hosts, from `Client(hosts=)` and from the TOML file of `LLM_PROVIDER_HOSTS`.
 
-Imported where there is one. A row is like those of `ROUTES`, and nothing else knows the dialects.
+Imported where there is one. A row is like the rows of `ROUTES`, and nothing else knows the dialects.
 """
 
 import os
@@ -46,7 +46,7 @@ _SECRET = re.compile(r"(?i).*(key|secret|password|authorization)s?|(access_|api_
 
 
 def read_hosts(hosts: object = ()) -> dict[str, Route]:
-    """The rows of a client's hosts by name, then those of the file that `LLM_PROVIDER_HOSTS` names.
+    """The rows of a client's hosts by name, then the rows of the file that `LLM_PROVIDER_HOSTS` names.
 
     A `RequestError` has the path of a file that is not valid, and the line where it is not TOML.
     """

@@ -22,7 +22,6 @@ from ..._core.formats.shared.replies import keep_whole as split
 from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
-from ..foreign.tools import with_named_tools
 from .decode import PROVIDER, decode
 from .errors import map_error
 from .stream import assembler
@@ -42,7 +41,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the keyword arguments. litellm decides which parameters the provider accepts."""
     check_extra_body(request)
     if request.tools:
-        request = with_named_tools(request, PROVIDER)
+        request = doors.foreign_messages.with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
     encoded = chat.encode(request, target, accepts=ACCEPTS)

@@ -1,23 +1,40 @@
-"""The models that can be called: the price table, the table of limits and the routes, joined."""
+"""The models that can be called, of tables of prices and limits, the routes and the lists of providers."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from ..._core.errors import RequestError
+from ..._core import doors
+from ..._core.client.call_runner import CallRunner
+from ..._core.errors import APIResponseValidationError, LLMError, RequestError, cite
+from ..._core.formats import registry
+from ..._core.formats.sdk_clients import (
+    anthropic_client,
+    close_clients,
+    close_gemini_client,
+    gemini_client,
+    items_of,
+    openai_client,
+    pages_of,
+)
+from ..._core.journey.attempt import scrub_error, send_with_retries
+from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
+from ..._core.requests.api_keys import Credential, find_accounts, find_key
 from ..._core.requests.model_kinds import kind_of
-from ..._core.requests.routing import NO_HOSTS, ROUTES, Route
+from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, resolve
+from ..._core.runtime import event_loop
+from ..._core.runtime.warning import warn_user
+from ..._core.settings import Settings
 from ..._core.tokens.model_limits import limits_of
-from ..clouds.price_names import is_model_name
 
 if TYPE_CHECKING:
     from ..._core.money.price_rows import PriceRow
     from ..._core.money.pricing import PriceTable
-    from .model_lists import ListedModel
 
 _BARE = frozenset({"openai", "anthropic"})
 """Providers whose models litellm names without a prefix."""
@@ -70,8 +87,8 @@ def list_models(
     known = ROUTES.keys() | hosts.keys()
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
-        is_model = row.model != "*" and (row.provider not in CLOUDS or is_model_name(row.model))
-        if is_model and row.provider in known and provider in (None, row.provider):
+        in_region = row.provider in CLOUDS and not doors.cloud_price_names.is_model_name(row.model)
+        if row.model != "*" and not in_region and row.provider in known and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
     return sorted(models, key=lambda model: (model.provider, model.name))
@@ -146,3 +163,191 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
 def _price(row: PriceRow | None, column: str) -> float | None:
     price = None if row is None else getattr(row, column)
     return None if price is None else float(price)
+
+
+_PAGE = 1000
+
+
+class ListedModel(NamedTuple):
+    """A model that a key reaches, and the facts that its provider tells. None is not told."""
+
+    name: str
+    """The name in requests to this provider."""
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    modalities: tuple[str, ...] | None = None
+    """Its input, such as "text" and "image"."""
+    embeds: bool | None = None
+
+
+ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedModel]]]"
+"""Lists the models that a key reaches. It raises exceptions of the SDK and its transport."""
+
+
+async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]:
+    """The models at Anthropic, without the retired ones in its list."""
+    client = anthropic_client(target, key)
+    try:
+        first = await client.models.list(limit=_PAGE)
+        return [
+            _read_anthropics(model)
+            async for model in items_of(page.data or () async for page in first.iter_pages())
+            if getattr(model, "lifecycle", None) != "retired"
+        ]
+    finally:
+        await close_clients(client)
+
+
+def _read_anthropics(model: Any) -> ListedModel:
+    # Older releases of the SDK know fewer fields.
+    capabilities = getattr(model, "capabilities", None)
+    sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
+    return ListedModel(
+        model.id,
+        getattr(model, "max_input_tokens", None),
+        getattr(model, "max_tokens", None),
+        None if sees is None else ("text", "image") if sees else ("text",),
+        embeds=False,
+    )
+
+
+async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
+    """The models at Gemini, without those for other tasks, such as videos."""
+    client, http_client = gemini_client(target, key)
+    try:
+        models = []
+        pager = await client.aio.models.list(config={"page_size": _PAGE})
+        async for model in items_of(pages_of(pager), "name"):
+            actions = model.supported_actions or ()
+            answers = "generateContent" in actions
+            if answers or "embedContent" in actions:
+                name = (model.name or "").removeprefix("models/")
+                limits = model.input_token_limit, model.output_token_limit
+                models.append(ListedModel(name, *limits, embeds=not answers))
+        return models
+    finally:
+        await close_gemini_client(client, http_client)
+
+
+_WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
+_LONGEST = ("max_completion_tokens", "max_output_tokens")
+
+_OTHER_KINDS = re.compile(
+    r"(dall-e|gpt-image|chatgpt-image|sora|tts|whisper|babbage|davinci|omni-moderation|text-moderation).*"
+    r"|.*-(tts|transcribe|realtime|diarize)(-.*)?"
+)
+"""Models of OpenAI's that `call` and `embed` cannot use."""
+
+
+async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
+    """The models at OpenAI, which tells the names alone, or a compatible host, which tells more.
+
+    Some hosts answer with a plain list, which the SDK's `models.list` cannot read.
+    """
+    client = openai_client(target, key)
+    try:
+        reply: Any = await client.get("/models", cast_to=object)
+    finally:
+        await close_clients(client)
+    entries = reply.get("data") if isinstance(reply, dict) else reply
+    if not isinstance(entries, list):
+        raise APIResponseValidationError("the provider's list of models is no list")
+    models = [
+        _read_openais(entry)
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    ]
+    if target.provider == "openai":
+        models = [model for model in models if not _OTHER_KINDS.fullmatch(model.name)]
+    return models
+
+
+def _read_openais(entry: JSONObject) -> ListedModel:
+    architecture, top = entry.get("architecture"), entry.get("top_provider")
+    inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+    longest = _find_number(entry, _LONGEST)
+    if longest is None and isinstance(top, dict):
+        longest = _find_number(top, _LONGEST)
+    return ListedModel(
+        entry["id"],
+        _find_number(entry, _WINDOWS),
+        longest,
+        tuple(map(str, inputs)) if isinstance(inputs, list) and inputs else None,
+        embeds=True if entry.get("type") == "embedding" else None,
+    )
+
+
+def _find_number(entry: JSONObject, names: tuple[str, ...]) -> int | None:
+    values = (entry.get(name) for name in names)
+    return next((value for value in values if type(value) is int and value > 0), None)
+
+
+LISTS: Mapping[str, ListModels] = {
+    "openai": _list_openais,
+    "anthropic": _list_anthropics,
+    "gemini": _list_geminis,
+}
+"""Adapter → what lists the models of its providers. The others give no list."""
+
+
+def find_models(runner: CallRunner, provider: str | None, *, live: bool) -> list[Model]:
+    """The models of the tables, or with `live` those that a key of the client reaches."""
+    if not isinstance(live, bool):
+        raise RequestError(f"live must be True or False, not {cite(live)}")
+    settings, defaults = runner.engine.settings, runner.defaults
+    if not live:
+        return list_models(runner.prices(), provider, settings.hosts)
+    if provider is None:
+        raise RequestError("live=True asks one provider: write models('openai', live=True)")
+    check_provider(provider, settings.hosts)
+    event_loop.refuse_own_thread("models")
+    runner.engine.refuse_closed()
+    target, key = _find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
+    runner.start()
+    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
+    return complete_models(runner.prices(), provider, listed)
+
+
+def _find_destination(
+    provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
+) -> tuple[Target, Credential]:
+    """The server, which must have a list, and the first key to ask, of the client or the environment."""
+    route = settings.hosts.get(provider) or ROUTES[provider]
+    if route.cloud is not None or route.adapter not in LISTS:
+        raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
+    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
+    if target.servers[0].base_url is None:
+        raise RequestError(
+            f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
+            "base_url= to Client",
+            provider=provider,
+        )
+    if api_key is None:
+        accounts = find_accounts(provider, target.route.key_variables, settings.keys)
+        api_key = accounts[0][0] if accounts else find_key(target)
+    return target, api_key
+
+
+async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
+    """Ask for the models that a key reaches. Of several servers, those that answer should have the same."""
+    servers = target.servers
+    # One of several may be down for long.
+    max_retries = max_retries if len(servers) == 1 else min(max_retries, 1)
+    requests = (_ask_server(server, key, max_retries) for server in servers)
+    lists = await asyncio.gather(*requests, return_exceptions=True)
+    answered = [listed for listed in lists if isinstance(listed, list)]
+    for listed in lists:
+        if isinstance(listed, BaseException) and (not answered or not isinstance(listed, LLMError)):
+            raise listed
+    if any({model.name for model in listed} != {model.name for model in answered[0]} for listed in answered):
+        message = f"the servers of {target.provider} list different models; give them hosts of their own"
+        warn_user(message, stacklevel=2)
+    return answered[0]
+
+
+async def _ask_server(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
+    name = target.route.adapter
+    try:
+        return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
+    except LLMError as error:
+        raise scrub_error(error, key, "the list of models", target.provider) from None

@@ -54,7 +54,7 @@ _SUPPOSED = [0.7] * _PROMPTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswers:
-    """Compares stored answers with new ones; the options are those of `RecheckParameters`."""
+    """Compares stored answers with new ones; `RecheckParameters` has the options."""
 
     pairs: Sequence[tuple[Prompt, Response]]
     share: float
@@ -120,7 +120,7 @@ def read_content(response: Response) -> object:
 class BorderPrompts:
     """Compares the first tokens of border prompts with those in a history, which the first recheck asks.
 
-    `target` names the model, its server and its parameters. `price` is that of an answer, in USD.
+    `target` names the model, its server and its parameters. `price` is the USD of an answer.
     """
 
     def __init__(self, path: Path, target: str, price: float | None) -> None:
@@ -236,7 +236,6 @@ def _is_line(line: JSONObject) -> bool:
 
 
 def _has_texts(value: Any) -> bool:
-    """Whether a value is an object of lists of texts."""
     return isinstance(value, dict) and all(
         isinstance(texts, list) and all(isinstance(text, str | None) for text in texts)
         for texts in value.values()
@@ -244,7 +243,7 @@ def _has_texts(value: Any) -> bool:
 
 
 def count_days_off(lines: Iterable[JSONObject], moment: float, *, is_off: bool) -> int:
-    """The days in a row until that of a moment, in UTC, whose last recheck was off."""
+    """The days in a row up to the day of a moment, in UTC, whose last recheck was off."""
     ends = {line["time"]: line["off"] for line in lines if "off" in line} | {moment: is_off}
     days = {time.strftime("%Y-%m-%d", time.gmtime(end)): ends[end] for end in ends}
     return [*(days[day] for day in sorted(days, reverse=True)), False].index(False)

@@ -37,7 +37,7 @@ class Recheck:
     with which later ones are compared; "undecided" if nothing was compared.
 
     `questions` of those `available` are asked, with so many new `answers` to each; `left_out` cannot be.
-    Shifts are shares of answers that differ, and those of the first token's distribution for border prompts.
+    Shifts are shares of answers that differ; for border prompts, shifts of the first token's distribution.
     `floor` is the known shift without a change; None if it is measured. `detectable` is the smallest shift
     that is seen with a power of 0.95. `expected_cost` is in USD. With the same `draw`, a recheck continues.
 
@@ -122,7 +122,7 @@ class Recheck:
 
 
 def list_served(results: Results[Any]) -> Served:
-    """The values of each field of `served_by`, without those of the request."""
+    """The values of each field of `served_by`, without the fields of the request."""
     served = [response.served_by.to_dict() for response in results.ok if response.served_by]
     names = {name for each in served for name in each} - {"request_id"}
     return {name: sorted({each[name] for each in served if name in each}) for name in sorted(names)}
@@ -247,7 +247,7 @@ def _divide(totals: tuple[int, ...], count: int) -> Mapping[int, float]:
 def find_border_power(shares: Sequence[float], count: int, shift: float) -> float:
     """The probability of an alarm after a shift of each distribution, by the normal approximation.
 
-    `shares` are those of the commonest answer to each question, which has `count` answers before and after.
+    `shares` has the share of the commonest answer to each question, with `count` answers before and after.
     """
     (usual, deviation), (mean, spread) = _expect(shares, count, 0.0), _expect(shares, count, shift)
     return _NORMAL.cdf((mean - usual - _NORMAL.inv_cdf(1 - ALPHA) * deviation) / spread)

@@ -1,32 +1,127 @@
-"""Runs a recheck from its arguments to its report: `_features/recheck` says what is asked, and compares."""
+"""Asks stored questions again: a chat with the payload of a cache entry."""
 
+from __future__ import annotations
+
+import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
 
 from ..._core.client.batch_methods import OF_BATCHES, BatchMethods, BatchOptions, parse_batch
 from ..._core.client.call_runner import CallRunner
-from ..._core.errors import RequestError, cite
+from ..._core.errors import LLMError, RequestError, cite
+from ..._core.formats.protocol import Adapter, EncodedRequest
 from ..._core.journey.call import Call
-from ..._core.journey.chat import CHAT
+from ..._core.journey.chat import CHAT, Chat
 from ..._core.journey.engine import Engine
-from ..._core.json_values import JSONObject
+from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.checks import flag, number, text
 from ..._core.requests.inputs import BatchInputs
 from ..._core.requests.parameter_table import CHECKS
-from ..._core.requests.request import check
+from ..._core.requests.request import Request, check
+from ..._core.requests.routing import Target
 from ..._core.runtime import clock, randomness
+from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.files import check_path
+from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results import Results
-from ..cache_care.maintenance import Selection
 from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
 from .report import USUAL_FLOOR, Recheck
-from .stored_chat import PARAMETERS, STORED_CHAT, find_questions, find_stored
+
+if TYPE_CHECKING:
+    from ..cache_care.maintenance import Selection
+
+PARAMETERS = (
+    "api_key", "base_url", "budget", "cache", "deadline", "draw", "extra_headers", "in_batch", "max_retries",
+    "outage_patience", "strict_model", "timeout",
+)  # fmt: skip
+"""The parameters of a stored question that its payload does not have."""
+
+_UPLOAD = b'"llm_provider:'
+"""The beginning of the reference to a file, whose contents are not in the cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRequest(Request):
+    """A request that is known by its payload."""
+
+    question: JSONMapping
+
+    @classmethod
+    def build_stored(cls, model: str, question: JSONMapping, parameters: Any, function: str) -> Self:
+        """Check the parameters that a stored question may have; the parameters in its payload stay."""
+        own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
+        built = Request.build(model, "?", own, function)
+        values = {each.name: getattr(built, each.name) for each in fields(Request) if each.init}
+        return cls(**{**values, "messages": (), "question": question})
+
+
+class StoredChat(Chat):
+    """A chat whose inputs are the questions of cache entries. Their payloads are sent as they are."""
+
+    defaults = PARAMETERS
+    build: Callable[..., Request] = staticmethod(StoredRequest.build_stored)
+
+    def encode(self, request: Any, target: Target, adapter: Adapter) -> EncodedRequest:
+        question = request.question
+        return EncodedRequest(question["operation"], question["payload"], request.extra_headers or {})
+
+
+STORED_CHAT = StoredChat()
+
+
+def find_questions(
+    cache: ResponseCache, keys: Iterable[str], model: str, draws: Container[int]
+) -> Iterator[tuple[str, JSONMapping]]:
+    """The keys and questions among `keys` to a model, with some numbers of samples."""
+    for key in keys:
+        question = (cache.peek_whole(key) or (None, None))[1]
+        if question is not None and question["model"] == model and question["draw"] in draws:
+            yield key, question
+
+
+def find_stored(
+    stored: Iterable[tuple[str, JSONMapping]], prepare: Callable[[JSONMapping], Call[Response]]
+) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
+    """Each question once, with the call of `prepare` that reads its answer; None if it cannot be asked so."""
+    seen = set[bytes]()
+    for key, question in stored:
+        call: Call[Response] | None = None
+        with contextlib.suppress(LLMError):
+            call = prepare(question)
+        if call is not None and (call.key(question["draw"]) != key or not _is_whole(question["payload"])):
+            call = None
+        # Samples of one question differ in the number alone.
+        name = canonical({**question, "draw": 0})
+        if name not in seen:
+            seen.add(name)
+            yield question, call
+
+
+def _is_whole(payload: JSONMapping) -> bool:
+    """Whether a payload in the order of the cache, which sorts, is the one that was sent.
+
+    Models write the fields of a schema in its order, which is lost. Parameters of tools are sent sorted,
+    unless there is such a schema.
+    """
+    answer = _count_fields({name: value for name, value in payload.items() if name != "tools"})
+    return (not answer or max(answer, _count_fields(payload)) < 2) and _UPLOAD not in orjson.dumps(payload)
+
+
+def _count_fields(value: Any) -> int:
+    """The most fields of an object that a schema within JSON describes."""
+    if isinstance(value, dict):
+        fields = value.get("properties")
+        own = len(fields) if isinstance(fields, dict) else 0
+        return max([own, *map(_count_fields, value.values())])
+    return max(map(_count_fields, value), default=0) if isinstance(value, list) else 0
 
 
 def _check_function(name: str, value: Any) -> Any:
@@ -138,7 +233,7 @@ def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any],
 
 
 def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
-    """Remove the parameters of a recheck from those of a batch; `RequestError` for a wrong value."""
+    """Take the parameters of a recheck out of the parameters of a batch; `RequestError` for a wrong value."""
     has_history = parameters.get("history") is not None
     if has_inputs and has_history:
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
@@ -168,7 +263,7 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
 def _find_stored(
     engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
 ) -> Iterator[tuple[Any, Call[Response] | None]]:
-    """The questions of a part of the cache to its model, without those of rechecks, and their calls."""
+    """The questions of a part of the cache to its model, without questions of rechecks, and their calls."""
     keys = engine.cache.find_keys(**selection)
     stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
     return itertools.islice(

@@ -47,11 +47,10 @@ class Line:
 
     @property
     def day(self) -> str:
-        """The ISO date in UTC."""
         return date.fromordinal(_EPOCH + int(self.posting.time // _DAY)).isoformat()
 
     def list_offsets(self, border: float) -> list[int]:
-        """The other days, counted from that of the line, on which it may be billed."""
+        """The other days, counted from the day of the line, on which it may be billed."""
         if self.posting.key.delivery == "batch":
             return [_ANY_DAY]
         second = self.posting.time % _DAY
@@ -125,7 +124,6 @@ class Row:
             line.usd, amount = line.usd - part, amount - part
 
     def to_dict(self) -> JSONObject:
-        """The row as JSON, with the first candidates."""
         lines = list(self.candidates.values())[:_MOST_CANDIDATES]
         return self.name._asdict() | {
             "usd": list(map(float, self.usd)),
@@ -213,7 +211,7 @@ class _Comparison:
                 self._tools[entry.provider].add(row.name.model)
 
     def _find_name(self, provider: str, model: str) -> str:
-        """The name under which the report has a model: that of its snapshot, or without its host."""
+        """The name under which the report has a model: the name of its snapshot, or without its host."""
         if (name := self._names.get((provider, model))) is None:
             names = [plain_name(model), plain_name(model).rpartition(":")[0]]
             for each in names:
@@ -231,7 +229,7 @@ class _Comparison:
         return self.rows.get(name) or self.rows.setdefault(name, Row(name, model))
 
     def enter(self, measure: str, line: Line, offsets: Sequence[int]) -> None:
-        """Enter a line into the row of its model, and into those of its searches and tools."""
+        """Enter a line into the row of its model, and into the rows of its searches and tools."""
         posting, usage, key = line.posting, line.posting.usage, line.posting.key
 
         def find(model: str) -> Row:
@@ -265,7 +263,7 @@ class _Comparison:
                     find(tool).enter(line, offsets, known=False)
 
     def price(self, row: Row, counts: Mapping[str, int], requests: int) -> Decimal:
-        """What tokens are worth, as those of many prompts."""
+        """What tokens are worth, if many prompts share them."""
         usage, variant = Usage(**counts), "batch" if row.name.delivery == "batch" else "standard"
         day: dict[str, Any] = {"at": date.fromisoformat(row.name.day), "prompt": 0}
         names = row.name.provider, row.model

@@ -1,6 +1,6 @@
 """Reads the reports of usage and costs that providers give to administrators.
 
-Shapes are those of `openai.types.admin.organization` (openai 3.54), of `anthropic.types.beta.organization`
+The shapes are in `openai.types.admin.organization` (openai 3.54), of `anthropic.types.beta.organization`
 (anthropic 2.11: `analytics/usage` and `analytics/cost`), and of the reference pages of Anthropic's
 `usage_report/messages` and `cost_report` and of OpenRouter's `activity`. They were met on the simulator only.
 """
@@ -15,7 +15,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 
 WEB_SEARCH = "web search"
-"""The model of searches, whose costs are not listed with those of a model."""
+"""The model of searches, whose costs are not listed with the costs of a model."""
 _MOST, _DECIMALS = 10**15, 12
 """No report has as many tokens or USD in a row. Further decimals are of floating-point sums."""
 
@@ -105,7 +105,7 @@ def _read_row(bucket: JSONObject, row: JSONObject, named: Collection[str]) -> It
     if "date" in row:
         day, alias = date.fromisoformat(row["date"][:10]).isoformat(), row.get("model_permaslug") or ""
         entry = Entry("usage", "openrouter", day, row["model"], project=row.get("workspace_id"), alias=alias)
-        yield entry._replace(counts=_count(row), requests=_whole(row["requests"]))
+        yield entry._replace(counts=_count(row), requests=_read_count(row["requests"]))
         # With a key of one's own, its provider's bill is beside OpenRouter's.
         usd = _usd(row["usage"]) + _usd(row.get("byok_usage_inference"))
         yield entry._replace(measure="cost", usd=usd)
@@ -138,7 +138,7 @@ def _read_row(bucket: JSONObject, row: JSONObject, named: Collection[str]) -> It
     if cost:
         yield entry._replace(measure="cost", usd=usd)
     else:
-        yield entry._replace(counts=_count(row), requests=requests and _whole(requests))
+        yield entry._replace(counts=_count(row), requests=requests and _read_count(requests))
 
 
 def _need(row: JSONObject, name: str, named: Collection[str]) -> str:
@@ -157,7 +157,7 @@ def _usd(amount: object, currency: str | None = None) -> Decimal:
     return usd if int(usd.as_tuple().exponent) > -_DECIMALS else round(usd, _DECIMALS)
 
 
-def _whole(count: Any) -> int:
+def _read_count(count: Any) -> int:
     if isinstance(count, bool) or count != int(count) or not 0 <= count < _MOST:
         raise ValueError(count)
     return int(count)
@@ -166,6 +166,6 @@ def _whole(count: Any) -> int:
 def _count(row: JSONObject) -> dict[str, int]:
     counts = {}
     for name, parts in _FIELDS.items():
-        if known := [_whole(row[part]) for part in parts.split() if row.get(part) is not None]:
+        if known := [_read_count(row[part]) for part in parts.split() if row.get(part) is not None]:
             counts[name] = sum(known)
     return counts

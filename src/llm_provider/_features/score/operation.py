@@ -10,27 +10,45 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ..._core.errors import APIResponseValidationError, LLMError, ScoreCheckError
+from ..._core.client.batch_methods import BatchOptions, OnError, check_on_error, take_common
+from ..._core.errors import APIResponseValidationError, LLMError, RequestError, ScoreCheckError
 from ..._core.formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..._core.formats.shared.request_facts import RequestFacts
 from ..._core.formats.shared.served_by import read_fields
 from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
+from ..._core.json_values import JSONObject
 from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
+from ..._core.requests.checks import DeliveryOptions
+from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.runtime.canonical_json import canonical, write_exactly
 from ..._core.types.usage import Usage
-from .arguments import DEFAULTS, ScoreRequest
-from .checks import TOLERANCE, Position, Prompt, PromptAnswer, fail, same_text
-from .openai import ScoreForm, encode, form_of, read_counts, read_ids, write_request
-from .scores import Score, Scores
+from .openai import (
+    TOLERANCE,
+    Position,
+    Prompt,
+    PromptAnswer,
+    ScoreForm,
+    encode,
+    fail,
+    form_of,
+    read_counts,
+    read_ids,
+    same_text,
+    write_request,
+)
+from .scores import DEFAULTS, Score, ScoreRequest, Scores
+
+if TYPE_CHECKING:
+    from ..._core.requests.parameters import ScoreManyParameters
 
 PROBE = -1
 """The number of the part that is the probe of a server. It has an entry and a flight of its own."""
@@ -71,7 +89,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return encode(request, target)
 
     def parts(self, request: ScoreRequest) -> Sequence[int]:
-        """The first index of each distinct continuation."""
         return [request.inputs.index(text) for text in dict.fromkeys(request.inputs)]
 
     def identity(self, call: Call[Scores], part: int) -> tuple[bytes, int]:
@@ -84,7 +101,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return canonical({**call.encoded.payload, **own}), 0
 
     def groups(self, call: Call[Scores], parts: Sequence[int]) -> list[Sequence[int]]:
-        """Each continuation by itself."""
         return [[part] for part in parts]
 
     def body(self, call: Call[Scores], parts: Sequence[int]) -> bytes:
@@ -92,7 +108,6 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         return self.identity(call, parts[0])[0]
 
     def prompt(self, call: Call[Scores], parts: Sequence[int]) -> bytes:
-        """The texts that the model reads."""
         return canonical(self._texts(call, parts))
 
     def tokens(self, call: Call[Scores], parts: Sequence[int]) -> float:
@@ -118,8 +133,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], engine: Engine) -> Sample:
         """Score one continuation, after the probe of the server if it is the first one."""
-        here = engine.here()
-        memory = here.remembered = here.remembered or Memory()
+        loop = engine.here()
+        memory = loop.remembered = loop.remembered or Memory()
         form = form_of(call.encoded, call.target)
         requests = ScoreRequests(call, parts, engine, form, memory)
         try:
@@ -137,11 +152,10 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
         part = call.make_part()
         part.first_key = None
         if call.cache not in ("use", "only") or not await engine.find_samples(part, (PROBE,)):
-            # A task can lead one flight, and this one leads that of its continuation.
+            # A task can lead one flight, and this one leads the flight of its continuation.
             await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
-        """The scores in the order of the continuations."""
         request = call.request
         scores = {
             request.inputs[part]: sample.answer.score
@@ -214,9 +228,6 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     )
 
 
-# --- the requests -------------------------------------------------------------------------------------------
-
-
 class Memory:
     """Values that many calls need: the first call gets one, and the others wait for it.
 
@@ -229,7 +240,6 @@ class Memory:
         self._locks: dict[object, asyncio.Lock] = {}
 
     async def get(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The value of a key, which `work` gets. It raises what `work` raises."""
         if key not in self._values:
             async with self._locks.setdefault(key, asyncio.Lock()):
                 value = self._values[key] if key in self._values else await self._try(key, work)
@@ -253,7 +263,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class PromptScores(Exchange):
-    """Asks for the log-probabilities of a prompt, or for that of the token `following` it."""
+    """Asks for the log-probabilities of a prompt, or for the one of the token `following` it."""
 
     form: ScoreForm
     prompt: Prompt
@@ -271,7 +281,7 @@ class PromptScores(Exchange):
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
         """The values in a reply, which have passed the checks."""
-        answer: AnyAnswer = self.form.decode(reply, self.prompt, self.following)
+        answer = self.form.decode(reply, self.prompt, self.following)
         answer.reply = reply
         return answer
 
@@ -317,8 +327,7 @@ class ScoreRequests:
         async def ask() -> tuple[int, ...]:
             payload = self.form.write_text(target.model, text)
             encoded = EncodedRequest("/tokenize", payload, self.call.encoded.headers)
-            ids: tuple[int, ...] = (await self._send(Tokenize(self.form, prompt), encoded)).answer.ids
-            return ids
+            return cast("TokenAnswer", (await self._send(Tokenize(self.form, prompt), encoded)).answer).ids
 
         return Prompt(text, await self.memory.get((target.base_url, target.model, text), ask))
 
@@ -334,10 +343,8 @@ class ScoreRequests:
 
     async def ask(self, prompt: Prompt, following: int | None = None) -> PromptAnswer:
         encoded = write_request(self.form, self.call.encoded, prompt)
-        sample = await self._send(PromptScores(self.form, prompt, following), encoded)
-        self.samples.append(sample)
-        answer: PromptAnswer = sample.answer
-        return answer
+        self.samples.append(await self._send(PromptScores(self.form, prompt, following), encoded))
+        return cast("PromptAnswer", self.samples[-1].answer)
 
     async def _send(self, exchange: Exchange, encoded: EncodedRequest) -> Sample:
         call = replace(self.call, exchange=exchange, encoded=encoded, body=canonical(encoded.payload))
@@ -438,3 +445,48 @@ def cut_text(tokens: Sequence[str], context: str) -> int:
 
 _NO_SCORE = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
 SCORE = ScoreTexts()
+
+_EXAMPLE = ("a context that is never sent", ["a continuation"])
+
+
+def parse_scores(
+    model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
+) -> BatchOptions:
+    """Check the arguments of `score_many`; `TypeError` if the contexts are no texts."""
+    check_on_error("on_error", on_error)
+    calls = cast("JSONObject", dict(parameters))
+    most, progress = take_common(calls)
+    parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
+    pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
+    return BatchOptions(
+        function="score_many",
+        awaited=False,
+        models=(model,),
+        inputs=(BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),),
+        parameters=calls,
+        delivery=DeliveryOptions("live", "batch"),
+        concurrency=most,
+        progress=progress,
+        on_error=on_error,
+        example=_EXAMPLE,
+        operation=SCORE,
+    )
+
+
+def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:
+    """Each context with its continuations, which are texts for every context, or as many lists.
+
+    >>> pair_texts(["a", "b"], [" x", " y"])
+    [('a', [' x', ' y']), ('b', [' x', ' y'])]
+    """
+    if isinstance(continuations, (str, Mapping)) or is_table(continuations):
+        kind = type(continuations).__name__
+        raise RequestError(f"continuations is a {kind}: give a list of texts, or a list of such lists")
+    listed = list(continuations)
+    if all(isinstance(text, str) for text in listed):
+        return [(context, listed) for context in contexts]
+    if len(listed) != len(contexts):
+        raise RequestError(
+            f"continuations has {len(listed):,} lists for {len(contexts):,} contexts: give one for each"
+        )
+    return list(zip(contexts, listed, strict=True))

@@ -6,23 +6,28 @@ call that finds nothing asks the second level on its way to the provider (`Engin
 thread.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.store.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
 from ..._core.store.response_cache import MOST_AHEAD_BYTES, CacheStatistics, ResponseCache, warn
 from ..._core.store.shard import Row
 from ..._core.store.store import Store
 from ..._core.store.worker import BatchQueue
-from ..cache_care.archive import Imported
 from .access import MOST_KEYS, SecondLevelAccess, Write
 from .settings import SecondLevel
+
+if TYPE_CHECKING:
+    from ..cache_care.maintenance import Imported
 
 _LINGER = 0.002
 """Seconds that a call which is about to be sent waits for others, to ask the second level together."""
@@ -31,7 +36,7 @@ _MOST_COPIES_BYTES = 64_000_000
 
 
 class TwoLevelCache(ResponseCache):
-    """`ResponseCache` with a second level; the other arguments are those of its local store."""
+    """`ResponseCache` with a second level; the other arguments go to its local store."""
 
     has_second_level = True
 
@@ -168,7 +173,7 @@ class TwoLevelCache(ResponseCache):
                 intact = _leave_out_damaged(group)
                 added += add(store, intact)
                 total += len(intact)
-            return Imported(added=added, kept=total - added)
+            return doors.cache_maintenance.Imported(added=added, kept=total - added)
 
         self._access.flush()
         try:

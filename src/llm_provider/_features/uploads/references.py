@@ -1,25 +1,50 @@
-"""The protocol of file connections. The adapter of each provider with a files API has one in `files`.
+"""Which files of a request are uploaded, as too large for it, and the files of an account through the SDKs.
 
-`refer_to_files` decides which files are too large for a request, and so uploaded, from their contents and the
-documented limits alone. So a cache key does not depend on what `_features/uploads/uploads` remembers.
+Contents and documented limits alone decide it. So a cache key does not depend on what `uploads` remembers.
+
+Facts from openai 2.54, anthropic 2.11, google-genai 3.4 and the guides of the providers. OpenAI: a message
+refers to a PDF on both endpoints, to an image on Responses alone; requests of 50 MB with PDF in them are
+taken, and larger ones with images, so ours have the size that Anthropic takes too. Anthropic: a request has
+up to 32 MB, and an image in it up to 5 MiB in base64. Both keep a file until it is deleted, Google for 48
+hours. Google processes a video first, and requests may refer to it once its state is ACTIVE.
 """
 
 import abc
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, cast
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from ..._core.errors import RequestError
+from ..._core.errors import APITimeoutError, BadRequestError, RequestError
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.registry import load_beside
-from ..._core.formats.sdk_clients import close_clients
+from ..._core.formats.sdk_clients import (
+    SECONDS_OF_A_FILE,
+    anthropic_client,
+    close_clients,
+    close_gemini_client,
+    gemini_client,
+    openai_client,
+)
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment, attachments_of, with_references
 from ..._core.requests.media import MOST_BYTES
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
+from ..._core.runtime import clock
+
+_DOCUMENTS = ("application/pdf", "image/")
+
+_BETA = "files-api-2025-04-14"
+"""The newest version of Anthropic's API needs none. Requests with sampling parameters use an older one."""
+
+_KEPT_SECONDS = 48 * 3600.0
+"""Seconds after which Google deletes a file, where its answer does not tell."""
+
+_PAUSES = (0.2, 5.0)
+"""The first and the longest pause between two questions for the state of a file, in seconds."""
 
 
 class FileLimits(NamedTuple):
@@ -47,8 +72,12 @@ class UploadedFile(NamedTuple):
 class FileConnection(abc.ABC):
     """The files of one account. Its methods raise exceptions of the SDK and its transport."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    limits: ClassVar[FileLimits]
+
+    @abc.abstractmethod
+    def __init__(self, target: Target, key: Credential) -> None:
+        """Import the SDK and make its client."""
+        self._client: Any
 
     @abc.abstractmethod
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
@@ -58,20 +87,90 @@ class FileConnection(abc.ABC):
         await close_clients(self._client)
 
 
-class FileModule(Protocol):
-    """A module `files` beside an adapter."""
+class OpenAIFiles(FileConnection):
+    limits = FileLimits(request=30_000_000, upload=512_000_000, kinds=_DOCUMENTS)
 
-    def limits(self, target: Target) -> FileLimits | None:
-        """How much a request and an upload may hold; None where the host has no files API."""
+    def __init__(self, target: Target, key: Credential) -> None:
+        self._client = openai_client(target, key)
 
-    def connect(self, target: Target, key: Credential) -> FileConnection:
-        """A connection for one account; imports the SDK."""
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        with attachment.open() as file:
+            uploaded = await self._client.files.create(
+                file=(name, file, attachment.media_type), purpose="user_data", timeout=SECONDS_OF_A_FILE
+            )
+        return UploadedFile(uploaded.id, uploaded.expires_at)
 
 
-def module_of(target: Target) -> FileModule | None:
-    """The module that uploads files to a target; None if it has no files API."""
-    module = cast("FileModule | None", load_beside(target.route.adapter, "files"))
-    return None if module is None or module.limits(target) is None else module
+class AnthropicFiles(FileConnection):
+    limits = FileLimits(
+        request=30_000_000, upload=500_000_000, kinds=_DOCUMENTS, image=5 * 2**20,
+        headers=MappingProxyType({"anthropic-beta": _BETA}),
+    )  # fmt: skip
+
+    def __init__(self, target: Target, key: Credential) -> None:
+        self._client = anthropic_client(target, key)
+
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        with attachment.open() as file:
+            uploaded = await self._client.beta.files.upload(
+                file=(name, file, attachment.media_type), betas=[_BETA], timeout=SECONDS_OF_A_FILE
+            )
+        expires = getattr(uploaded, "expires_at", None)
+        return UploadedFile(uploaded.id, None if expires is None else expires.timestamp())
+
+
+class GeminiFiles(FileConnection):
+    limits = FileLimits(request=20_000_000, upload=2_000_000_000, kinds=(*_DOCUMENTS, "audio/", "video/"))
+
+    def __init__(self, target: Target, key: Credential) -> None:
+        from google.genai import types
+
+        self._client, self._http_client = gemini_client(target, key)
+        self._types = types
+
+    async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
+        config = self._types.UploadFileConfig(
+            display_name=name,
+            mime_type=attachment.media_type,
+            http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
+        )
+        with attachment.open() as file:
+            uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
+        pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
+        while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
+            if clock.monotonic() > until:
+                raise APITimeoutError(
+                    f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
+                    phase="total",
+                    limit=SECONDS_OF_A_FILE,
+                    maybe_billed=False,
+                )
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSES[1])
+            uploaded = await self._client.aio.files.get(name=uploaded.name)
+        if state == "FAILED":
+            reason = getattr(uploaded.error, "message", None)
+            raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
+        expires = uploaded.expiration_time
+        return UploadedFile(
+            uploaded.uri, clock.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
+        )
+
+    async def close(self) -> None:
+        await close_gemini_client(self._client, self._http_client)
+
+
+_CONNECTIONS: Mapping[str, type[FileConnection]] = {
+    "openai": OpenAIFiles, "anthropic": AnthropicFiles, "gemini": GeminiFiles,
+}  # fmt: skip
+"""By the adapter."""
+
+
+def files_of(target: Target) -> type[FileConnection] | None:
+    """The connection to a target's files; None for clouds and compatible hosts, which have no files API."""
+    connection = _CONNECTIONS.get(target.route.adapter)
+    has_files = target.provider == "openai" if connection is OpenAIFiles else target.route.cloud is None
+    return connection if has_files else None
 
 
 def refer_to_files(
@@ -81,8 +180,8 @@ def refer_to_files(
     attachments = list(attachments_of(request.messages))
     if not attachments:
         return request, (), {}
-    module = module_of(target)
-    limits = None if module is None else module.limits(target)
+    connection = files_of(target)
+    limits = None if connection is None else connection.limits
     uploaded: dict[str, Attachment] = {}
     for where, attachment in attachments:
         if _needs_upload(attachment, limits):
@@ -148,10 +247,12 @@ def _largest(
     return uploaded
 
 
-def fill_ids(encoded: EncodedRequest, body: bytes, identifiers: Mapping[str, str]) -> tuple[Any, bytes]:
-    """The payload and `body` with the ids that the provider gave the files, instead of their references."""
-    payload = with_ids(orjson.dumps(encoded.payload), identifiers)
-    return orjson.loads(payload), with_ids(body, identifiers)
+def fill_references(
+    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
+) -> tuple[EncodedRequest, bytes]:
+    """A request and its `body` in which the files have the ids of the provider for their references."""
+    payload = with_ids(orjson.dumps(encoded.payload), ids)
+    return replace(encoded, payload=orjson.loads(payload)), with_ids(body, ids)
 
 
 def with_ids(body: bytes, identifiers: Mapping[str, str]) -> bytes:

@@ -8,16 +8,16 @@ same time share one upload, in this process and, by a lease, in the others of th
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ..._core.errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
-from ..._core.formats.protocol import EncodedRequest
 from ..._core.journey.attempt import send_with_retries
 from ..._core.journey.call import Call
 from ..._core.requests.api_keys import Credential
@@ -25,7 +25,7 @@ from ..._core.requests.attachments import Attachment
 from ..._core.runtime import clock, files
 from ..._core.runtime.imports import when_imported
 from ..._core.runtime.leases import Leases
-from .references import FileConnection, UploadedFile, fill_ids, module_of
+from .references import FileConnection, UploadedFile, files_of
 
 _MARGIN_SECONDS = 1800.0
 """A file that the provider deletes sooner is uploaded again: the call may wait before it is sent."""
@@ -117,7 +117,6 @@ class Uploads:
     async def _upload_once(
         self, name: str, call: Call[Any], key: Credential, attachment: Attachment, max_retries: int
     ) -> UploadedFile:
-        """Upload a file, unless another process does."""
         lease = self._leases.take(name) or await self._leases.wait(name)
         try:
             # Another process may have uploaded it meanwhile.
@@ -143,10 +142,9 @@ class Uploads:
         account = (target.route.adapter, target.base_url, key.identity)
         connection = self._connections.get(account)
         if connection is None:
-            module = module_of(target)
-            assert module is not None, "`refer_to_files` has asked for its limits"
-            connect: Callable[[], FileConnection] = lambda: module.connect(target, key)  # noqa: E731  # a function would need its annotations twice
-            connection = self._connections[account] = when_imported(connect)
+            kind = files_of(target)
+            assert kind is not None, "`refer_to_files` has asked for its limits"
+            connection = self._connections[account] = when_imported(partial(kind, target, key))
         return connection
 
     def _path(self, name: str) -> Path:
@@ -179,14 +177,6 @@ class Uploads:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with files.replace_file(self._path(name)) as file:
                 file.write(orjson.dumps({"id": uploaded.identifier, "expires": uploaded.expires}))
-
-
-def fill_references(
-    encoded: EncodedRequest, ids: Mapping[str, str], body: bytes
-) -> tuple[EncodedRequest, bytes]:
-    """A request in which the files have the ids of the provider, by the references in `body`."""
-    payload, body = fill_ids(encoded, body, ids)
-    return replace(encoded, payload=payload), body
 
 
 def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:

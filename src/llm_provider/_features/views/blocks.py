@@ -28,7 +28,6 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)(?:^```[ \t]*$\n?|\Z)", re.DOTALL | re.
 
 
 def block(*parts: str) -> str:
-    """Parts below each other."""
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -54,7 +53,6 @@ def _code(content: str) -> str:
 
 
 def code(content: str) -> str:
-    """One line of code, such as a call of a function."""
     return f'<div><code style="{_WRAP}">{safe(cut(content))}</code></div>'
 
 
@@ -79,17 +77,14 @@ def fold(title: str, content: str) -> str:
 
 
 def figure(content: str) -> str:
-    """A table's cell with a number."""
     return f"<td>{safe(content)}</td>"
 
 
 def words(content: str) -> str:
-    """A table's cell with text."""
     return f'<td dir="auto" style="{_style(content)}">{safe(cut(content, lines=_CELL_LINES))}</td>'
 
 
 def failure(content: str) -> str:
-    """A table's cell with an error."""
     return f'<td style="{_style(content)}"><b>⚠</b> <i>{safe(cut(content, lines=_CELL_LINES))}</i></td>'
 
 
@@ -133,7 +128,6 @@ def error_view(error: Any) -> str:
 
 
 def cut(content: str, most: int = _CELL, lines: int = _BLOCK_LINES) -> str:
-    """A text of at most so many characters and lines."""
     beginning = "\n".join(content[:most].split("\n")[:lines])
     return content if beginning == content else f"{beginning[: most - 1]}…"
 

@@ -73,7 +73,6 @@ def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
 
 
 def format_text(rows: list[LedgerRow], total: LedgerRow) -> str:
-    """The rows and their total as a table for a terminal."""
     columns = []
     for title, cells in _cells(rows, total).items():
         width = max(map(len, (title, *cells)))
@@ -105,7 +104,6 @@ def make_columns(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[Any]
 
 
 def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
-    """Write the rows as JSON lines, with amounts as text."""
     # JSON has a form for all other values. `str` would write 0.00000006 as 6E-8.
     write = functools.partial(orjson.dumps, default="{:f}".format, option=orjson.OPT_APPEND_NEWLINE)
     with replace_file(Path(path).expanduser(), 0o666, "an earlier file is as it was") as file:

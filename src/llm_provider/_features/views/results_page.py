@@ -10,8 +10,8 @@ import base64
 import hashlib
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import repeat, zip_longest
 from pathlib import Path
@@ -22,12 +22,11 @@ from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
-from .results_pairs import pair_results
 from .results_views import write_file
 
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
-"""The states of rows in the order of the page. The last is that of a single run, the three before of two."""
+"""The states of rows in the order of the page. The last is of a single run, the three before of two."""
 
 _FOLDER = Path(__file__).parent / "page"
 _COMPONENTS = ("ag-grid-community", "diff")
@@ -47,7 +46,7 @@ _MEDIA = 200
 
 
 class Run(NamedTuple):
-    """Results with a name, such as that of their file, and a line that sums them up."""
+    """Results with a name, such as the name of their file, and a line that sums them up."""
 
     name: str
     results: Sequence[AnyResult]
@@ -55,7 +54,6 @@ class Run(NamedTuple):
 
 
 def check_results(results: object) -> None:
-    """Refuse what is no list of results."""
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
@@ -117,7 +115,7 @@ def embed_json(value: object) -> bytes:
     text = json.dumps(_page_value(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
-    # A lone surrogate has no UTF-8. Its escape in JSON is that of Python.
+    # A lone surrogate has no UTF-8. It is escaped in JSON as Python does.
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -166,7 +164,7 @@ class _Table:
         self.of_result: list[list[int]] = []
         for result in run.results:
             samples, begin = [*getattr(result, "samples", ())], len(self.samples)
-            # The row of an error, or those of a result that has no samples.
+            # The row of an error, or the rows of a result that has no samples.
             samples += [result] * (row_count(result) - len(samples))
             self.of_result.append([*range(begin, begin + len(samples))])
             self.samples += samples
@@ -183,14 +181,12 @@ class _Table:
         return (*(self.cells[name][position] for name in ("text", "error")), calls)
 
     def state(self, position: int) -> State:
-        """How a row ended."""
         if self.cells["error"][position] is not None:
             return "failed"
         return "incomplete" if self.cells["finish_reason"][position] in INCOMPLETE else "ok"
 
 
 def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
-    """The rows of the page in the order of the inputs."""
     if len(tables) == 1:
         yield from ((tables[0].state(row), row) for row in range(len(tables[0].samples)))
         return
@@ -275,3 +271,59 @@ def _read_extra(sample: AnyResult) -> JSONObject:
     elif isinstance(sample, LLMError):
         details["facts"] |= {"status": sample.status, "code": sample.code, "retryable": sample.retryable}
     return {name: value for name, value in details.items() if value}
+
+
+def pair_results(
+    first: Sequence[AnyResult], second: Sequence[AnyResult]
+) -> Iterator[tuple[int | None, int | None]]:
+    """The positions of results that belong together, in the order of the first run; None where one is alone.
+
+    Results belong together if prompt and metadata are equal, else if they alone have their metadata, else if
+    their prompts are equal, else if they have the same position in runs of the same length. Equal inputs are
+    paired in their order.
+    """
+    left, right = (
+        [_Input(result, position) for position, result in enumerate(run)] for run in (first, second)
+    )
+    keys: list[tuple[Callable[[_Input], Hashable], bool]] = [
+        (lambda each: each.prompt and (each.prompt, each.identity), False),
+        (lambda each: each.identity, True),
+        (lambda each: each.prompt, False),
+    ]
+    if len(left) == len(right):
+        keys.append((lambda each: each.position, False))
+    partners: dict[int, int] = {}
+    for key, only_unique in keys:
+        matched = set(partners.values())
+        ours = _group([each for each in left if each.position not in partners], key)
+        theirs = _group([each for each in right if each.position not in matched], key)
+        for value, positions in ours.items():
+            if not only_unique or len(positions) == len(theirs[value]) == 1:
+                partners.update(zip(positions, theirs[value], strict=False))
+    yield from ((each.position, partners.get(each.position)) for each in left)
+    matched = set(partners.values())
+    yield from ((None, each.position) for each in right if each.position not in matched)
+
+
+class _Input:
+    """What is known of the input of a result."""
+
+    def __init__(self, result: AnyResult, position: int) -> None:
+        self.position = position
+        self.prompt = None if result.prompt is None else _write(result.prompt)
+        label = None if result.row_label is None else result.row_label.value
+        known = (result.metadata, label)
+        # A user's value may have no truth value.
+        self.identity = None if all(each is None for each in known) else _write(known)
+
+
+def _write(value: object) -> str:
+    return json.dumps(json_value(value), sort_keys=True)
+
+
+def _group(inputs: Sequence[_Input], key: Callable[[_Input], Hashable]) -> defaultdict[Hashable, list[int]]:
+    groups: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for each in inputs:
+        if (value := key(each)) is not None:
+            groups[value].append(each.position)
+    return groups

@@ -1,4 +1,4 @@
-"""`Results` as JSON lines and HTML. Imported when the first of these is made."""
+"""`Results` as JSON lines and HTML, and a `Response` as HTML. Imported when the first of these is made."""
 
 import json
 import os
@@ -8,15 +8,62 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ..._core.errors import LLMError, RequestError
+from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
+from ..._core.types.messages import ToolCall
 from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import AnyResult, OtherResult, metadata_columns, row_count, table_rows
+from ..._core.types.usage import cost_text
 from ..._core.words import format_usd
 from . import blocks as html
-from .response_html import call_text
+
+
+def response_as_html(response: Any) -> str:
+    """The samples of a `Response`, whose module imports this one, and a line about it."""
+    parts: list[str] = []
+    for number, sample in enumerate(response.samples[: html.ROWS], start=1):
+        if len(response.choices) > 1:
+            parts.append(html.small(f"sample {number} of {len(response.choices)}"))
+        if sample.reasoning:
+            parts.append(html.fold("reasoning", html.text(sample.reasoning)))
+        if sample.text:
+            parts.append(html.text(sample.text))
+        parts += [html.code(call_text(call)) for call in sample.tool_calls]
+        parts += [html.narrow(image._repr_html_()) for image in sample.images]
+        parts.append("" if sample.audio is None else sample.audio._repr_html_())
+        sources = [source.title or source.url or source.quote or "" for source in sample.citations]
+        if titles := [html.cut(title) for title in dict.fromkeys(sources) if title]:
+            parts.append(html.fold(f"sources: {len(titles)}", html.text("\n".join(titles))))
+    return html.block(*parts, html.small(*_summarise(response)))
+
+
+def _summarise(response: Any) -> Iterator[str]:
+    """What a person wants to know of the answer besides its text."""
+    who = response.served_by
+    yield from (response.provider, response.model)
+    if who is not None and who.host:
+        yield f"served by {html.cut(who.host)}"
+    yield f"{'' if response.finish_reason in ('stop', 'tool_calls') else '⚠ '}{response.finish_reason}"
+    yield f"{response.usage.input_tokens:,} + {response.usage.output_tokens:,} tokens"
+    yield from (cost_text(response), f"{response.timing.total:.2f} s")
+    if len(response.rounds) > 1:
+        yield f"{len(response.rounds)} rounds with {len(response.tool_results)} tool results"
+    if called := dict.fromkeys(call.name for call in response.server_tool_calls):
+        yield f"used {', '.join(called)}"
+    if response.failures:
+        yield f"{len(response.failures)} failed before"
+    for passed in response.passed_over:
+        yield f"instead of {passed.model} ({passed.error})"
+    if response.dropped:
+        yield f"dropped {', '.join(response.dropped)}"
+    if response.metadata is not None:
+        yield cite(response.metadata)
+
+
+def call_text(call: ToolCall) -> str:
+    return f"→ {call.name}({call.arguments})"
 
 
 def to_jsonl(results: Iterable[AnyResult], path: str | os.PathLike[str]) -> None:
@@ -43,7 +90,6 @@ _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErr
 
 
 def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
-    """The results in the lines of a file."""
     for number, line in enumerate(read_lines(Path(path).expanduser()), start=1):
         if line.strip():
             try:

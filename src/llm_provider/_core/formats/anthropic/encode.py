@@ -141,13 +141,13 @@ def _thinks_by_budget(draft: Draft[Family]) -> bool:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
-    tools = doors.foreign_tools.adapt_tools(draft.request, PROVIDER).tools or ()
+    tools = doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()
     draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
 
 
 def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObject:
     """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
-    if doors.foreign_tools.owner_of(tool) == PROVIDER:
+    if doors.foreign_messages.owner_of(tool) == PROVIDER:
         return dict(tool)
     if "function" not in tool:
         # anthropic 2.11: tool_union_param.py has functions and tools of its own.

@@ -183,8 +183,8 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
     from .schema import replace_constants
 
     declarations, own, strict = [], [], False
-    for index, tool in enumerate(doors.foreign_tools.adapt_tools(draft.request, PROVIDER).tools or ()):
-        if doors.foreign_tools.owner_of(tool) == PROVIDER:
+    for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
+        if doors.foreign_messages.owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue
         if tool.get("type", "function") != "function" or "function" not in tool:

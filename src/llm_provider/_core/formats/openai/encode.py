@@ -24,7 +24,7 @@ __all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usag
 def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the request for the endpoint that serves this model with these parameters."""
     if request.tools:
-        request = doors.foreign_tools.adapt_tools(request, target.maker)
+        request = doors.foreign_messages.adapt_tools(request, target.maker)
     family = family_of(target)
     if family is None:
         if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":

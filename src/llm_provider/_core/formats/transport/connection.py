@@ -108,8 +108,8 @@ class SDKConnection:
             body = canonical(payload) if encoded.structure is None else write_exactly(payload)
         answer = await self._open(outgoing, body, streamed=True)
         chunks = answer.aiter_bytes()
-        framed = answer.headers.get("content-type", "").startswith(doors.aws_frames.AWS_FRAMES)
-        batches = doors.aws_frames.read_frames(chunks) if framed else events(chunks, mark_end=True)
+        framed = answer.headers.get("content-type", "").startswith(doors.cloud_anthropic.AWS_FRAMES)
+        batches = doors.cloud_anthropic.read_frames(chunks) if framed else events(chunks, mark_end=True)
         try:
             on_headers(answer.headers)
             async for batch in batches:

@@ -4,8 +4,7 @@ import pytest
 
 from llm_provider._core.requests.parameters import BatchParameters
 from llm_provider._core.requests.routing import ROUTES, resolve
-from llm_provider._features.foreign.attributes import remedies_of
-from llm_provider._features.foreign.parameters import describe_unexpected, problem_with
+from llm_provider._features.foreign.remedies import describe_unexpected, problem_with, remedies_of
 
 
 def test_embeddings_have_fewer_parameters() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import APIResponseValidationError
-from llm_provider._features.clouds.aws_frames import read_frames
+from llm_provider._features.clouds.anthropic import read_frames
 from llm_provider.simulator.formats.aws_frames import frame_error, write_frame
 
 EVENTS = [
