@@ -46,7 +46,7 @@ from llm_provider._core.formats import registry
 from llm_provider._core.formats.openai_chat.stream import TextChunks
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.formats.shared.embeddings import check_model
-from llm_provider._core.formats.transport.sse import events
+from llm_provider._core.formats.transport.wire import events
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.ledger_file import LedgerFile, read_postings
@@ -331,7 +331,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "openai_chat.stream.TextChunks": lambda chunks: list(
         map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
     ),
-    "transport.sse.events": _read_pieces,
+    "transport.wire.events": _read_pieces,
     "_core.pace.retry.judge": _judge,
     "_features.views.results_pairs.pair_results": _pair_results,
     "_core.requests.defaults.fill": _fill,

@@ -21,7 +21,7 @@ TABLES = [
     PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
     *(PACKAGE / "_features" / "quirks").glob("*.py"),
     PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
-    PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
+    PACKAGE / "_core" / "formats" / "shared" / "payload.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._core.formats.shared.conversations import tell_apart
-from llm_provider._core.formats.transport.sse import END
+from llm_provider._core.formats.transport.wire import END
 from llm_provider._core.types.messages import ToolCall, delta_of
 from llm_provider._features.quirks.decode import decode
 from llm_provider._features.quirks.stream import Assembler

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.formats.transport.sse import END
+from llm_provider._core.formats.transport.wire import END
 from llm_provider._features.quirks import stream as chat_stream
 from llm_provider._features.quirks.decode import decode
 from openai_support import completion

@@ -30,7 +30,7 @@ from .sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PrefixMark
-    from ..formats.shared.request_facts import RequestFacts
+    from ..formats.shared.payload import RequestFacts
 
 
 _TOO_MANY_TOKENS = 10**12

@@ -10,7 +10,7 @@ import orjson
 from ..errors import BadRequestError, ContextWindowExceededError, LLMError
 from ..formats import registry
 from ..formats.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
-from ..formats.shared.request_facts import RequestFacts
+from ..formats.shared.payload import RequestFacts
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.embed_request import DEFAULTS, EmbedRequest
 from ..requests.routing import Target

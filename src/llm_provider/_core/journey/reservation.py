@@ -22,7 +22,7 @@ from typing import Any
 from .. import doors
 from ..errors import LLMError, UnknownPriceError
 from ..events.waits import Waits
-from ..formats.shared.request_facts import RequestFacts
+from ..formats.shared.payload import RequestFacts
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable

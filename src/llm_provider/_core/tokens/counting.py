@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..formats.shared.request_facts import RequestFacts
+from ..formats.shared.payload import RequestFacts
 from ..requests.routing import Target, maker_names
 from ..runtime.canonical_json import canonical
 from ..types.usage import Usage

@@ -17,7 +17,7 @@ from ..._core import doors
 from ..._core.errors import EvidenceError, LLMError, OutputError
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer
-from ..._core.formats.shared.served_by import find_tier, read_served_by
+from ..._core.formats.shared.payload import find_tier, read_served_by
 from ..._core.json_values import JSONObject, json_value
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
 from ..._core.money.pricing import PriceTable

@@ -145,7 +145,7 @@ def _with_content(message: Message) -> Message:
     if not items:
         return message
     # Imported here because most conversations have no such answer.
-    from ..._core.formats.openai_responses.items import message_of
+    from ..._core.formats.openai_responses.decode import message_of
 
     try:
         return {**message, **message_of(items)}
@@ -158,7 +158,7 @@ def with_every_call(message: Message) -> Message:
     items = _items_of(message)
     if not items:
         return message
-    from ..._core.formats.openai_responses.items import entry_of, open_calls, read_calls
+    from ..._core.formats.openai_responses.decode import entry_of, open_calls, read_calls
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from ..._core import doors
-from ..._core.formats.anthropic.usage import tier_variant
+from ..._core.formats.anthropic.decode import tier_variant
 from ..._core.formats.protocol import Answer
-from ..._core.formats.shared.replies import count, part
-from ..._core.formats.shared.tool_charges import with_tools
+from ..._core.formats.shared.replies import count, part, with_tools
 
 PROVIDER = "litellm"
 

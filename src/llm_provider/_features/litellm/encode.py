@@ -13,8 +13,7 @@ from dataclasses import replace
 from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.formats.openai_chat import encode as chat
-from ..._core.formats.openai_chat.decode import usage
-from ..._core.formats.openai_chat.usage import facts, variant
+from ..._core.formats.openai_chat.decode import facts, usage, variant
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.payload import Accepts

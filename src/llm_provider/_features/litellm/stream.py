@@ -12,7 +12,7 @@ from ..._core.errors import APIResponseValidationError
 from ..._core.formats.anthropic import decode as anthropic
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.replies import join_counts, part
-from ..._core.formats.transport.sse import WholeReply
+from ..._core.formats.transport.wire import WholeReply
 from ..._core.json_values import JSONObject
 from ..._core.runtime.json_pieces import loads
 from ..._core.types.usage import Usage

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._core.formats.openai_responses.items import is_call
+from ..._core.formats.openai_responses.decode import is_call
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
 from .anthropic import citation_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..._core.errors import RequestError, UnsupportedParameterError
-from ..._core.formats.openai_chat.usage import read_usage
+from ..._core.formats.openai_chat.decode import read_usage
 from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.errors import raise_error_in
 from ..._core.formats.shared.payload import merge

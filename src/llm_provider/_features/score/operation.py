@@ -17,8 +17,7 @@ from typing import Any
 
 from ..._core.errors import APIResponseValidationError, LLMError, ScoreCheckError
 from ..._core.formats.protocol import Adapter, AnyAnswer, EncodedRequest
-from ..._core.formats.shared.request_facts import RequestFacts
-from ..._core.formats.shared.served_by import read_fields
+from ..._core.formats.shared.payload import RequestFacts, read_fields
 from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices

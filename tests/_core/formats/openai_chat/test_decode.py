@@ -1,8 +1,15 @@
-"""The standard path reads what OpenAI's API writes, whole and streamed, exactly as the path of any server."""
+"""The standard path reads what OpenAI's API writes as the path of any server, and counts of tokens."""
+
+import dataclasses
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from golden import Pair, read
+from llm_provider._core.formats.openai_chat.decode import read_usage
+from openai_support import JSON_VALUES
 
 PAIRS = {**read("shapes/openai"), **read("_features/quirks/decode"), **read("_features/quirks/stream")}
 
@@ -30,3 +37,16 @@ def test_the_standard_path_has_no_code_for_others(sentence: str) -> None:
     pair = PAIRS[sentence]
     with pytest.raises(AssertionError):
         Pair(pair.function.replace("_features.quirks.", "openai_chat."), pair.inputs, pair.expected).check()
+
+
+COUNTS = (
+    "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
+    "completion_tokens_details",
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(COUNTS), JSON_VALUES))
+def test_nonsense_counts_as_nothing(counts: dict[str, Any]) -> None:
+    for tokens in dataclasses.asdict(read_usage(counts)).values():
+        assert type(tokens) is int
+        assert tokens >= 0

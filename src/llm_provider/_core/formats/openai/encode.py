@@ -17,7 +17,7 @@ from ...types.usage import Usage
 from ..openai_chat import decode as chat_replies
 from ..openai_chat import encode as chat_requests
 from ..openai_chat import stream as chat_stream
-from ..openai_chat.usage import facts, variant
+from ..openai_chat.decode import facts, variant
 from ..openai_responses import decode as responses_replies
 from ..openai_responses import encode as responses
 from ..openai_responses import stream as responses_stream

@@ -30,7 +30,7 @@ from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..transport.environment import proxy_in, trust_remedy
-from ..transport.sse import EventSplitter
+from ..transport.wire import EventSplitter
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200

@@ -22,7 +22,7 @@ from ...runtime.canonical_json import canonical, write_exactly
 from ...runtime.json_pieces import loads
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
-from .sse import events
+from .wire import events
 
 READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...pace.concurrency import most_connections
 from ..protocol import Outgoing
-from . import body_size, departure, environment
+from . import environment, wire
 from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
 
 MAX_CONNECTIONS = 4096
@@ -63,7 +63,7 @@ def build_client(
     client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
-        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
+        headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
         http2=transport == "http2",
         limits=library.Limits(
             max_connections=MAX_CONNECTIONS,
@@ -100,14 +100,14 @@ def _client_class(library: ModuleType) -> Any:
             """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            departure.watch(request)
+            wire.watch(request)
             response = await super().send(request, stream=True, **options)
             most_whole = None if stream else self.most_whole
-            body_size.limit_httpx(library, response, most_whole or self._most_bytes)
+            wire.limit_httpx(library, response, most_whole or self._most_bytes)
             if not stream:
                 await read(response)
                 if most_whole is not None:
-                    await body_size.check_json(response.content)
+                    await wire.check_json(response.content)
             return response
 
     return LimitedClient

@@ -1,0 +1,444 @@
+"""Whether a request has left, the bodies of answers up to a number of decoded bytes, and their events.
+
+A request that still waits for a token, a name or a connection has not left, and costs nothing.
+
+A compressed body of 1 MB can decode to 1 GB, and the HTTP libraries decode each piece of a body completely.
+The readers here decode in small pieces and stop at the limit. `of_aiohttp` and `chunks_of_aiohttp` read
+answers of aiohttp, which has left them encoded. `limit_httpx` makes a response of httpx or httpx2 decode in
+pieces. The status of a failure was read before its body, so a body that is cut or cannot be decoded only
+loses the message.
+
+The rules of events are the HTML standard's, without ids and retry times, which no provider uses. The names of
+events are not read, as the JSON repeats them.
+"""
+
+import codecs
+import functools
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import orjson
+
+from ...errors import APIResponseValidationError
+from ...runtime.json_pieces import (
+    JSON_CONTENT,
+    LARGE,
+    SHORT,
+    JSONLimitError,
+    check_size,
+    loads,
+    read_large,
+    takes_long,
+)
+from ...runtime.threads import result_in_thread
+
+ACCEPTED_ENCODINGS = "gzip, deflate"
+"""The encodings that are decoded."""
+
+_PIECE = 2**18
+"""Bytes that are decoded at a time."""
+
+_WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+
+_NOT_ACCEPTED = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz"})
+"""The other encodings of IANA's registry that compress. Some servers and proxies send them unasked."""
+
+MOST_OF_AN_ERROR = 1_000_000
+"""Bytes of the answer to a request that failed. The rest is not read, and the SDKs read these at once."""
+
+
+def too_large(most: int) -> APIResponseValidationError:
+    """The error for an answer of more than `most` bytes. The next answer would be as large, and be billed."""
+    return APIResponseValidationError(
+        f"the answer has more than {most:,} bytes, and was not read to its end: "
+        "allow more with Client(max_response_bytes=...)",
+        retryable=False,
+    )
+
+
+async def check_json(body: bytes) -> None:
+    """Raise an `APIResponseValidationError` if a body is too much for an SDK, which reads it at once."""
+    try:
+        if takes_long(body):
+            await result_in_thread(partial(check_size, body), "llm_provider-check")
+    except JSONLimitError as error:
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
+
+
+async def of_aiohttp(answer: Any, most: int) -> bytes:
+    """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes.
+
+    Of an answer that is an error it is the beginning, so that its status still says what failed.
+    """
+    return b"".join([piece async for piece in chunks_of_aiohttp(answer, most)])
+
+
+async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
+    """The body of an aiohttp response in chunks as they arrive, of at most `most` bytes."""
+    # `readany` costs less than the iterator `iter_any`, which calls it.
+    read, failed = answer.content.readany, answer.status >= 400
+    left = most = min(most, MOST_OF_AN_ERROR) if failed else most
+    decode = _decoder(answer.headers, failed=failed)
+    try:
+        while chunk := await read():
+            for piece in (chunk,) if decode is None else decode(chunk):
+                left -= len(piece)
+                if left < 0:
+                    answer.close()
+                    yield _beginning(piece[:left], most, failed=failed)
+                    return
+                yield piece
+    except Exception as error:
+        answer.close()
+        if isinstance(error, zlib.error):
+            from aiohttp.http_exceptions import ContentEncodingError
+
+            raise ContentEncodingError(f"the body cannot be decoded: {error}") from None
+        if not failed:
+            raise
+
+
+def _beginning(piece: bytes, most: int, *, failed: bool) -> bytes:
+    """The last piece of a failure that is read; the error for a success of more bytes."""
+    if not failed:
+        raise too_large(most)
+    return piece
+
+
+def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
+    """Make reading a response of httpx or httpx2 raise after `most` bytes, decoded where accepted."""
+    failed = response.status_code >= 400
+    decode = _decoder(response.headers, failed=failed) or (lambda chunk: (chunk,))
+    if "content-encoding" in response.headers:
+        # The library would decode what this stream has decoded.
+        del response.headers["content-encoding"]
+    network = response.extensions.get("network_stream")
+    most = min(most, MOST_OF_AN_ERROR) if failed else most
+    response.stream = _stream_class(library)(response.stream, decode, most, network, failed)
+
+
+def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]] | None:
+    """Decodes the next part of a body; None for a body that is not encoded.
+
+    Other bytes than the headers promise end a success. The bytes of a failure are kept if they may be plain
+    text.
+    Text under the name of an encoding that was not accepted is text: a proxy has decoded it.
+    """
+    if "content-encoding" not in headers:
+        return None
+    # The last encoding was applied last.
+    names = [name.strip() for name in reversed(headers["content-encoding"].lower().split(","))]
+    inflaters = [_Inflater(_WINDOWS[name]) for name in names if name in _WINDOWS]
+    is_known = not failed or set(names) <= {*_WINDOWS, "", "identity"}
+    unasked = () if failed else _NOT_ACCEPTED.intersection(names)
+    if not inflaters and is_known and not unasked:
+        return None
+
+    def decode(chunk: bytes) -> Iterator[bytes]:
+        nonlocal is_known, unasked
+        try:
+            if is_known:
+                for piece in _inflate(chunk, inflaters):
+                    if unasked and piece:
+                        codecs.getincrementaldecoder("utf-8")().decode(piece)
+                        unasked = ()
+                    yield piece
+        except (zlib.error, UnicodeDecodeError):
+            if unasked:
+                raise APIResponseValidationError(
+                    f"the answer is encoded as {', '.join(unasked)}, for which no request asks: "
+                    "switch that off in the server, or in the proxy before it",
+                    retryable=False,
+                ) from None
+            if not failed:
+                raise
+            is_known = False
+        if not is_known and chunk.isascii():
+            yield chunk
+
+    return decode
+
+
+@functools.cache
+def _stream_class(library: ModuleType) -> Any:
+    class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
+        def __init__(self, raw: Any, decode: Any, most: int, network: Any, failed: bool) -> None:
+            self._raw = raw
+            self._failed = failed
+            self._network = network
+            self._decode = decode
+            self._most = most
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = self._most
+            try:
+                async for chunk in self._raw:
+                    for piece in self._decode(chunk):
+                        left -= len(piece)
+                        if left < 0:
+                            await self.aclose()
+                            yield _beginning(piece[:left], self._most, failed=self._failed)
+                            return
+                        yield piece
+            except zlib.error as error:
+                raise library.DecodingError(str(error)) from error
+            except library.TransportError:
+                if not self._failed:
+                    raise
+
+        async def aclose(self) -> None:
+            if _has_surplus(self._raw):
+                # The library would take it for the beginning of the next answer. A connection whose stream is
+                # closed does not return to its pool.
+                await self._network.aclose()
+            await self._raw.aclose()
+
+    return LimitedStream
+
+
+def _has_surplus(stream: Any) -> bool:
+    """Whether more than the answer has arrived. No public name of the libraries tells."""
+    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
+        stream = getattr(stream, name, None)
+    return stream is not None and bool(stream.trailing_data[0])
+
+
+class _Inflater:
+    """Decodes gzip or deflate, at most `_PIECE` bytes at a time."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._decoder = zlib.decompressobj(window)
+        self._begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes of the next part of the body."""
+        if not self._begun and data:
+            self._begun = True
+            # Some servers send deflate without the header of zlib, whose lowest four bits are 8.
+            if self._window == zlib.MAX_WBITS and data[0] & 0xF != 8:
+                self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
+        while not self._decoder.eof:
+            piece = self._decoder.decompress(data, _PIECE)
+            if piece:
+                yield piece
+            if len(piece) < _PIECE:
+                return
+            data = self._decoder.unconsumed_tail
+
+
+def _inflate(data: bytes, inflaters: Sequence[_Inflater]) -> Iterator[bytes]:
+    if not inflaters:
+        yield data
+        return
+    for piece in inflaters[0].pieces(data):
+        yield from _inflate(piece, inflaters[1:])
+
+
+DONE = b"[DONE]"
+
+END: Mapping[str, Any] = {"type": "[DONE]"}
+"""The event in place of `[DONE]`."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_FIELDS = (b":", b"event:", b"id:", b"retry:", b"data", b"\n", b"\r")
+"""What an event stream without an event may begin with, as one of comments that hold a connection."""
+
+_LONG = 2**20
+"""Bytes of an incomplete event above which its pieces are joined only at its end. Joining each piece at once
+takes quadratic time."""
+
+
+class WholeReply(dict[str, Any]):
+    """The reply to a request for a stream, from a server that has answered with the whole of it."""
+
+
+class EventSplitter:
+    """Splits a stream of bytes, in chunks of any size, into the data of its events."""
+
+    __slots__ = ("_begun", "_pieces", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._pieces: list[bytes] = []
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next chunk; returns the data of every event that is now complete."""
+        if len(self._rest) > _LONG and self._is_within(chunk):
+            self._pieces.append(chunk)
+            return []
+        if self._pieces:
+            self._rest = b"".join((self._rest, *self._pieces))
+            self._pieces.clear()
+        buffer = self._rest + chunk if self._rest else chunk
+        if not self._begun:
+            if len(buffer) < 3 and BYTE_ORDER_MARK.startswith(buffer):
+                self._rest = buffer
+                return []
+            self._begun = True
+            buffer = buffer.removeprefix(BYTE_ORDER_MARK)
+        held = b""
+        if b"\r" in buffer:
+            # A line ends with \r, \n or \r\n. After an \r at the end of the chunk, the \n may follow in the
+            # next.
+            held = b"\r" if buffer.endswith(b"\r") else b""
+            buffer = buffer.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        complete, _, rest = buffer.rpartition(b"\n\n")
+        self._rest = rest + held
+        if complete.startswith(b"data: "):
+            # In most streams, each event is one line. Splitting them at once saves 3 % of a stream.
+            events = complete[6:].split(b"\n\ndata: ")
+            if complete.count(b"\n") == 2 * len(events) - 2:
+                return events
+        events = []
+        for block in complete.split(b"\n\n"):
+            # Some servers write a name above the line. Taking both as a whole saves 5 % of a stream.
+            if block.startswith(b"event: ") and block.count(b"\n") == 1 and b"\ndata: " in block:
+                events.append(block[block.index(b"\n") + 7 :])
+            elif block:
+                data = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line[:5] == b"data:"]
+                events += [b"\n".join(data)] if data else ()
+        return events
+
+    def _is_within(self, chunk: bytes) -> bool:
+        """Whether a chunk continues a line, so that no event ends in it."""
+        return b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
+
+    def end(self) -> list[bytes]:
+        """The data of a last event without its closing blank line, which some servers leave out."""
+        return self.feed(b"\n\n")
+
+
+async def events(
+    chunks: AsyncIterator[bytes], *, mark_end: bool = False
+) -> AsyncGenerator[Iterable[Any], None]:
+    """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
+
+    With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
+    A body that is not an event stream but a JSON object becomes one event, a `WholeReply`. The entries of a
+    JSON list are events, as Gemini sends them.
+    """
+    splitter = EventSplitter()
+    # The bytes so far, until the first event, if they may be JSON; and the beginning of any other body.
+    plain: bytearray | None = bytearray()
+    beginning = b""
+    async for chunk in chunks:
+        received = splitter.feed(chunk)
+        if plain is not None:
+            plain += chunk
+            # Whether the body may be a JSON object or a list.
+            first = bytes(plain[:100]).lstrip(BYTE_ORDER_MARK).lstrip()[:1]
+            if received or first not in (b"", b"{", b"["):
+                beginning = bytes(plain[:60])
+                plain = None
+        if received:
+            beginning = b""
+            end = _end_of(received)
+            yield await _decode_batch(received[:end])
+            if end is not None:
+                if mark_end:
+                    yield (END,)
+                return
+    if plain is not None and plain and not plain.isspace():
+        # It has a copy of the bytes.
+        del splitter
+        (whole,) = await _decode_batch([bytes(plain).removeprefix(BYTE_ORDER_MARK)])
+        yield (WholeReply(whole),) if isinstance(whole, dict) else whole
+    elif last := splitter.end():
+        end = _end_of(last)
+        yield await _decode_batch(last[:end])
+        if mark_end and end is not None:
+            yield (END,)
+    elif beginning and not beginning.startswith(_FIELDS):
+        raise APIResponseValidationError(f"the answer is not JSON: {beginning.decode('utf-8', 'replace')!r}")
+
+
+def _end_of(received: list[bytes]) -> int | None:
+    """The place of `[DONE]`, to which some servers add blanks; None where it has not come."""
+    text = b"\n".join(received)
+    if DONE not in text:
+        return None
+    if received[-1] == DONE and text.count(DONE) == 1:
+        return len(received) - 1
+    return next((index for index, data in enumerate(received) if data.strip() == DONE), None)
+
+
+async def _decode_batch(received: list[bytes]) -> Iterable[Any]:
+    """The JSON of some events, read in a thread where one of them is large."""
+    if all(len(data) < LARGE for data in received):
+        return _decode(received)
+    return await result_in_thread(lambda: read_large(lambda: list(_decode(received))), "llm_provider-events")
+
+
+def _decode(received: list[bytes]) -> Iterator[Any]:
+    """Decodes one event after the other: the garbage collector would traverse hundreds that exist at once."""
+    try:
+        for data in received:
+            if data:
+                # What `loads` does for nearly every event.
+                try:
+                    plain = len(data) < SHORT and b'"args"' not in data and not JSON_CONTENT.search(data)
+                    event = orjson.loads(data) if plain else loads(data)
+                except orjson.JSONDecodeError:
+                    event = loads(data)
+                yield event
+    except JSONLimitError as error:
+        problem = f"an event of the stream cannot be read: {error}"
+        raise APIResponseValidationError(problem, retryable=False) from None
+    except ValueError:
+        raise APIResponseValidationError("an event of the stream is not JSON") from None
+
+
+class Departure:
+    """Counts the requests of one call that have left, one after the other: a held request does not count."""
+
+    __slots__ = ("attempts", "is_held", "is_told", "under_way")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.under_way = 0
+        self.is_held = False
+        """Whether the last request is held."""
+        self.is_told = False
+        """Whether an error has told of the last request, which was under way then. It counts no longer."""
+
+    def start(self) -> None:
+        """Begin a request, which is held at first."""
+        self.is_held, self.is_told = True, False
+
+    def hold(self) -> None:
+        if not self.is_held:
+            self.is_held = True
+            if not self.is_told:
+                self.attempts -= 1
+                self.under_way -= 1
+
+    def leave(self) -> None:
+        if self.is_held:
+            self.is_held = False
+            if not self.is_told:
+                self.attempts += 1
+                self.under_way += 1
+
+    async def note(self, event: str, _: object) -> None:
+        """Note an event of a request of httpx, which calls this."""
+        if event.endswith("send_request_headers.started"):
+            self.leave()
+
+
+# A request outside of calls departs, too.
+departure: ContextVar[Departure] = ContextVar("departure", default=Departure())  # noqa: B039  # nobody reads it
+"""The requests of the call whose request the present task sends."""
+
+
+def watch(request: Any) -> None:
+    """Hold a request of httpx until its headers are written."""
+    leaving = departure.get()
+    leaving.hold()
+    request.extensions["trace"] = leaving.note
