@@ -23,6 +23,7 @@ import io
 import json
 import os
 import random
+import re
 import socket
 import ssl
 import sys
@@ -69,8 +70,8 @@ from llm_provider._core.tokens.model_limits import read as read_limits
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.cli.main import main
 from llm_provider._features.clouds.price_names import name_in_region
-from llm_provider._features.quirks.stream import Assembler
-from llm_provider._features.telemetry.content import prompt_json
+from llm_provider._features.quirks.any_server import Assembler
+from llm_provider._features.telemetry.spans import prompt_json
 from llm_provider._features.views.results_pairs import pair_results
 from support import response
 
@@ -127,7 +128,7 @@ def _call(function: str, inputs: Any) -> Any:
     module_name, _, name = function.rpartition(".")
     module, called = _module(module_name), _function(function)
     if name == "Assembler":
-        decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
+        decode = _function(f"{re.sub('stream$', 'decode', module_name)}.decode")
         return _folded(called(), inputs, decode)
     if called is Request:
         return chat_request(inputs)[0]
@@ -359,7 +360,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_core.schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
         value, schema, Search(schema, 10_000), {}
     ),
-    "_features.telemetry.content.prompt_json": lambda **request: json.loads(
+    "_features.telemetry.spans.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"
     ),
 }

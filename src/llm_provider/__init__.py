@@ -215,7 +215,7 @@ def _import_when_called(module: str, name: str) -> _Any:
 
 
 _raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
-_raw_reader.read = _import_when_called("_features.rich_content.reading", "read")
+_raw_reader.read = _import_when_called("_features.rich_content.values", "read")
 _raw_reader.read_served_by = _import_when_called("_core.formats.shared.payload", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):

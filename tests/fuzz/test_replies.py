@@ -41,7 +41,7 @@ from llm_provider._core.formats.transport.wire import events
 from llm_provider._core.pace.retry import RetryBudget, judge
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.litellm import encode as litellm
-from llm_provider._features.rich_content import reading as rich_content
+from llm_provider._features.rich_content import values as rich_content
 from wire_shapes import SHAPES, read_arguments
 
 ADAPTERS: Mapping[str, tuple[Any, str]] = {

@@ -15,7 +15,7 @@ from llm_provider._core.pace.timeouts import Timeouts
 from llm_provider._core.requests.parameter_table import RARE
 from llm_provider._core.requests.parameters import Parameters
 from llm_provider._core.requests.request import Request
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}

@@ -13,7 +13,7 @@ from llm_provider._core.pace.timeouts import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._features.models import count_formats as token_counts
 from llm_provider.simulator import Simulator
 from support import ignore

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from llm_provider import APITimeoutError, BadRequestError, Client, RequestError, track
-from llm_provider._core.events.waits import ROOT, is_configured, reason
+from llm_provider._core.events.events import ROOT, is_configured, reason
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"

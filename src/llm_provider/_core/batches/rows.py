@@ -21,8 +21,7 @@ from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Patience
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock
-from ..runtime.canonical_json import canonical, write_exactly
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads, write_exactly
 from .journal import Header, RowLine
 
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {"chat": CHAT, "embed": EMBED}

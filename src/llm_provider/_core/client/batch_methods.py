@@ -13,7 +13,7 @@ from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from ..requests.request import seal
 from ..requests.signatures import take_types_of, with_parameters
-from ..runtime.notebooks import in_notebook
+from ..runtime.leases import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .batch_arguments import BatchOptions, Models, OnError, by_model, parse_batch

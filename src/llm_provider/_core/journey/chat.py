@@ -18,8 +18,7 @@ from ..requests.parameter_table import PARAMETERS, RARE
 from ..requests.request import Request
 from ..requests.routing import Target
 from ..runtime import clock
-from ..runtime.canonical_json import canonical, write_exactly
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads, write_exactly
 from ..runtime.warning import warn_user
 from ..store.entry import Entry
 from ..types.messages import describe_prompt

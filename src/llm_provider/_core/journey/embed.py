@@ -14,8 +14,7 @@ from ..formats.shared.payload import RequestFacts
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.embed_request import DEFAULTS, EmbedRequest
 from ..requests.routing import Target
-from ..runtime.canonical_json import canonical
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads
 from ..types.embeddings import Embeddings
 from ..types.usage import Usage
 from .call import Call, Operation, Sample, summarize

@@ -22,9 +22,8 @@ from ..pace.concurrency import Concurrency
 from ..pace.timeouts import Deadline, Patience
 from ..requests.environment_headers import adds_headers, with_headers
 from ..runtime import cassette, clock
-from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
-from ..runtime.json_pieces import LARGE, loads, read_large
+from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import describe_input

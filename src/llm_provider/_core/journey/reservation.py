@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import doors
 from ..errors import LLMError, UnknownPriceError
-from ..events.waits import Waits
+from ..events.events import Waits
 from ..formats.shared.payload import RequestFacts
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import doors, errors
-from ..events.waits import LEAST_SECONDS, Waits, reason
+from ..events.events import LEAST_SECONDS, Waits, reason
 from ..formats import registry
 from ..formats.protocol import Connection, EncodedRequest
 from ..formats.shared.payload import read_origin

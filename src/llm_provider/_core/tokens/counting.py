@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..formats.shared.payload import RequestFacts
 from ..requests.routing import Target, maker_names
-from ..runtime.canonical_json import canonical
+from ..runtime.json_pieces import canonical
 from ..types.usage import Usage
 from .model_limits import limits_of_target
 from .range import Range

@@ -18,8 +18,15 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import loads
-from ..._core.store.entry import SCHEMA_VERSION, Entry, decode_entry, decode_question, encode_entry, tag_of
-from ..._core.store.shard import Row
+from ..._core.store.entry import (
+    SCHEMA_VERSION,
+    Entry,
+    Row,
+    decode_entry,
+    decode_question,
+    encode_entry,
+    tag_of,
+)
 from ..._core.store.store import Store
 
 _FORMAT = "llm_provider_cache"

@@ -13,8 +13,7 @@ from ..._core.formats.shared import conversations
 from ..._core.formats.shared.conversations import calls_of, name_calls, read_id
 from ..._core.formats.shared.replies import call_entry
 from ..._core.json_values import JSONMapping
-from ..._core.runtime.canonical_json import write_exactly
-from ..._core.runtime.json_pieces import read_exactly
+from ..._core.runtime.json_pieces import read_exactly, write_exactly
 from ..._core.types.messages import Message
 
 Part = JSONMapping

@@ -9,21 +9,23 @@ answers alike as "content_filter".
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..._core import doors
 from ..._core.errors import RequestError
+from ..._core.formats.anthropic.decode import tier_variant
 from ..._core.formats.openai_chat import encode as chat
 from ..._core.formats.openai_chat.decode import facts, usage, variant
-from ..._core.formats.protocol import EncodedRequest
+from ..._core.formats.protocol import Answer, EncodedRequest
 from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.payload import Accepts
+from ..._core.formats.shared.replies import count, part, with_tools
 from ..._core.formats.shared.replies import keep_whole as split
 from ..._core.requests.embed_request import EmbedRequest
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
 from ..foreign.tools import with_named_tools
-from .decode import PROVIDER, decode
 from .errors import map_error
 from .stream import assembler
 
@@ -79,3 +81,25 @@ def _with_thinking(message: Message) -> Message:
         return message
     others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
     return {**others, "thinking_blocks": thinking}
+
+
+PROVIDER = "litellm"
+
+
+def decode(reply: Any) -> Answer:
+    answer, usage = doors.any_server.decode(reply), part(reply, "usage")
+    # The usage of Claude names it, and fast mode beside it.
+    named = tier_variant(usage)
+    answer.service_tier = named if named == "fast" else answer.service_tier or named
+    details = part(usage, "prompt_tokens_details")
+    has_audio = "gemini" in str(answer.model) and details.get("audio_tokens") is not None
+    if answer.usage is not None and has_audio and count(details, "cached_tokens"):
+        # litellm leaves the audio that was read from the cache out of its count of audio.
+        answer.usage = with_tools(answer.usage, 0, 1)
+    for choice, entry in zip(answer.choices, reply["choices"], strict=True):
+        thinking = part(entry, "message").get("thinking_blocks")
+        if isinstance(thinking, list) and thinking and isinstance(choice.message, dict):
+            choice.message.pop("thinking_blocks", None)
+            kept = {"thinking_blocks": thinking}
+            choice.message["provider_specific_fields"] = {"provider": PROVIDER, "content": kept}
+    return answer

@@ -14,7 +14,7 @@ from ..._core.journey.chat import Chat
 from ..._core.json_values import JSONMapping
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
-from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.json_pieces import canonical
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 

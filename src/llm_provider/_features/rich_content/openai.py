@@ -13,8 +13,16 @@ from ..._core.formats.openai_responses.decode import is_call
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
 from .anthropic import citation_of
-from .reading import audio_of, decode_base64, image_at, number
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from .values import (
+    Citation,
+    GeneratedAudio,
+    GeneratedImage,
+    ServerToolCall,
+    audio_of,
+    decode_base64,
+    image_at,
+    number,
+)
 
 _ENDING = "_call"
 

@@ -12,7 +12,7 @@ from ..._core.requests.checks import ScoreMethod, flag, one_of
 from ..._core.requests.embed_request import SHARED, TextRequest
 from ..._core.requests.parameter_table import CHECKS
 from ..._core.requests.request import check_model_name, check_parameters, seal
-from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.json_pieces import canonical
 
 if TYPE_CHECKING:
     from ..._core.requests.parameters import ScoreParameters

@@ -24,7 +24,7 @@ from ..._core.journey.sent_requests import sum_of_prices
 from ..._core.pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
-from ..._core.runtime.canonical_json import canonical, write_exactly
+from ..._core.runtime.json_pieces import canonical, write_exactly
 from ..._core.types.usage import Usage
 from .arguments import DEFAULTS, ScoreRequest
 from .checks import TOLERANCE, Position, Prompt, PromptAnswer, fail, same_text

@@ -15,9 +15,8 @@ from itertools import islice
 from typing import Any
 
 from ..._core.errors import RequestError
-from ..._core.store.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
+from ..._core.store.entry import Entry, Row, decode_entry, decode_question, encode_entry, tag_of
 from ..._core.store.response_cache import MOST_AHEAD_BYTES, CacheStatistics, ResponseCache, warn
-from ..._core.store.shard import Row
 from ..._core.store.store import Store
 from ..._core.store.worker import BatchQueue
 from ..cache_care.archive import Imported

@@ -1,7 +1,7 @@
 """`logging` under the logger `llm_provider`: one line for each call, and one for each request at DEBUG.
 
 `llm_provider.calls` has the calls (INFO) and their requests (DEBUG). `llm_provider.waits` has the waits
-(WARNING), which `_core/events/waits` tells.
+(WARNING), which `_core/events/events` tells.
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import orjson
 
 from ..._core.errors import RequestError
-from ..._core.events.waits import ROOT
+from ..._core.events.events import ROOT
 from ..._core.runtime.json_pieces import LARGE
 from ..._core.types.served_by import ServedBy
 from ..._core.types.usage import Usage

@@ -15,8 +15,7 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..._core.errors import LLMError, MissingDependencyError, RequestError
-from ..._core.events.events import SDK, EndTool, Listener, is_logging
-from ..._core.events.waits import reason
+from ..._core.events.events import SDK, EndTool, Listener, is_logging, reason
 from ..._core.runtime import clock
 from ..._core.runtime.imports import install_command
 from .logs import find_served_by, log_attempt, log_call
@@ -164,7 +163,7 @@ class Observer(Listener):
             return
         content: dict[str, str | None] = {}
         if self._content:
-            from .content import answer_json, prompt_json
+            from .spans import answer_json, prompt_json
 
             content = {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
         if isinstance(outcome, BaseException):

@@ -20,7 +20,7 @@ from llm_provider._core.formats.anthropic.decode import decode
 from llm_provider._core.formats.anthropic.encode import adapt_schema
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from support import WAYS, ask
 
 MODEL = "claude-opus-4-8"

@@ -16,7 +16,7 @@ from llm_provider._core.formats.anthropic import encode as anthropic
 from llm_provider._core.formats.gemini import encode as gemini
 from llm_provider._core.money.pricing import default_prices_path
 from llm_provider._features.litellm import encode as chat
-from llm_provider._features.quirks import decode as openai_chat
+from llm_provider._features.quirks import any_server as openai_chat
 from llm_provider.simulator import Simulator
 from raw_server import RawServer, answering
 from support import WAYS, ask

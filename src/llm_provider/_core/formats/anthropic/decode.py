@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.canonical_json import write_exactly
+from ...runtime.json_pieces import write_exactly
 from ...types.messages import AssistantMessage, ToolCall
 from ...types.response import Choice
 from ...types.usage import Usage

@@ -129,7 +129,7 @@ def _write_top_k(draft: Draft[Family], value: int) -> None:
 
 def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool = False) -> None:
     if not draft.family.sampling:
-        # `_FAMILIES`
+        # `_FAMILIES` of encode.py
         raise draft.refuse(name, "leave it out; it does its own sampling")
     if _thinks_by_budget(draft) and not accepted_while_thinking:
         # Anthropic's guide of extended thinking.
@@ -193,7 +193,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
     request, family, payload = draft.request, draft.family, draft.payload
     _check_extra_body(request, "reasoning_effort")
     if effort not in family.efforts:
-        # `_FAMILIES`
+        # `_FAMILIES` of encode.py
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     if effort == "none":

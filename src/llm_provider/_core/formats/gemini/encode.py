@@ -98,7 +98,7 @@ def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], objec
 
     def write(draft: Draft[Family], value: object) -> None:
         if not draft.family.sampling:
-            # `_FAMILIES`
+            # `_FAMILIES` of encode.py
             raise draft.refuse(name, "leave it out; the model chooses its own sampling")
         _settings(draft)[field_name] = value
 
@@ -146,7 +146,7 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
 def _write_effort(draft: Draft[Family], effort: str) -> None:
     efforts = draft.family.efforts
     if effort not in efforts:
-        # `_FAMILIES`
+        # `_FAMILIES` of encode.py
         remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     value = efforts[effort]
@@ -165,7 +165,7 @@ def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
             _settings(draft)["thinkingConfig"] = {"thinkingBudget": 0}
         return
     if not family.efforts or (levels and not family.budget):
-        # `_FAMILIES`
+        # `_FAMILIES` of encode.py
         remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
         raise draft.refuse("thinking_budget", remedy)
     if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:

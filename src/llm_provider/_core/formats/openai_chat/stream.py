@@ -1,6 +1,6 @@
 """Streams of the Chat Completions format → the completion that they add up to. Pure.
 
-`quirks.stream` has what servers other than OpenAI's do.
+`quirks.any_server` has what servers other than OpenAI's do.
 """
 
 from __future__ import annotations

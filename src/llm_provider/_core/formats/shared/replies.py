@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.canonical_json import write_exactly
 from ...runtime.exact_decimal import exact
+from ...runtime.json_pieces import write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
 

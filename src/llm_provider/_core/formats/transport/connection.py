@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ... import doors
-from ...runtime.canonical_json import canonical, write_exactly
-from ...runtime.json_pieces import loads
+from ...runtime.json_pieces import canonical, loads, write_exactly
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
 from .wire import events
