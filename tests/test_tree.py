@@ -51,7 +51,6 @@ WITHOUT_TESTS = {
     "simulator/_behaviour/score_shapes.py": "test_score.py orders each shape",
     "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
-    "_core/pace/window.py": "test_controller.py finds caps that change, in small worlds",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",

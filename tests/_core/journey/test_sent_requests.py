@@ -6,7 +6,7 @@ import pytest
 
 from llm_provider import FailedAttempt
 from llm_provider._core.journey.sent_requests import Charge, SentRequests
-from llm_provider._core.pace.timeouts import Deadline
+from llm_provider._core.pace.call_limits import Deadline
 
 DEADLINE = Deadline(5.0, 0.0)
 REFUSED = FailedAttempt(error="RateLimitError")

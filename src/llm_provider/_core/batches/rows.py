@@ -17,8 +17,7 @@ from ..journey.embed import EMBED
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import SentRequests
 from ..money.track import Tracks
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Patience
+from ..pace.call_limits import Concurrency, Patience
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock
 from ..runtime.json_pieces import canonical, loads, write_exactly

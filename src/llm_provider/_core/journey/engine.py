@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatchError, UnknownPriceError
 from ..events.events import Waits, tell_work
 from ..formats.shared.replies import reply_body
-from ..pace.outage import still_waits
-from ..pace.timeouts import Deadline
+from ..pace.call_limits import Deadline
+from ..pace.failures import still_waits
 from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import APITimeoutError, FailedAttempt, LLMError
 from ..formats.transport.wire import Departure
 from ..json_values import JSONObject
-from ..pace.timeouts import Deadline
+from ..pace.call_limits import Deadline
 from ..runtime.exact_decimal import total
 from ..types.usage import CostBounds, CostSource, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ..pace.outage import Outage
+    from ..pace.failures import Outage
 
 _LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")
 

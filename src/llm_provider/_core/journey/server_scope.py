@@ -29,9 +29,9 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import LLMError, RateLimitError
 from ..events.events import Waits
-from ..pace.rate_estimator import Ticket
 from ..pace.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..pace.server_window import ServerWindow
+from ..pace.state import Ticket
 from ..runtime.json_pieces import canonical
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from llm_provider._core.formats.openai_responses import encode as responses
 from llm_provider._core.formats.shared import payload
 from llm_provider._core.formats.shared.payload import find_words, largest_limit, read_fields, read_origin
 from llm_provider._core.journey.chat import CHAT as CHAT_OPERATION
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.parameter_table import PARAMETERS
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
