@@ -66,7 +66,7 @@ class Attempt(Outgoing):
         token = wire.departure.set(sent)
         if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
             sent.leave()
-        else:
+        elif not sent.is_held:
             sent.hold()
         timer = asyncio.timeout(timeouts.total)
         try:

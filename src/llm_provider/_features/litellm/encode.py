@@ -48,7 +48,8 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if re.search("claude|anthropic", target.model):
         request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
     encoded = chat.encode(request, target, accepts=ACCEPTS)
-    doors.any_server.warn_if_unpinned(target, encoded.payload)
+    if target.model.startswith("openrouter/"):
+        doors.routers.warn_if_unpinned(target, encoded.payload)
     return encoded
 
 

@@ -39,14 +39,9 @@ from ..._core.types.messages import Delta, Step, ToolCall
 
 def encode(request: Request, target: Target) -> EncodedRequest:
     encoded = openai.encode(request, target)
-    warn_if_unpinned(target, encoded.payload)
+    if target.model.startswith("openrouter/"):  # a gateway's
+        doors.routers.warn_if_unpinned(target, encoded.payload)
     return encoded
-
-
-def warn_if_unpinned(target: Target, payload: JSONMapping) -> None:
-    """Warn of a gateway's model behind OpenRouter."""
-    if target.model.startswith("openrouter/"):
-        doors.routers.warn_if_unpinned(target, payload)
 
 
 # Ids: nearai/ironclaw#1241 (code 3280); as many calls as results: mistralai/client-python#234 (3230); roles

@@ -38,7 +38,6 @@ from ..shared.replies import (
     cost_in,
     count,
     expect_dict,
-    find_counts,
     judge_calls,
     part,
     read_finish_word,
@@ -102,14 +101,16 @@ def decode(reply: object, reading: Reading = _STANDARD) -> Answer:
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        service_tier=tier_variant(reply.get("service_tier")),
         cost=cost_in(reply.get("usage")),
+        service_tier=tier_variant(reply.get("service_tier")),
     )
 
 
 def usage(reply: Any) -> Usage | None:
-    reported = find_counts(reply, "usage")
-    return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    return with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:

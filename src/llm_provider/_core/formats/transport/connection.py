@@ -157,7 +157,7 @@ class SDKConnection:
                 answer = await endpoint.http_client.post(url, headers, body, outgoing)
                 if answer.status_code // 100 == 2 and not whole:
                     return answer
-                await httpx_client.read(answer)
+                await http_client.read(answer)
                 if answer.status_code // 100 == 2:
                     return answer
                 failure = endpoint.http_client.whole(answer)
@@ -322,7 +322,7 @@ def post_sdk(
 
 
 def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
-    timeout = str(outgoing.timeout)
+    timeout = str(outgoing.timeouts.total)
     return {
         "x-stainless-retry-count": str(outgoing.retries),
         "x-stainless-read-timeout": timeout,

@@ -75,7 +75,8 @@ def _connector_class() -> Any:
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
             leaving = wire.departure.get()
-            leaving.hold()
+            if not leaving.is_held:
+                leaving.hold()
             for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
                 if _reserve(connection):
@@ -296,6 +297,15 @@ class _Received:
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.
         self.answer.close()
+
+
+async def read(answer: Any) -> None:
+    """Read the body of an answer, and close its connection if that fails."""
+    try:
+        await answer.aread()
+    except BaseException:
+        await answer.aclose()
+        raise
 
 
 def library_of(client_class: type) -> ModuleType:

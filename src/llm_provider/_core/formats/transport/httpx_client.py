@@ -17,7 +17,7 @@ from typing import Any
 from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
 from . import environment, wire
-from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
+from .http_client import KEEPALIVE, KEEPALIVE_SECONDS, read
 
 MAX_CONNECTIONS = 4096
 """Connections that a process may hold per SDK. With the SDKs' own limit of 100 idle ones, each burst of 256
@@ -77,15 +77,6 @@ def build_client(
     )
     _prepare_pools(client)
     return client
-
-
-async def read(answer: Any) -> None:
-    """Read the body of an answer, and close its connection if that fails."""
-    try:
-        await answer.aread()
-    except BaseException:
-        await answer.aclose()
-        raise
 
 
 @functools.cache
