@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
-    from .._features.telemetry import logs as log_handler
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
@@ -92,7 +91,6 @@ _MODULES = {
     "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
-    "log_handler": "telemetry.logs",
     "observer": "telemetry.observer",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",

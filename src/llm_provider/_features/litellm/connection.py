@@ -28,8 +28,7 @@ from ..._core.requests.base_url import check_base_url
 from ..._core.runtime.imports import exception_chain, install_command, is_unfinished
 from ..._core.runtime.json_pieces import loads
 from ..._core.settings import MAX_RESPONSE_BYTES
-from .errors import unsent_error
-from .stream import DroppedFields, read_whole_reply
+from .encode import DroppedFields, read_whole_reply, unsent_error
 
 _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""

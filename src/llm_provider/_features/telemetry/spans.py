@@ -21,7 +21,7 @@ from ..._core.errors import FailedAttempt, LLMError
 from ..._core.events.events import reason
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock
-from .logs import find_served_by
+from .observer import find_served_by
 
 if TYPE_CHECKING:
     from contextvars import Token
