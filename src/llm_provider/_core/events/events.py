@@ -33,7 +33,9 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from .. import doors, errors
 from ..errors import LLMError
 from ..runtime import clock
+from ..runtime.json_pieces import LARGE
 from ..terminal_text import escape_controls
+from ..types.served_by import ServedBy
 from ..words import format_duration
 
 T = TypeVar("T")
@@ -368,3 +370,11 @@ def _of_connection(error: errors.ProviderError) -> str:
     if error.code == "ENOTFOUND":
         return "name not resolved"
     return "connection broke" if error.maybe_billed else "no connection"
+
+
+def find_served_by(outcome: object) -> ServedBy | None:
+    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
+    if len(getattr(outcome, "body", b"")) >= LARGE:
+        return None
+    served_by: ServedBy | None = getattr(outcome, "served_by", None)
+    return served_by

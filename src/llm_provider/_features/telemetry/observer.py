@@ -24,11 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import orjson
 
 from ..._core.errors import LLMError, MissingDependencyError, RequestError
-from ..._core.events.events import ROOT, SDK, EndTool, Listener, is_logging, reason
+from ..._core.events.events import ROOT, SDK, EndTool, Listener, find_served_by, is_logging, reason
 from ..._core.runtime import clock
 from ..._core.runtime.imports import install_command
-from ..._core.runtime.json_pieces import LARGE
-from ..._core.types.served_by import ServedBy
 from ..._core.types.usage import Usage
 
 if TYPE_CHECKING:
@@ -318,14 +316,6 @@ def _name_model(call: Any) -> dict[str, str]:
     """The model by the name that the user gave, and its provider."""
     target = call.target
     return {"model": getattr(call.request, "model", target.model), "provider": target.provider}
-
-
-def find_served_by(outcome: object) -> ServedBy | None:
-    """Who gave an answer; None for an error, and for a large body, which is not read on the loop."""
-    if len(getattr(outcome, "body", b"")) >= LARGE:
-        return None
-    served_by: ServedBy | None = getattr(outcome, "served_by", None)
-    return served_by
 
 
 class _Line:

@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from ..._core.errors import FailedAttempt, LLMError
-from ..._core.events.events import reason
+from ..._core.events.events import find_served_by, reason
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock
-from .observer import find_served_by
 
 if TYPE_CHECKING:
     from contextvars import Token
