@@ -12,7 +12,6 @@ from ...types.usage import Usage
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
-from ..shared.errors import raise_error_in
 from ..shared.replies import (
     anthropic_tools,
     call_entry,
@@ -22,6 +21,7 @@ from ..shared.replies import (
     judge_calls,
     list_iterations,
     part,
+    raise_error_in,
     read_finish_word,
     text_of,
     with_tools,

@@ -19,7 +19,7 @@ from ...types.usage import Usage
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import tell_apart
-from ..shared.errors import body_in_text, error_fields, from_answer, from_exception, headers_of, reports_error
+from ..shared.errors import body_in_text, error_fields, from_answer, from_exception, headers_of
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     FINISH_WORDS,
@@ -31,6 +31,7 @@ from ..shared.replies import (
     gemini_tools,
     part,
     read_finish_word,
+    reports_error,
     split_reply,
     text_of,
     with_tools,

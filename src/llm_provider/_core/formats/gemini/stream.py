@@ -11,8 +11,16 @@ from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
-from ..shared.errors import reports_error
-from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
+from ..shared.replies import (
+    expect_dict,
+    join_counts,
+    join_steps,
+    number_step,
+    part,
+    reports_error,
+    same,
+    text_of,
+)
 from .decode import (
     arguments_of,
     call_id,

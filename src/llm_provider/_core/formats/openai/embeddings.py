@@ -13,9 +13,8 @@ from ...types.usage import Usage
 from ..openai_chat.decode import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
-from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
-from ..shared.replies import cost_in, count, expect_dict, find_counts, text_of, without_cost
+from ..shared.replies import cost_in, count, expect_dict, find_counts, raise_error_in, text_of, without_cost
 
 OPERATION = "embeddings"
 

@@ -30,7 +30,6 @@ from ...types.usage import Usage
 from ..anthropic import decode as anthropic
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
-from ..shared.errors import raise_error_in
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     ABORTED,
@@ -40,6 +39,7 @@ from ..shared.replies import (
     expect_dict,
     judge_calls,
     part,
+    raise_error_in,
     read_finish_word,
     split_reply,
     text_of,

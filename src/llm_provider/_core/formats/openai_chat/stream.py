@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.errors import error_in
-from ..shared.replies import expect_dict, join_counts, join_steps, number_step, text_of
+from ..shared.replies import error_in, expect_dict, join_counts, join_steps, number_step, text_of
 from ..transport.wire import END
 from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, raise_for_content
 

@@ -15,7 +15,7 @@ from ...types.usage import Usage
 from ..openai_chat.decode import read_usage, tier_variant
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart
-from ..shared.errors import error_fields, from_answer, raise_error_in
+from ..shared.errors import error_fields, from_answer
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     call_entry,
@@ -23,6 +23,7 @@ from ..shared.replies import (
     expect_dict,
     find_counts,
     part,
+    raise_error_in,
     read_finish_word,
     reply_body,
     response_searches,

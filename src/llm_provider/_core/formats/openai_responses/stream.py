@@ -8,8 +8,7 @@ import orjson
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.errors import raise_error_in
-from ..shared.replies import expect_dict, part, text_of, warn_of_unknown
+from ..shared.replies import expect_dict, part, raise_error_in, text_of, warn_of_unknown
 from .decode import (
     CONTRADICTED,
     STREAMED,

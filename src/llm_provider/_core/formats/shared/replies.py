@@ -21,12 +21,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import APIResponseValidationError
+from ... import doors
+from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
 from ...runtime.exact_decimal import exact
 from ...runtime.json_pieces import write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
+from .errors import error_fields, from_answer
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -68,6 +70,40 @@ def expect_dict(value: object, what: str) -> JSONObject:
             f"the provider's {what} is {type(value).__name__}, not a JSON object"
         )
     return value
+
+
+_MESSAGES = ("message", "Message", "msg", "error_msg", "detail", "errors")
+"""A body of status 200 that has no answer reports a failure in one of these fields."""
+
+
+def error_in(body: JSONMapping, answer: str) -> LLMError | None:
+    """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
+    return _failure_of(body) if reports_error(body, answer) else None
+
+
+def reports_error(body: JSONMapping, answer: str) -> bool:
+    """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
+    if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
+        return True
+    if "base_resp" in body and not body.get(answer) and doors.failures.minimax_failure(body):
+        return True
+    if answer in body:
+        return False
+    messages = (body.get(name) for name in _MESSAGES)
+    return any(value and isinstance(value, (str, list)) for value in messages)
+
+
+def raise_error_in(body: JSONMapping, answer: str) -> None:
+    """Raise the failure that `error_in` finds."""
+    if reports_error(body, answer):
+        raise _failure_of(body)
+
+
+def _failure_of(body: JSONMapping) -> LLMError:
+    codes, message = error_fields(body)
+    # On the top level, "type" is the name of an event and not a code of the failure.
+    codes = tuple(code for code in codes if code != "error")
+    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
 
 
 def count(container: JSONMapping, name: str) -> int:

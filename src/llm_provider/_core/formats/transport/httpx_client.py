@@ -91,7 +91,7 @@ def _client_class(library: ModuleType) -> Any:
             """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            wire.watch(request)
+            _watch(request)
             response = await super().send(request, stream=True, **options)
             most_whole = None if stream else self.most_whole
             wire.limit_httpx(library, response, most_whole or self._most_bytes)
@@ -102,6 +102,18 @@ def _client_class(library: ModuleType) -> Any:
             return response
 
     return LimitedClient
+
+
+def _watch(request: Any) -> None:
+    """Hold a request until its headers are written."""
+    leaving = wire.departure.get()
+    leaving.hold()
+
+    async def note(event: str, _: object) -> None:
+        if event.endswith("send_request_headers.started"):
+            leaving.leave()
+
+    request.extensions["trace"] = note
 
 
 def _prepare_pools(client: Any) -> None:

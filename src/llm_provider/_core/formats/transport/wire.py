@@ -426,19 +426,7 @@ class Departure:
                 self.attempts += 1
                 self.under_way += 1
 
-    async def note(self, event: str, _: object) -> None:
-        """Note an event of a request of httpx, which calls this."""
-        if event.endswith("send_request_headers.started"):
-            self.leave()
-
 
 # A request outside of calls departs, too.
 departure: ContextVar[Departure] = ContextVar("departure", default=Departure())  # noqa: B039  # nobody reads it
 """The requests of the call whose request the present task sends."""
-
-
-def watch(request: Any) -> None:
-    """Hold a request of httpx until its headers are written."""
-    leaving = departure.get()
-    leaving.hold()
-    request.extensions["trace"] = leaving.note
