@@ -21,7 +21,6 @@ WITHOUT_TESTS = {
     "_core/journey/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
     "_core/runtime/switches.py": "test_logs.py, test_observer.py and test_settings.py set the variables",
     "_core/runtime/cassette.py": "tests/test_pytest_plugin.py replays cassettes in every way of calling",
-    "_core/client/lifetime.py": "tests/_core/runtime/test_event_loop.py drops a client that has connections",
     "_features/check/account.py": "test_check.py checks four accounts, tests/recorded plays cases again",
     "_features/check/probes.py": "test_check.py meets every row",
     "_features/check/replies.py": "test_check.py has every deviation of replies",
@@ -52,16 +51,12 @@ WITHOUT_TESTS = {
     "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
-    "_core/tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
     "_features/score/score_many.py": "_core/journey/test_score.py asks for many scores",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
-    "_core/types/logprobs.py": "test_response.py reads log probabilities from JSON",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",
-    "_core/types/served_by.py": "tests/_core/formats/shared/test_payload.py reads it of every provider",
     "_features/views/response_html.py": "test_response.py shows answers as HTML",
-    "_core/types/row_label.py": "test_results_table.py reads indices from JSON",
     "_features/foreign/remedies.py": "the golden pairs of wrong calls have what each message suggests",
     "__main__.py": "one line, which tests/_features/cli/test_main.py runs as a program",
     "simulator/__main__.py": "one line, which tests/simulator/_server/test_command.py runs as a program",
@@ -108,7 +103,6 @@ OF_NO_MODULE = {
     "_core/formats/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_core/requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_core/requests/test_refusals.py": "the modules that refuse what a provider does not take",
-    "_core/requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
 """Test file → its subject, which is not one private module."""
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from batch_records import MakeRecord, header
 from llm_provider._core.batches.journal import KEPT_SECONDS, Journal, Record, RowLine, content_hash
 from llm_provider._core.runtime import files
-
-from .conftest import MakeRecord, header
 
 
 def test_a_row_keeps_its_bytes_and_a_damaged_one_is_told() -> None:

@@ -4,9 +4,8 @@ import io
 
 import pytest
 
+from batch_records import MakeRecord
 from llm_provider._features.progress.jobs import BatchProgress, describe_records
-
-from .conftest import MakeRecord
 
 
 def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ from .lookup import Lookup
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
-    from ..types.row_label import RowLabel
+    from ..types.usage import RowLabel
 
 END = -1
 """The index under which a provider's batch tells its end, with its error or None."""

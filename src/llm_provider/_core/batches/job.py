@@ -12,8 +12,8 @@ from ..journey.lookup import mismatch, mismatch_error
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
+from ..requests.request import describe_input, describe_prompt
 from ..runtime import clock
-from ..types.messages import describe_input, describe_prompt
 from .collect import RowEnd
 from .journal import Record, RowLine, new_id
 from .lookup import with_metadata

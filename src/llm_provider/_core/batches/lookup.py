@@ -12,9 +12,10 @@ from ..errors import CacheMissError, LLMError
 from ..journey.call import Call
 from ..journey.engine import Engine
 from ..journey.lookup import READING
-from ..money.track import current
+from ..money.totals import find_tracks
+from ..requests.request import describe_input
 from ..runtime import clock
-from ..types.messages import Prompt, describe_input
+from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .template import Template, find_template
 
@@ -90,7 +91,7 @@ def _by_template(
             else:
                 result: Result | None = None
                 # A call counts in the `track` blocks around the code that takes its result.
-                call.tracks = current()
+                call.tracks = find_tracks()
                 if metadata is not None:
                     call.metadata = metadata(prompt)
                 if key is not None:

@@ -21,10 +21,7 @@ SHORTAGES = (errno.EMFILE, errno.ENFILE)
 _MODULES = ("diskcache", "llm_provider._core.store.row_format")
 """What is imported at the first answer otherwise."""
 
-_MODULES_OF_STRUCTURES = (
-    "jsonschema_rs",
-    "llm_provider._core.schemas.checking",
-)
+_MODULES_OF_STRUCTURES = ("jsonschema_rs", "llm_provider._core.schemas.reading")
 """What is imported at the first answer with a `response_format` otherwise."""
 
 _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()

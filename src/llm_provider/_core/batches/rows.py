@@ -16,7 +16,7 @@ from ..journey.chat import CHAT, build_payload
 from ..journey.embed import EMBED
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import SentRequests
-from ..money.track import Tracks
+from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock
@@ -152,6 +152,8 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     # A call without a request has no structure.
     shared = call_without_request(header) if shared is None else shared
     payload = dict(header.payload or {}) if line.payload is None else loads(line.payload)
+    if not isinstance(payload, dict):
+        raise KeyError(f"the payload of {line.custom_id} in the journal is damaged")
     encoded = EncodedRequest(
         header.operation,
         payload,

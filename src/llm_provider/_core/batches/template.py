@@ -21,11 +21,11 @@ import orjson
 from ..formats.protocol import EncodedRequest
 from ..journey.call import MAX_REQUEST_BYTES, Call
 from ..json_values import JSONObject
-from ..requests.request import Request
+from ..requests.request import Request, describe_prompt
 from ..runtime import randomness
 from ..runtime.json_pieces import canonical
 from ..store.entry import key_frame
-from ..types.messages import Message, Prompt, describe_prompt
+from ..types.messages import Message, Prompt
 from ..types.response import Response
 
 _STRANGE = ' \t\n"\\/é\u2028\U0001f600\x7f '
@@ -51,7 +51,7 @@ class Template:
         self._called_alike: JSONObject = {
             field.name: getattr(call, field.name) for field in fields(Call) if field.name not in _OF_A_PROMPT
         }
-        names = [field.name for field in fields(Request) if field.name != "messages"]
+        names = [field.name for field in fields(Request) if field.init and field.name != "messages"]
         self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
         head, tail = key_frame(**call.key_fields(), draw=call.request.draw)

@@ -20,8 +20,8 @@ from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
 from ..journey.early_stop import EarlyStop
+from ..requests.request import describe_input
 from ..runtime import event_loop
-from ..types.messages import describe_input
 from ..types.response import Response, Result
 from .lookup import Lookup
 

@@ -34,9 +34,8 @@ from .. import doors, errors
 from ..errors import LLMError
 from ..runtime import clock
 from ..runtime.json_pieces import LARGE
-from ..terminal_text import escape_controls
-from ..types.served_by import ServedBy
-from ..words import format_duration
+from ..types.usage import ServedBy
+from ..words import escape_controls, format_duration
 
 T = TypeVar("T")
 

@@ -17,15 +17,15 @@ from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
-from ..money.track import current
+from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
-from ..requests.environment_headers import adds_headers, with_headers
+from ..requests.request import adds_headers, describe_input, with_headers
+from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
-from ..types.messages import describe_input
 from ..types.response import Response, text_to_parse
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .recorder import CostRecorder
@@ -80,7 +80,8 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        target = settings.find_target(request.model, request.base_url)
+        hosts, deployments = settings.hosts, settings.deployments
+        target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter, target.quirks)
         encoded = operation.encode(request, target, adapter)
@@ -112,7 +113,7 @@ class LookupEngine:
             started=started,
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
-            tracks=current(),
+            tracks=find_tracks(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
             listeners=self.events.listeners,
         )
@@ -214,7 +215,7 @@ class LookupEngine:
             # The entry was written by another version, whose decoder accepted other replies.
             return None
         answer.origin, answer.key = entry.origin, key
-        kept = call.operation.is_kept(answer, self.settings.kept)
+        kept = call.operation.is_kept(answer, self.settings.kept_reasons)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
             kept = mismatch(call, answer) is None
@@ -256,7 +257,8 @@ class LookupEngine:
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
         thread but the main one. A failure is reported when the call is sent.
         """
-        route, transport = call.target.route, self.settings.transport_of(call.target.route)
+        route = call.target.route
+        transport = self.settings.transport or route.transport
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
@@ -277,7 +279,7 @@ def mismatch(call: Call[Any], answer: Any) -> str | None:
     if answer.checked is not None and answer.checked[0] is structure:
         known: str | None = answer.checked[1]
         return known
-    from ..schemas.checking import find_problem, is_small
+    from ..schemas.reading import find_problem, is_small
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and is_small(text := text_to_parse(choice), structure):
@@ -292,11 +294,11 @@ async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
     structure, problem = call.encoded.structure, None
     if structure is None or (answer.checked is not None and answer.checked[0] is structure):
         return mismatch(call, answer)
-    from ..schemas import checking
+    from ..schemas import reading
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and problem is None:
-            problem = await checking.find_mismatch(text_to_parse(choice), structure)
+            problem = await reading.find_mismatch(text_to_parse(choice), structure)
     answer.checked = structure, problem
     return problem
 

@@ -38,8 +38,7 @@ from ..._core.formats.shared.replies import keep_whole as split
 from ..._core.formats.transport.wire import WholeReply
 from ..._core.json_values import JSONObject
 from ..._core.pace.failure_table import quotes_input
-from ..._core.requests.embed_request import EmbedRequest
-from ..._core.requests.request import Request
+from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import Target
 from ..._core.runtime.imports import exception_chain
 from ..._core.runtime.json_pieces import loads

@@ -8,10 +8,9 @@ import orjson
 
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
-from ...types.logprobs import TokenLogprob
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
-from ...types.usage import Usage
+from ...types.usage import TokenLogprob, Usage
 from ..openai_chat.decode import read_usage, tier_variant
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart

@@ -17,7 +17,7 @@ from typing import Any
 from ...json_values import JSONMapping
 from ...runtime.frozen import LateValue
 from ...runtime.json_pieces import loads, read_large, write_exactly
-from ...types.logprobs import TokenLogprob
+from ...types.usage import TokenLogprob
 
 _IDS = ("token_id", "tokenId", "id")
 _MANY = 2000
