@@ -9,7 +9,7 @@ from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import EmbedRequest
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from support import ignore
 
 TEXTS = ("What is 2+2?", "Four.", "é")

@@ -8,7 +8,7 @@ from llm_provider._core.formats.gemini import encode as adapter
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from openai_support import JSON_VALUES
 
 MODEL = "gemini-3.1-pro-preview"

@@ -23,6 +23,7 @@ import io
 import json
 import os
 import random
+import re
 import socket
 import ssl
 import sys
@@ -46,7 +47,7 @@ from llm_provider._core.formats import registry
 from llm_provider._core.formats.openai_chat.stream import TextChunks
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.formats.shared.embeddings import check_model
-from llm_provider._core.formats.transport.sse import events
+from llm_provider._core.formats.transport.wire import events
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.ledger_file import LedgerFile, read_postings
@@ -68,8 +69,8 @@ from llm_provider._core.tokens.model_limits import read as read_limits
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.cli.main import main
 from llm_provider._features.clouds.price_names import name_in_region
-from llm_provider._features.quirks.stream import Assembler
-from llm_provider._features.telemetry.content import prompt_json
+from llm_provider._features.quirks.any_server import Assembler
+from llm_provider._features.telemetry.spans import prompt_json
 from llm_provider._features.views.results_page import pair_results
 from support import response
 
@@ -126,7 +127,7 @@ def _call(function: str, inputs: Any) -> Any:
     module_name, _, name = function.rpartition(".")
     module, called = _module(module_name), _function(function)
     if name == "Assembler":
-        decode = _function(f"{module_name.removesuffix('stream')}decode.decode")
+        decode = _function(f"{re.sub('stream$', 'decode', module_name)}.decode")
         return _folded(called(), inputs, decode)
     if called is Request:
         return chat_request(inputs)[0]
@@ -330,7 +331,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "openai_chat.stream.TextChunks": lambda chunks: list(
         map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
     ),
-    "transport.sse.events": _read_pieces,
+    "transport.wire.events": _read_pieces,
     "_core.pace.failures.judge": _judge,
     "_features.views.results_page.pair_results": _pair_results,
     "_core.requests.parameter_table.fill": _fill,
@@ -358,7 +359,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "_core.schemas.reading._drop_nulls": lambda value, schema: reading._drop_nulls(
         value, schema, Search(schema, 10_000), {}
     ),
-    "_features.telemetry.content.prompt_json": lambda **request: json.loads(
+    "_features.telemetry.spans.prompt_json": lambda **request: json.loads(
         prompt_json(types.SimpleNamespace(**request)) or "null"
     ),
 }

@@ -11,7 +11,7 @@ from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._features.litellm import encode as adapter
 from support import ignore
 

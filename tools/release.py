@@ -41,7 +41,7 @@ NOT_AFFECTED = {
         "diskcache only creates empty databases here. Rows of raw bytes are read, by SQL of this package",
         (
             "tests/end_to_end/test_security.py::test_no_way_to_read_the_cache_unpickles",
-            "tests/_core/store/test_shard.py::test_rows_of_other_kinds_are_neither_read_nor_rescued",
+            "tests/_core/store/test_entry.py::test_rows_of_other_kinds_are_neither_read_nor_rescued",
             "tests/_core/store/test_row_format.py::test_the_disk_takes_nothing_but_bytes",
         ),
     ),

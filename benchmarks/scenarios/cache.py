@@ -20,7 +20,7 @@ import orjson
 
 from llm_provider import Client
 from llm_provider._core.runtime import event_loop
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._core.store.entry import cache_key
 from llm_provider._core.store.response_cache import Entry, Question, ResponseCache
 from llm_provider.simulator import Simulator

@@ -18,7 +18,7 @@ from llm_provider import Message
 from llm_provider._core.formats.registry import load
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider.simulator import Simulator
 
 from ..provider import MODELS

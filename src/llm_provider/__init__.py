@@ -211,7 +211,7 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_doors.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
+_doors.read_served_by = _import_when_called("_core.formats.shared.payload", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

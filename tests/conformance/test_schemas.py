@@ -28,8 +28,8 @@ from google.genai import _transformers
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, create_model
 
 from llm_provider import Client, LLMError, SchemaMismatchError
-from llm_provider._core.formats.anthropic.schema import adapt_schema as adapt_for_claude
-from llm_provider._core.formats.gemini.schema import adapt_schema as adapt_for_gemini
+from llm_provider._core.formats.anthropic.encode import adapt_schema as adapt_for_claude
+from llm_provider._core.formats.gemini.encode import adapt_schema as adapt_for_gemini
 from llm_provider._core.formats.openai_chat.schema import strict_schema
 from llm_provider._core.requests.request import Request
 from llm_provider.simulator import Fault, Simulator

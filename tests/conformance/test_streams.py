@@ -20,7 +20,7 @@ from llm_provider import LLMError
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.formats.shared.conversations import name_calls
-from llm_provider._core.formats.transport.sse import END
+from llm_provider._core.formats.transport.wire import END
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.types.messages import delta_of
 from llm_provider._core.types.response import Choice

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from llm_provider._core.runtime.canonical_json import write_exactly
+from llm_provider._core.runtime.json_pieces import write_exactly
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

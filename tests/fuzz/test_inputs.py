@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fuzz.event_streams import data_of_events
 from fuzz.mutations import BYTES, byte_changes, changed, changed_bytes, cuts, fuzzed, json_changes, pieces
 from llm_provider import RequestError
-from llm_provider._core.formats.transport.sse import EventSplitter
+from llm_provider._core.formats.transport.wire import EventSplitter
 from llm_provider._core.money.ledger_file import LedgerWarning, read_postings
 from llm_provider._core.money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
 from llm_provider._core.pace.controller import AdaptiveController

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
-    from .._features.rich_content import reading as rich_content
+    from .._features.rich_content import values as rich_content
     from .._features.score import operation as score
     from .._features.score import scores
     from .._features.second_level import access as second_level_access
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .._features.second_level import two_level_cache
     from .._features.shared_budget import balance_file
     from .._features.shared_pace import shared_controller
-    from .._features.telemetry import logs as log_handler
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import references as upload_references
@@ -75,7 +74,7 @@ _MODULES = {
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
-    "rich_content": "rich_content.reading",
+    "rich_content": "rich_content.values",
     "score": "score.operation",
     "scores": "score.scores",
     "second_level_access": "second_level.access",
@@ -86,7 +85,6 @@ _MODULES = {
     "tool_loop": "tool_rounds.loop",
     "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
-    "log_handler": "telemetry.logs",
     "observer": "telemetry.observer",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",

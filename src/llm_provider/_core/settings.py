@@ -234,7 +234,7 @@ NAMES = frozenset(name for _, name, _ in _FIELDS)
 def parse_settings(parameters: JSONMapping) -> Settings:
     """The settings of a client from its arguments and the environment."""
     if os.environ.get("LLM_PROVIDER_LOG", "").strip():
-        doors.log_handler.install_from_environment()
+        doors.observer.install_from_environment()
     values: JSONObject = {}
     for attribute, name, rule in _FIELDS:
         if parameters.get(name) is not None or (name in parameters and rule["none_counts"]):

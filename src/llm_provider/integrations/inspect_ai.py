@@ -30,7 +30,7 @@ from .._core.formats.openai_chat import encode as chat
 from .._core.json_values import JSONMapping, JSONObject
 from .._core.requests.api_keys import APIKey
 from .._core.requests.routing import resolve
-from .._core.runtime.canonical_json import canonical
+from .._core.runtime.json_pieces import canonical
 from .._core.types.messages import FinishReason, Message
 from .._core.types.response import Choice, Response
 from .._core.types.usage import Usage

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from llm_provider._core import errors
 from llm_provider._core.errors import LLMError
-from llm_provider._core.formats.shared.errors import error_fields, from_answer, reports_error
+from llm_provider._core.formats.shared.errors import error_fields, from_answer
+from llm_provider._core.formats.shared.replies import reports_error
 from llm_provider._core.pace.failure_table import CONSEQUENCES, RULES, consequence_of, find_rule, words_in
 from llm_provider._core.pace.failures import is_outage
 

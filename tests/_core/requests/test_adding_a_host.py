@@ -19,7 +19,7 @@ TABLES = [
     PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
     *(PACKAGE / "_features" / "quirks").glob("*.py"),
     PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
-    PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
+    PACKAGE / "_core" / "formats" / "shared" / "payload.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
 
@@ -33,7 +33,7 @@ OF_ONE_HOST = {
     ("_core/money/pricing.py", "openrouter"): "a router, which bills what the host charges",
     ("_core/money/pricing.py", "huggingface"): "a router, which bills what the host charges",
     ("_core/money/pricing.py", "together_ai"): "the routers have another name for it",
-    ("_features/litellm/stream.py", "openrouter"): "the names of its own fields",
+    ("_features/litellm/encode.py", "openrouter"): "the names of its own fields",
     ("_core/formats/openai/embeddings.py", "openrouter"): "a router, which litellm reaches too",
     ("tools/prices/litellm_prices.py", "fireworks"): "litellm lists its size classes as models",
     ("tools/prices/litellm_prices.py", "xai"): "a tier of its prices includes its limit",

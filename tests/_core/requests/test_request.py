@@ -21,7 +21,7 @@ from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.parameter_table import RARE
 from llm_provider._core.requests.parameters import BatchParameters, EmbedParameters, Parameters
 from llm_provider._core.requests.request import SHARED, EmbedRequest, Request
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider.simulator import Simulator
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")

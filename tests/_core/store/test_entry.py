@@ -1,22 +1,34 @@
-"""The stored form of answers: exact, checked, and silent about secrets."""
+"""The stored form of answers is exact, checked, and silent about secrets; rows of a database are rescued."""
 
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import diskcache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.databases import is_corrupt
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._core.store.entry import (
+    DATABASE,
     ELIDED,
     Entry,
     Question,
+    Reader,
+    Row,
+    Writer,
     cache_key,
     decode_entry,
     decode_question,
     elide,
     encode_entry,
+    rescue,
 )
+from llm_provider._core.store.row_format import BytesDisk
 
 KEY = "k" * 64
 ASKED = Question("openai", None, "chat/completions", b'{"messages":[]}', {}, 0, "gpt-6.1-sol")
@@ -167,3 +179,165 @@ def test_two_payloads_share_a_key_only_if_they_are_the_same_json(payload: object
 )
 def test_everything_else_that_is_sent_is_in_the_key(changes: dict[str, Any]) -> None:
     assert key({"model": "m"}) != key({"model": "m"}, **changes)
+
+
+PATIENCE = 0.1
+
+
+def create(folder: Path) -> Path:
+    """A new database, as a store creates it."""
+    diskcache.Cache(str(folder), disk=BytesDisk, eviction_policy="none", sqlite_journal_mode="wal").close()
+    return folder
+
+
+def rows(count: int, tag: str | None = None) -> list[Row]:
+    return [(f"key-{number:04d}", b"value-%d" % number, tag) for number in range(count)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return create(tmp_path / "000")
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Reader]:
+    reader = Reader(folder)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def writer(folder: Path) -> Iterator[Writer]:
+    writer = Writer(folder, "wal")
+    yield writer
+    writer.close()
+
+
+def change(folder: Path, statement: str) -> None:
+    connection = sqlite3.connect(folder / DATABASE)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(folder: Path, reader: Reader, writer: Writer) -> None:
+    change(folder, "CREATE UNIQUE INDEX refuse ON Cache (size)")
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        writer.write(rows(10), PATIENCE)
+    change(folder, "DROP INDEX refuse")
+    assert reader.count() == 0
+    # The transaction that failed is over, and keeps nobody out.
+    writer.write(rows(5), PATIENCE)
+    assert reader.count() == 5
+
+
+def test_rows_of_other_kinds_are_neither_read_nor_rescued(
+    folder: Path, reader: Reader, writer: Writer
+) -> None:
+    writer.write(rows(4), PATIENCE)
+    change(folder, "UPDATE Cache SET mode = 4, value = x'80034b012e' WHERE key = 'key-0000'")
+    change(folder, "UPDATE Cache SET mode = 2, filename = '/etc/hostname' WHERE key = 'key-0001'")
+    change(folder, "UPDATE Cache SET value = 'text' WHERE key = 'key-0002'")
+    keys = [key for key, _, _ in rows(4)]
+    assert [reader.read(key) for key in keys] == [None, None, None, b"value-3"]
+    assert reader.read_many(keys, 1000) == {"key-0003": b"value-3"}
+    assert reader.items_after("") == [("key-0003", b"value-3")]
+    assert list(rescue(folder)) == [[("key-0003", b"value-3", None)]]
+
+
+_ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+_COLUMNS = "rowid, key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename"
+
+
+@pytest.mark.parametrize("row", [200, 201, 400, 799])
+def test_a_row_with_a_damaged_number_hides_no_other_row(folder: Path, writer: Writer, row: int) -> None:
+    writer.write(rows(800), PATIENCE)
+    writer.close()
+    change(folder, "PRAGMA wal_checkpoint(TRUNCATE)")
+    database = folder / DATABASE
+    data = bytearray(database.read_bytes())
+    # SQLite writes a number beyond 127 in bytes of seven bits.
+    at = data.rindex(bytes([0x80 | row >> 7, row & 0x7F]), 0, data.index(b"value-%d" % (row - 1)))
+    data[at : at + 2] = b"\xff\x7f"
+    database.write_bytes(data)
+    rescued = {key for batch in rescue(folder) for key, _, _ in batch}
+    assert rescued >= {key for key, _, _ in rows(800)} - {f"key-{row - 1:04d}"}
+
+
+PLANTED = {
+    "a view in the place of the table": (
+        "ALTER TABLE Cache RENAME TO Moved",
+        f"CREATE VIEW Cache AS SELECT {_COLUMNS}, x'00' AS value FROM Moved",
+    ),
+    "a view without an end": (
+        "ALTER TABLE Cache RENAME TO Moved",
+        f"CREATE VIEW Cache AS SELECT {_COLUMNS}, value FROM Moved, ({_ENDLESS}) WHERE i < 0",
+    ),
+    "a view of the counts": (
+        "ALTER TABLE Settings RENAME TO Moved",
+        f"CREATE VIEW Settings AS SELECT 'count' AS key, (SELECT max(i) FROM ({_ENDLESS})) AS value",
+    ),
+    "a trigger that deletes": (
+        "CREATE TRIGGER planted AFTER INSERT ON Cache BEGIN DELETE FROM Cache WHERE key != NEW.key; END",
+    ),
+    "a trigger that changes answers": (
+        "CREATE TRIGGER planted AFTER INSERT ON Cache BEGIN UPDATE Cache SET value = x'00'; END",
+    ),
+    "a trigger without an end": (
+        f"CREATE TRIGGER planted BEFORE INSERT ON Cache BEGIN SELECT count(*) FROM ({_ENDLESS}); END",
+    ),
+    "a trigger with the name of one of diskcache's": (
+        "DROP TRIGGER Settings_count_insert",
+        "CREATE TRIGGER Settings_count_insert AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
+    ),
+    "a trigger before deletions": (
+        "CREATE TRIGGER planted AFTER DELETE ON Cache BEGIN DELETE FROM Cache; END",
+    ),
+    "a computed column": (
+        "ALTER TABLE Cache ADD COLUMN huge AS (zeroblob(1000000000))",
+        "CREATE INDEX planted ON Cache (hex(key))",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statements", PLANTED.values(), ids=PLANTED)
+def test_nothing_that_was_put_into_a_database_runs(
+    folder: Path, reader: Reader, writer: Writer, statements: tuple[str, ...]
+) -> None:
+    writer.write(rows(3), PATIENCE)
+    reader.close()
+    writer.close()
+    before = {key: value for key, value, _ in rows(3)}
+    for statement in statements:
+        change(folder, statement)
+    uses: list[Callable[[], object]] = [
+        lambda: reader.read("key-0001") in (None, b"value-1"),
+        lambda: reader.read_many(list(before), 1000).items() <= before.items(),
+        lambda: {*reader.items_after("")} <= {*before.items()},
+        lambda: reader.newest("none", 3) == [],
+        lambda: reader.count() in range(5),
+        lambda: reader.check() != "",
+        lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
+        lambda: writer.delete(["key-0000"], PATIENCE) is None,
+        lambda: (
+            {(key, value) for batch in rescue(folder) for key, value, _ in batch}
+            <= {*before.items(), ("key-0009", b"value-9")}
+        ),
+    ]
+    for use in uses:
+        try:
+            assert use()
+        except sqlite3.DatabaseError as error:
+            assert is_corrupt(error)  # noqa: PT017  # some uses read nothing that was put there
+    name = "Moved" if "Moved" in statements[0] and "Cache" in statements[0] else "Cache"
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        left = dict(database.execute(f"SELECT key, value FROM {name} WHERE key > 'key-0000'"))
+    assert {key: value for key, value in before.items() if key > "key-0000"}.items() <= left.items()
+
+
+def test_the_journal_follows_the_file_system(folder: Path) -> None:
+    for journal, has_log in (("delete", False), ("wal", True)):
+        writer = Writer(folder, journal)
+        writer.write(rows(1), PATIENCE)
+        assert (folder / f"{DATABASE}-wal").exists() == has_log
+        writer.close()

@@ -19,8 +19,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from llm_provider._core.store.entry import DATABASE
 from llm_provider._core.store.row_format import BytesDisk
-from llm_provider._core.store.shard import DATABASE
 from llm_provider._core.store.store import CacheRefusedError, Store
 from loop_support import run_threads
 from support import RunScript

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Client, RequestError
-from llm_provider._core.formats.shared.request_facts import RequestFacts
+from llm_provider._core.formats.shared.payload import RequestFacts
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Concurrency

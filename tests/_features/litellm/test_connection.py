@@ -23,7 +23,7 @@ from llm_provider._core.requests.api_keys import find_key
 from llm_provider._core.requests.routing import resolve
 from llm_provider._features.litellm import encode as adapter
 from llm_provider._features.litellm.connection import load
-from llm_provider._features.rich_content import reading as rich_content
+from llm_provider._features.rich_content import values as rich_content
 from llm_provider.simulator import Fault, Simulator
 from openai_support import completion
 from raw_server import RawServer, answering, streaming

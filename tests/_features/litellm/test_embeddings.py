@@ -11,7 +11,7 @@ from embedding_support import TEXTS
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider._core.errors import UnsupportedParameterError
 from llm_provider._core.formats.protocol import Outgoing
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._core.types.usage import Usage
 from llm_provider._features.litellm import embeddings
 from llm_provider._features.litellm import encode as adapter

@@ -29,7 +29,7 @@ from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._features.models import token_count as token_counts
 from llm_provider.simulator import Fault, Simulator
 from support import ignore

@@ -1,14 +1,21 @@
-"""Images and audio of answers: how they are shown and written."""
+"""Images and audio of answers: where they are kept, their forms, and how they are shown and written."""
 
+import base64
+import copy
 import io
+import json
+import pickle
 import re
 import wave
 from pathlib import Path
 
 import pytest
 
-from llm_provider import GeneratedAudio, GeneratedImage, RequestError
+from llm_provider import Client, GeneratedAudio, GeneratedImage, RequestError, Response
+from llm_provider._features.rich_content import values as rich_content
+from raw_server import RawServer, answering
 from support import response
+from wire_shapes import SHAPES
 
 PNG = GeneratedImage(data=b"\x89PNG")
 
@@ -77,3 +84,28 @@ def test_a_notebook_shows_the_images_of_a_response() -> None:
     answer = response("Hi", provider="openai", body=body)
     assert '<a href="https://x/a.png"' in answer._repr_html_()
     assert (answer.citations, answer.audio, answer.server_tool_calls) == ([], None, [])
+
+
+PNG_BYTES = b"\x89PNG\r\n\x1a\n rest"
+
+
+def test_an_answer_of_an_image_alone_is_stored(tmp_path: Path) -> None:
+    reply = copy.deepcopy(SHAPES["gemini"][0].whole)
+    data = base64.b64encode(PNG_BYTES).decode()
+    reply["candidates"][0]["content"]["parts"] = [{"inlineData": {"mimeType": "image/png", "data": data}}]
+    with Client(cache_dir=tmp_path) as client, RawServer(answering(json.dumps(reply).encode())) as server:
+        for cached in (False, True):
+            answer = client.call("gemini-3.8-flash", "Draw", api_key="k", base_url=server.root)
+            assert (answer.cached, answer.text) == (cached, "")
+            for twin in (answer, pickle.loads(pickle.dumps(answer)), Response.from_dict(answer.to_dict())):
+                assert [image.data for image in twin.images] == [PNG_BYTES]
+        assert server.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "form"), [(b"RIFF", "wav"), (b"ID3", "mp3"), (b"fLaC", "flac"), (b"\0\1", "pcm16")]
+)
+def test_the_format_of_audio_shows_in_its_first_bytes(data: bytes, form: str) -> None:
+    audio = rich_content.audio_of(data, "Hi")
+    assert audio is not None
+    assert (audio.format, audio.transcript) == (form, "Hi")

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,18 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanKind, StatusCode
 
-from llm_provider import APITimeoutError, BadRequestError, CacheMissError, Client, Telemetry, track
-from llm_provider._features.telemetry.spans import describe_target
+from llm_provider import (
+    APITimeoutError,
+    BadRequestError,
+    CacheMissError,
+    Choice,
+    Client,
+    LLMError,
+    Telemetry,
+    ToolCall,
+    track,
+)
+from llm_provider._features.telemetry.spans import answer_json, describe_target
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, RunScript, ask
 
@@ -347,3 +358,30 @@ def test_a_span_that_is_left_out_is_current_and_has_no_attributes_but_those_of_i
     assert current == [False]
     chat = set(describe_target("chat", "anthropic", "claude-haiku-5-5", "http://127.0.0.1:1"))
     assert [seen for seen in sampler.seen if "gen_ai.tool.name" not in seen] == [chat, chat]
+
+
+def read(text: str | None) -> Any:
+    assert text is not None
+    return json.loads(text)
+
+
+def test_an_answer() -> None:
+    choice = Choice(
+        text="4",
+        reasoning="2 and 2",
+        tool_calls=(ToolCall(id="1", name="f", arguments="{}"),),
+        finish_reason="tool_calls",
+    )
+    assert read(answer_json(SimpleNamespace(choices=(choice,)))) == [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "reasoning", "content": "2 and 2"},
+                {"type": "text", "content": "4"},
+                {"type": "tool_call", "id": "1", "name": "f", "arguments": "{}"},
+            ],
+            "finish_reason": "tool_call",
+        }
+    ]
+    assert answer_json(LLMError("no")) is None
+    assert answer_json(5) is None

@@ -20,7 +20,7 @@ from ..formats.shared.batches import (
     explain_unreached,
     mark_unbilled,
 )
-from ..formats.shared.served_by import read_origin
+from ..formats.shared.payload import read_origin
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine

@@ -20,8 +20,7 @@ from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock
-from ..runtime.canonical_json import canonical, write_exactly
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads, write_exactly
 from .journal import Header, RowLine
 
 OPERATIONS: Mapping[str, Operation[Any, Any]] = {"chat": CHAT, "embed": EMBED}

@@ -23,7 +23,7 @@ from ..journey.call import MAX_REQUEST_BYTES, Call
 from ..json_values import JSONObject
 from ..requests.request import Request, describe_prompt
 from ..runtime import randomness
-from ..runtime.canonical_json import canonical
+from ..runtime.json_pieces import canonical
 from ..store.entry import key_frame
 from ..types.messages import Message, Prompt
 from ..types.response import Response

@@ -20,8 +20,7 @@ from ..requests.routing import EmbeddingLimits, Target
 from ..types.messages import Step
 from ..types.response import Choice
 from ..types.usage import Usage
-from .shared.payload import merge
-from .shared.request_facts import RequestFacts
+from .shared.payload import RequestFacts, merge
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PrefixMark
     from ..requests.attachments import Attachment
     from ..schemas.structure import Structure
-    from .shared.served_by import Origin
+    from .shared.payload import Origin
 
 
 @dataclass(slots=True)

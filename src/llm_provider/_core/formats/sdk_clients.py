@@ -63,7 +63,7 @@ def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:
     import httpx2
 
     from .gemini.connection import certificates, sdk_client
-    from .gemini.models import split_version
+    from .gemini.encode import split_version
     from .transport.environment import check_proxy
     from .transport.httpx_client import build_client
 

@@ -13,10 +13,9 @@ from typing import Any, Literal, TypeVar
 from ..errors import APIResponseValidationError, APITimeoutError, FailedAttempt, LLMError
 from ..formats.protocol import Adapter, AnyAnswer, Connection, OnHeaders, Outgoing, SendInChunks, never
 from ..formats.shared.errors import failure_headers
-from ..formats.shared.replies import reply_body
-from ..formats.shared.tool_charges import cost_in
-from ..formats.transport import departure
-from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
+from ..formats.shared.replies import cost_in, reply_body
+from ..formats.transport import wire
+from ..formats.transport.wire import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
 from ..pace.call_limits import Timeouts
 from ..pace.failures import RetryBudget, judge
 from ..requests.api_keys import Credential
@@ -64,10 +63,10 @@ class Attempt(Outgoing):
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
         timeouts, streamed, sent = self.timeouts, None, self.call.sent
         self._sent = clock.perf_counter()
-        token = departure.current.set(sent)
+        token = wire.departure.set(sent)
         if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
             sent.leave()
-        else:
+        elif not sent.is_held:
             sent.hold()
         timer = asyncio.timeout(timeouts.total)
         try:
@@ -106,7 +105,7 @@ class Attempt(Outgoing):
                     self.on_headers(headers)
             self._note_failure()
         finally:
-            departure.current.reset(token)
+            wire.departure.reset(token)
             self.seconds = clock.perf_counter() - self._sent
 
     def _note_failure(self) -> None:

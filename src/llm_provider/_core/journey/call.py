@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ..errors import LLMError, ModelDriftError
 from ..formats.protocol import Adapter, AnyAnswer, EncodedRequest
+from ..formats.shared.payload import read_served_by
 from ..formats.shared.replies import number_step
-from ..formats.shared.served_by import read_served_by
 from ..json_values import JSONObject
 from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
@@ -32,7 +32,7 @@ from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 if TYPE_CHECKING:
     from ..._features.fallback.passed_over import PassedOver
     from ..events.events import Listener
-    from ..formats.shared.request_facts import RequestFacts
+    from ..formats.shared.payload import RequestFacts
     from ..money.model_drift import Change
     from .early_stop import EarlyStop
 

@@ -18,8 +18,7 @@ from ..requests.parameter_table import PARAMETERS, RARE
 from ..requests.request import Request, describe_prompt
 from ..requests.routing import Target
 from ..runtime import clock
-from ..runtime.canonical_json import canonical, write_exactly
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads, write_exactly
 from ..runtime.warning import warn_user
 from ..store.entry import Entry
 from ..types.response import Choice, Response
@@ -29,7 +28,7 @@ from .sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PrefixMark
-    from ..formats.shared.request_facts import RequestFacts
+    from ..formats.shared.payload import RequestFacts
 
 
 _TOO_MANY_TOKENS = 10**12

@@ -10,12 +10,11 @@ import orjson
 from ..errors import BadRequestError, ContextWindowExceededError, LLMError
 from ..formats import registry
 from ..formats.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
-from ..formats.shared.request_facts import RequestFacts
+from ..formats.shared.payload import RequestFacts
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.request import DEFAULTS, EmbedRequest
 from ..requests.routing import Target
-from ..runtime.canonical_json import canonical
-from ..runtime.json_pieces import loads
+from ..runtime.json_pieces import canonical, loads
 from ..types.embeddings import Embeddings
 from ..types.usage import Usage
 from .call import Call, Operation, Sample, summarize

@@ -15,8 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatchError, UnknownPriceError
-from ..events.events import tell_work
-from ..events.waits import Waits
+from ..events.events import Waits, tell_work
 from ..formats.shared.replies import reply_body
 from ..pace.call_limits import Deadline
 from ..pace.failures import still_waits

@@ -22,9 +22,8 @@ from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
 from ..requests.routing import resolve
 from ..runtime import cassette, clock
-from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
-from ..runtime.json_pieces import LARGE, loads, read_large
+from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from ..types.response import Response, text_to_parse

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import doors
 from ..errors import ModelDriftError, cite
 from ..formats.protocol import AnyAnswer
-from ..formats.shared.served_by import find_tier, read_fields
+from ..formats.shared.payload import find_tier, read_fields
 from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
 from ..money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served

@@ -21,8 +21,8 @@ from typing import Any
 
 from .. import doors
 from ..errors import LLMError, UnknownPriceError
-from ..events.waits import Waits
-from ..formats.shared.request_facts import RequestFacts
+from ..events.events import Waits
+from ..formats.shared.payload import RequestFacts
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable

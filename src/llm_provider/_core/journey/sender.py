@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import doors, errors
-from ..events.waits import LEAST_SECONDS, Waits, reason
+from ..events.events import LEAST_SECONDS, Waits, reason
 from ..formats import registry
 from ..formats.protocol import Connection, EncodedRequest
-from ..formats.shared.served_by import read_origin
-from ..formats.shared.tool_charges import cost_in_headers
+from ..formats.shared.payload import read_origin
+from ..formats.shared.replies import cost_in_headers
 from ..formats.transport.environment import check_certificates, check_proxy
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
-from ..formats.transport.departure import Departure
+from ..formats.transport.wire import Departure
 from ..json_values import JSONObject
 from ..pace.call_limits import Deadline
 from ..runtime.exact_decimal import total

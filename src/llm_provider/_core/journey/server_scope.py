@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ..errors import LLMError, RateLimitError
-from ..events.waits import Waits
+from ..events.events import Waits
 from ..pace.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..pace.server_window import ServerWindow
 from ..pace.state import Ticket
-from ..runtime.canonical_json import canonical
+from ..runtime.json_pieces import canonical
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ..events.waits import Waits
+from ..events.events import Waits
 from ..runtime.leases import Lease, Leases
 from ..store.response_cache import ResponseCache
 from .call import Call, Sample

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import LLMError, OverloadedError, ProviderError
-from ..events.waits import LEAST_SECONDS, ROOT, Waits, count_calls, reason
+from ..events.events import LEAST_SECONDS, ROOT, Waits, count_calls, reason
 from ..runtime import clock
 from ..words import format_clock_time, format_duration
 from .call_limits import DEFAULT_PATIENCE, IN_FLIGHT, InFlight, Patience, group_of

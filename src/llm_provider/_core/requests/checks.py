@@ -11,7 +11,7 @@ from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONObject, plain_number
 from ..pace.call_limits import Timeouts, seconds
-from ..runtime.canonical_json import canonical
+from ..runtime.json_pieces import canonical
 from .api_keys import APIKey, make_key
 
 if TYPE_CHECKING:

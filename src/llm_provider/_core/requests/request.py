@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping, JSONObject
-from ..runtime.canonical_json import replace_halves
 from ..runtime.frozen import quickly_made
+from ..runtime.json_pieces import replace_halves
 from ..types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_headers, check_key, number
 from .inputs import is_missing, is_table

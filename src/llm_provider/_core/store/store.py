@@ -30,8 +30,7 @@ from typing import TypeVar
 from ..runtime import clock, files
 from ..runtime.databases import hold_folder, is_busy, is_corrupt, make_lock, open_database
 from ..runtime.files import Identity, identity_of, require_locks
-from .entry import SCHEMA_VERSION
-from .shard import DATABASE, Reader, ReplacedFileError, Row, Writer, rescue
+from .entry import DATABASE, SCHEMA_VERSION, Reader, ReplacedFileError, Row, Writer, rescue
 
 T = TypeVar("T")
 

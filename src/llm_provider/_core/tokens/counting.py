@@ -18,9 +18,9 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..formats.shared.request_facts import RequestFacts
+from ..formats.shared.payload import RequestFacts
 from ..requests.routing import Target, maker_names
-from ..runtime.canonical_json import canonical
+from ..runtime.json_pieces import canonical
 from ..types.usage import Usage
 from .model_limits import limits_of_target
 from .text import text_tokens

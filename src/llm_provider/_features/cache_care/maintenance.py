@@ -22,13 +22,13 @@ from ..._core.store.entry import (
     SCHEMA_VERSION,
     Entry,
     Question,
+    Row,
     decode_entry,
     decode_question,
     encode_entry,
     lacks_text,
     tag_of,
 )
-from ..._core.store.shard import Row
 from ..._core.store.store import Store
 
 _MOST_LISTED = 5

@@ -231,7 +231,7 @@ class _Work:
 
     def _check(self, row: Row, ids: set[int]) -> _Question:
         from ..._core.requests.request import Request
-        from ..._core.runtime.canonical_json import canonical
+        from ..._core.runtime.json_pieces import canonical
 
         question = self._ask(row)
         try:

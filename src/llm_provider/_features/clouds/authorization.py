@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from ..._core.formats.transport import departure
+from ..._core.formats.transport import wire
 from ..._core.formats.transport.http_client import library_of
 from ..._core.pace.failure_table import GATEWAY_FAILURE
 from ..._core.requests.api_keys import Credential
@@ -72,7 +72,7 @@ def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
 
 async def fetch_headers(key: Credential, method: str, url: str, body: bytes) -> dict[str, str]:
     """The headers of a credential, for which a request waits before it is sent."""
-    departure.current.get().hold()
+    wire.departure.get().hold()
     return await key.headers(method, url, body)
 
 

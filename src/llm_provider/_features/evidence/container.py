@@ -24,9 +24,9 @@ import orjson
 
 from ..._core.errors import EvidenceError, RequestError
 from ..._core.json_values import JSONObject
-from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.exact_decimal import exact, total
 from ..._core.runtime.files import LONGEST_LINE, replace_file
+from ..._core.runtime.json_pieces import canonical
 from ..._core.types.usage import Cost
 from ..._core.words import format_usd
 

@@ -17,14 +17,14 @@ from ..._core import doors
 from ..._core.errors import EvidenceError, LLMError, OutputError
 from ..._core.formats import registry
 from ..._core.formats.protocol import Answer
-from ..._core.formats.shared.served_by import find_tier, read_served_by
+from ..._core.formats.shared.payload import find_tier, read_served_by
 from ..._core.json_values import JSONObject, json_value
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
 from ..._core.money.pricing import PriceTable
 from ..._core.requests.routing import ROUTES
-from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.exact_decimal import total
 from ..._core.runtime.files import open_data
+from ..._core.runtime.json_pieces import canonical
 from ..._core.store.entry import cache_key
 from ..._core.types.response import Response
 from ..._core.types.usage import Usage

@@ -17,8 +17,7 @@ from ..._core.formats.shared.payload import refuse
 from ..._core.formats.shared.replies import call_entry
 from ..._core.json_values import JSONMapping
 from ..._core.requests.request import Request
-from ..._core.runtime.canonical_json import write_exactly
-from ..._core.runtime.json_pieces import read_exactly
+from ..._core.runtime.json_pieces import read_exactly, write_exactly
 from ..._core.types.messages import Message
 
 Part = JSONMapping
@@ -147,7 +146,7 @@ def _with_content(message: Message) -> Message:
     if not items:
         return message
     # Imported here because most conversations have no such answer.
-    from ..._core.formats.openai_responses.items import message_of
+    from ..._core.formats.openai_responses.decode import message_of
 
     try:
         return {**message, **message_of(items)}
@@ -160,7 +159,7 @@ def with_every_call(message: Message) -> Message:
     items = _items_of(message)
     if not items:
         return message
-    from ..._core.formats.openai_responses.items import entry_of, open_calls, read_calls
+    from ..._core.formats.openai_responses.decode import entry_of, open_calls, read_calls
 
     known = {call.get("id") for call in message.get("tool_calls") or () if isinstance(call, Mapping)}
     try:

@@ -21,16 +21,14 @@ from typing import Any
 from ..._core import errors
 from ..._core.formats.openai import embeddings
 from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
-from ..._core.formats.shared.replies import reply_body
-from ..._core.formats.shared.tool_charges import is_own_cost
-from ..._core.formats.transport import body_size, http_client
+from ..._core.formats.shared.replies import is_own_cost, reply_body
+from ..._core.formats.transport import http_client, wire
 from ..._core.requests.api_keys import NO_KEY
 from ..._core.requests.base_url import check_base_url
 from ..._core.runtime.imports import exception_chain, install_command, is_unfinished
 from ..._core.runtime.json_pieces import loads
 from ..._core.settings import MAX_RESPONSE_BYTES
-from .errors import unsent_error
-from .stream import DroppedFields, read_whole_reply
+from .encode import DroppedFields, read_whole_reply, unsent_error
 
 _REPORT_COSTS = ("openrouter/", "edenai/", "vercel_ai_gateway/", "nadir/", "perplexity/")
 """Routers that tell the cost of a request, also in streams. Without streaming, any cost is the provider's."""
@@ -126,10 +124,10 @@ class _Content:
 
     async def read(self) -> bytes:
         """The whole body, which `ClientResponse.read` asks for."""
-        return await body_size.of_aiohttp(self._answer, self._reading.most)
+        return await wire.of_aiohttp(self._answer, self._reading.most)
 
     def iter_any(self) -> AsyncIterator[bytes]:
-        return body_size.chunks_of_aiohttp(self._answer, self._reading.most)
+        return wire.chunks_of_aiohttp(self._answer, self._reading.most)
 
     async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
         """The decoded body as litellm asks for it. One that is read as a whole is checked before."""
@@ -139,7 +137,7 @@ class _Content:
                     yield chunk
                 return
             body = await self.read()
-            await body_size.check_json(body)
+            await wire.check_json(body)
         except errors.APIResponseValidationError as error:
             self._reading.error = error
             raise
@@ -189,7 +187,7 @@ def _session_class() -> Any:
                 if reading.error is not None:
                     # The SDK of OpenAI sends again what litellm tells it to send once, for some providers.
                     raise reading.error
-                options["headers"]["accept-encoding"] = body_size.ACCEPTED_ENCODINGS
+                options["headers"]["accept-encoding"] = wire.ACCEPTED_ENCODINGS
                 return _Request(super().request(method, url, **options), reading)
 
     return Session

@@ -20,7 +20,7 @@ from ..._core.journey.engine import Engine
 from ..._core.requests.checks import flag
 from ..._core.requests.routing import Target, maker_names
 from ..._core.runtime import event_loop
-from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.json_pieces import canonical
 from ..._core.tokens.counting import adds_input, input_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.types.messages import Prompt

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from ..._core.formats.openai.models import family_of
+from ..._core.formats.openai.encode import family_of
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.routing import Target
 from . import settings as shared

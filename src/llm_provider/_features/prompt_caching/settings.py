@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.routing import Target
-from ..._core.runtime.canonical_json import canonical
+from ..._core.runtime.json_pieces import canonical
 
 JSONPath = tuple[str | int, ...]
 """The steps from a payload to one of its values."""

@@ -27,8 +27,8 @@ from ..._core.requests.parameter_table import CHECKS
 from ..._core.requests.request import Request, check
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock, randomness
-from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.files import check_path
+from ..._core.runtime.json_pieces import canonical
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results import Results

@@ -2,8 +2,7 @@
 
 from ..._core.formats.shared.replies import dicts, text
 from ..._core.json_values import JSONMapping
-from .reading import number
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, number
 
 _CALLS = ("server_tool_use", "mcp_tool_use")
 

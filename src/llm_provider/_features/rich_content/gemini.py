@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from ..._core.formats.gemini.decode import is_result, open_calls
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
-from .reading import audio_of, decode_base64, number
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, audio_of, decode_base64, number
 
 _RATE = re.compile(r"rate=(\d+)")
 

@@ -9,12 +9,20 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..._core.formats.openai_responses.items import is_call
+from ..._core.formats.openai_responses.decode import is_call
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
 from .anthropic import citation_of
-from .reading import audio_of, decode_base64, image_at, number
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+from .values import (
+    Citation,
+    GeneratedAudio,
+    GeneratedImage,
+    ServerToolCall,
+    audio_of,
+    decode_base64,
+    image_at,
+    number,
+)
 
 _ENDING = "_call"
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ..._core.errors import RequestError, ScoreCheckError, UnsupportedParameterError
-from ..._core.formats.openai_chat.usage import read_usage
+from ..._core.formats.openai_chat.decode import read_usage
 from ..._core.formats.protocol import AnyAnswer, EncodedRequest
-from ..._core.formats.shared.errors import raise_error_in
 from ..._core.formats.shared.payload import merge
-from ..._core.formats.shared.replies import expect_dict, find_counts, text_of
+from ..._core.formats.shared.replies import expect_dict, find_counts, raise_error_in, text_of
 from ..._core.json_values import JSONObject
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..._core.client.batch_methods import BatchOptions, OnError, check_on_error, take_common
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, ScoreCheckError
 from ..._core.formats.protocol import Adapter, AnyAnswer, EncodedRequest
-from ..._core.formats.shared.request_facts import RequestFacts
-from ..._core.formats.shared.served_by import read_fields
+from ..._core.formats.shared.payload import RequestFacts, read_fields
 from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
@@ -29,7 +28,7 @@ from ..._core.requests.checks import DeliveryOptions
 from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
-from ..._core.runtime.canonical_json import canonical, write_exactly
+from ..._core.runtime.json_pieces import canonical, write_exactly
 from ..._core.types.usage import Usage
 from .openai import (
     TOLERANCE,

@@ -12,8 +12,8 @@ from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_val
 from ..._core.requests.checks import ScoreMethod, flag, one_of
 from ..._core.requests.parameter_table import CHECKS
 from ..._core.requests.request import SHARED, TextRequest, check_model_name, check_parameters, seal
-from ..._core.runtime.canonical_json import canonical
 from ..._core.runtime.frozen import quickly_made, with_late_field
+from ..._core.runtime.json_pieces import canonical
 from ..._core.types.results_table import OtherResult
 from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core import doors
 from ..._core.errors import RequestError
-from ..._core.store.entry import Entry, decode_entry, decode_question, encode_entry, tag_of
+from ..._core.store.entry import Entry, Row, decode_entry, decode_question, encode_entry, tag_of
 from ..._core.store.response_cache import MOST_AHEAD_BYTES, CacheStatistics, ResponseCache, warn
-from ..._core.store.shard import Row
 from ..._core.store.store import Store
 from ..._core.store.worker import BatchQueue
 from .access import MOST_KEYS, SecondLevelAccess, Write

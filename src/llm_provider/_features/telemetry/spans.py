@@ -1,4 +1,4 @@
-"""One OpenTelemetry span for each call, by the GenAI semantic conventions.
+"""One OpenTelemetry span for each call, by the GenAI semantic conventions, with prompts and answers as JSON.
 
 The conventions are no stable part of OpenTelemetry's packages, so their names are constants here.
 `SCHEMA_URL` says which revision has these names. Attributes of our own begin with `llm_provider.`.
@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+import orjson
+
 from ..._core.errors import FailedAttempt, LLMError
-from ..._core.events.waits import reason
-from ..._core.json_values import JSONObject
+from ..._core.events.events import find_served_by, reason
+from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock
-from .logs import find_served_by
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, TracerProvider
 
-    from ..._core.types.messages import ToolCall
+    from ..._core.types.messages import Message, ToolCall
+    from ..._core.types.response import Choice
     from ..._core.types.usage import Usage
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
@@ -140,7 +142,6 @@ class Spans:
                 span.set_status(self._error(message))
             elif self._content:
                 # Few programs set the switch.
-                from .content import result_text
 
                 span.set_attribute("gen_ai.tool.call.result", result_text(content))
         span.end()
@@ -195,7 +196,6 @@ class Spans:
                 span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
             if self._content:
                 # Few programs set the switch.
-                from .content import answer_json, prompt_json
 
                 prompt, answer = prompt_json(call.request), answer_json(outcome)
                 for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
@@ -305,3 +305,80 @@ def _describe_who(outcome: object, answered: Sequence[Mapping[str, str]]) -> Map
     fields = {} if served_by is None else served_by.to_dict()
     fields.pop("model", None)
     return fields
+
+
+def prompt_json(request: object) -> str | None:
+    """The messages or the texts of a request; None if it has neither."""
+    messages = getattr(request, "messages", None)
+    if messages is not None:
+        return _encode([_message(message) for message in messages])
+    inputs = getattr(request, "inputs", None)
+    if inputs is None:
+        return None
+    return _encode([{"role": "user", "parts": [{"type": "text", "content": str(text)}]} for text in inputs])
+
+
+def answer_json(outcome: object) -> str | None:
+    """The samples of an answer; None for an error, for vectors and for counts."""
+    choices = getattr(outcome, "choices", None) if not isinstance(outcome, BaseException) else None
+    if choices is None:
+        return None
+    # The conventions' word is in the singular.
+    reasons = [choice.finish_reason.replace("tool_calls", "tool_call") for choice in choices]
+    return _encode([
+        {"role": "assistant", "parts": list(_answer_parts(choice)), "finish_reason": reason}
+        for choice, reason in zip(choices, reasons, strict=True)
+    ])  # fmt: skip
+
+
+def result_text(content: object) -> str:
+    """What a tool returned, as the model is told: a text as it is, parts as JSON."""
+    return content if isinstance(content, str) else _encode(_text(content))
+
+
+def _answer_parts(choice: Choice) -> Iterable[dict[str, object]]:
+    if choice.reasoning:
+        yield {"type": "reasoning", "content": choice.reasoning}
+    if choice.text:
+        yield {"type": "text", "content": choice.text}
+    for call in choice.tool_calls:
+        yield {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _message(message: Message) -> dict[str, object]:
+    role, content = message.get("role"), message.get("content")
+    if role == "tool":
+        part = {"type": "tool_call_response", "id": message.get("tool_call_id"), "response": _text(content)}
+        return {"role": role, "parts": [part]}
+    parts: list[dict[str, object]] = (
+        [{"type": "text", "content": content}] if isinstance(content, str) else []
+    )
+    if isinstance(content, (list, tuple)):
+        parts = [_part(part) for part in content]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        called = {"name": function.get("name"), "arguments": function.get("arguments")}
+        parts.append({"type": "tool_call", "id": call.get("id"), **called})
+    return {"role": role, "parts": parts}
+
+
+def _part(part: object) -> dict[str, object]:
+    if not isinstance(part, Mapping):
+        return {"type": type(part).__name__}
+    if isinstance(part.get("text"), str):
+        return {"type": "text", "content": part["text"]}
+    address = part.get("image_url")
+    address = address.get("url") if isinstance(address, Mapping) else address
+    if isinstance(address, str) and address.startswith(("http://", "https://")):
+        return {"type": "uri", "uri": address}
+    return {"type": str(part.get("type"))}
+
+
+def _text(content: object) -> object:
+    if isinstance(content, (list, tuple)):
+        return [_part(part) for part in content]
+    return content
+
+
+def _encode(value: object) -> str:
+    return orjson.dumps(json_value(value)).decode()

@@ -22,7 +22,7 @@ from ..._core.journey.call import MAX_REQUEST_BYTES
 from ..._core.json_values import JSONMapping
 from ..._core.requests.media import PART_TYPES, is_image, media_type, part_of
 from ..._core.requests.tools import FunctionTool
-from ..._core.runtime.canonical_json import canonical, replace_halves
+from ..._core.runtime.json_pieces import canonical, replace_halves
 from ..._core.runtime.threads import Outcome, run_in_thread
 from ..._core.types.messages import ToolCall, ToolResult
 

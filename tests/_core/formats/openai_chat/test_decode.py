@@ -1,10 +1,17 @@
-"""The standard path reads what OpenAI's API writes, whole and streamed, exactly as the path of any server."""
+"""The standard path reads what OpenAI's API writes as the path of any server, and counts of tokens."""
+
+import dataclasses
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from golden import Pair, read
+from llm_provider._core.formats.openai_chat.decode import read_usage
+from openai_support import JSON_VALUES
 
-PAIRS = {**read("shapes/openai"), **read("_features/quirks/decode"), **read("_features/quirks/stream")}
+PAIRS = {**read("shapes/openai"), **read("_features/quirks/any_server")}
 
 OF_OTHER_SERVERS = (
     "a call may have any index", "a thought that is signed is whole", "a tool that groq ran is one entry",
@@ -16,17 +23,34 @@ OF_OTHER_SERVERS = (
 )  # fmt: skip
 """What OpenAI's API never writes: the beginnings of the sentences."""
 
+STANDARD = {
+    "_features.quirks.any_server.decode": "openai_chat.decode.decode",
+    "_features.quirks.any_server.Assembler": "openai_chat.stream.Assembler",
+}
+"""Function for any server → the function that reads OpenAI's API."""
+
 
 @pytest.mark.parametrize("sentence", [name for name in PAIRS if not name.startswith(OF_OTHER_SERVERS)])
 def test_openais_answers_are_read_as_those_of_any_server(sentence: str) -> None:
     pair = PAIRS[sentence]
-    function = pair.function.replace("_features.quirks.", "openai_chat.")
-    assert function != pair.function
-    Pair(function, pair.inputs, pair.expected).check()
+    Pair(STANDARD.get(pair.function, pair.function), pair.inputs, pair.expected).check()
 
 
 @pytest.mark.parametrize("sentence", [name for name in PAIRS if name.startswith(OF_OTHER_SERVERS)])
 def test_the_standard_path_has_no_code_for_others(sentence: str) -> None:
     pair = PAIRS[sentence]
     with pytest.raises(AssertionError):
-        Pair(pair.function.replace("_features.quirks.", "openai_chat."), pair.inputs, pair.expected).check()
+        Pair(STANDARD[pair.function], pair.inputs, pair.expected).check()
+
+
+COUNTS = (
+    "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
+    "completion_tokens_details",
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(COUNTS), JSON_VALUES))
+def test_nonsense_counts_as_nothing(counts: dict[str, Any]) -> None:
+    for tokens in dataclasses.asdict(read_usage(counts)).values():
+        assert type(tokens) is int
+        assert tokens >= 0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import llm_provider as llm
 from golden import read
 from llm_provider import BadRequestError, InternalServerError, PermissionDeniedError, RateLimitError
-from llm_provider._core.formats.shared import errors
+from llm_provider._core.formats.shared import errors, replies
 from llm_provider._core.formats.transport import http_client
 from openai_support import JSON_VALUES
 
@@ -208,7 +208,7 @@ def test_any_body_has_a_message_and_a_class(body: Any) -> None:
     assert isinstance(errors.from_answer(400, codes=codes, message=message), llm.LLMError)
     if isinstance(body, dict):
         for answer in ("choices", "type"):
-            failure = errors.error_in(body, answer)
+            failure = replies.error_in(body, answer)
             assert failure is None or isinstance(failure, llm.LLMError)
 
 

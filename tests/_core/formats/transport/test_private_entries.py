@@ -23,7 +23,7 @@ from google import genai
 
 import llm_provider
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider._core.formats.transport import body_size, connection, http_client, httpx_client
+from llm_provider._core.formats.transport import connection, http_client, httpx_client, wire
 from llm_provider._features.litellm.connection import _success_headers, load
 
 pytestmark = IGNORED_WARNINGS
@@ -196,7 +196,7 @@ def test_a_transport_without_the_names_of_httpcore_is_left_alone(library: Any) -
         client = library.AsyncClient(transport=library.ASGITransport(application))
         httpx_client._prepare_pools(client)
         async with client, client.stream("GET", "http://test") as response:
-            body_size.limit_httpx(library, response, 100)
+            wire.limit_httpx(library, response, 100)
             return await response.aread()  # type: ignore[no-any-return]
 
     assert asyncio.run(main()) == b"{}"

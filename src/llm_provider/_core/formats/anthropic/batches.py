@@ -13,8 +13,7 @@ import orjson
 
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
-from ...runtime.canonical_json import write_exactly
-from ...runtime.json_pieces import loads
+from ...runtime.json_pieces import loads, write_exactly
 from ..sdk_clients import SECONDS_OF_A_FILE, anthropic_client, close_clients
 from ..shared import batches as shared
 from ..shared.errors import error_fields, from_answer

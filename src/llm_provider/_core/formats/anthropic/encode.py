@@ -1,7 +1,16 @@
-"""A request → the body of Anthropic's `messages`. Pure."""
+"""A request → the body of Anthropic's `messages`, and what each family of Claude models accepts. Pure.
 
+The API refuses limits in schemas, such as `minimum`, so they become part of the description that the model
+reads, and the answer is checked against them. The rules come from the SDK's `transform_schema` and from
+Anthropic's guide.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from ... import doors
@@ -9,19 +18,15 @@ from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import Target
-from ...runtime import clock
 from ...runtime.warning import warn_user
-from ...types.messages import Message
 from ..protocol import EncodedRequest
 from ..shared.errors import from_sdk as map_error
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
-from ..shared.replies import dicts, part, text
 from ..shared.replies import keep_whole as split
-from .decode import OPERATION, PROVIDER, decode, is_paused
-from .messages import encode_messages, encode_system, original_blocks
-from .models import THINKING_BUDGETS, Family, family_of
+from ..shared.schema_rules import describe_limits, find_recursions
+from .decode import OPERATION, PROVIDER, decode, facts, is_paused, usage, variant
+from .messages import encode_messages, encode_system, find_container, original_blocks
 from .stream import assembler
-from .usage import facts, usage, variant
 
 __all__ = ["assembler", "decode", "encode", "facts", "is_paused", "map_error", "split", "usage", "variant"]
 
@@ -124,7 +129,7 @@ def _write_top_k(draft: Draft[Family], value: int) -> None:
 
 def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool = False) -> None:
     if not draft.family.sampling:
-        # `_FAMILIES` of models.py
+        # `_FAMILIES` of encode.py
         raise draft.refuse(name, "leave it out; it does its own sampling")
     if _thinks_by_budget(draft) and not accepted_while_thinking:
         # Anthropic's guide of extended thinking.
@@ -188,7 +193,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
     request, family, payload = draft.request, draft.family, draft.payload
     _check_extra_body(request, "reasoning_effort")
     if effort not in family.efforts:
-        # `_FAMILIES` of models.py
+        # `_FAMILIES` of encode.py
         remedy = "use 'low'" if effort == "minimal" else f"use one of {', '.join(family.efforts)}"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     if effort == "none":
@@ -278,7 +283,6 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
     if isinstance(response_format, dict) and response_format.get("type") == "text":
         return
     from ...schemas.structure import structure_of
-    from .schema import adapt_schema
 
     structure = structure_of(response_format)
     if structure is None or structure.schema is None:
@@ -335,53 +339,118 @@ ACCEPTS: Accepts = {
 }
 
 
-# --- the container in which Anthropic runs the code of a turn
+_WORDS = ("$ref", "type", "enum", "const", "description", "title", "required")
+_MAPS = ("$defs", "definitions", "properties")
+_LISTS = ("anyOf", "allOf")
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+)
 
 
-def find_container(messages: Sequence[Message], *, has_containers: bool) -> str | None:
-    """The id of the container that the next request of a turn names; None in a new turn of the user.
+def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
+    """A schema as the API accepts it, with closed objects and no recursion; else an error names the path."""
+    recursion = next(find_recursions(schema), None)
+    if recursion is not None:
+        # "Recursive schemas" in Anthropic's guide of structured outputs.
+        raise refuse(
+            f"a response_format that contains itself (at {recursion})",
+            request,
+            "its schemas cannot be recursive; nest the types to the depth that you need",
+            provider=PROVIDER,
+        )
+    accepted: JSONObject = _adapt(schema, request, "$")
+    return accepted
 
-    While code waits for the result of a tool, Anthropic answers 400 without the id, says
-    UKGovernmentBEIS/inspect_ai#4603. The id is then sent also after `expires_at`, which a later use of the
-    container moves (ResearchHub/researchhub-backend#3897). Where no code waits, the id keeps the files of the
-    turn, and a container that has expired is not named, as a stored answer may be old. A new turn works
-    without the id, and may begin days later: `extra_body` names a container there.
 
-    `has_containers` is False for Vertex AI and classic Bedrock: no answer with a container is known from
-    them. The answer probably came from elsewhere, and another platform does not have its container.
+def _adapt(schema: object, request: Request, path: str) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    if "$ref" in schema:
+        kept = {"$ref": schema["$ref"]}
+        maps = [word for word in ("$defs", "definitions") if word in schema]
+        return kept | {word: _each(schema[word], request, f"{path}.{word}") for word in maps}
+    accepted: JSONObject = {}
+    limits: JSONObject = {}
+    for word, value in schema.items():
+        keeps = word in _WORDS or (word == "format" and value in _FORMATS)
+        if keeps or (word == "minItems" and value <= 1):
+            accepted[word] = value
+        elif word in _MAPS:
+            accepted[word] = _each(value, request, f"{path}.{word}")
+        elif word in _LISTS or word == "oneOf":
+            accepted["anyOf" if word == "oneOf" else word] = [
+                _adapt(entry, request, f"{path}.{word}[{index}]") for index, entry in enumerate(value)
+            ]
+        elif word == "items":
+            accepted[word] = _adapt(value, request, f"{path}.{word}")
+        elif word == "additionalProperties":
+            if value is not False and not (value is True and "properties" in schema):
+                # `transform_schema` in lib/_parse/_transform.py of anthropic 2.11 closes all objects.
+                raise refuse(
+                    f"a response_format with free keys ({schema.get('title', 'a dict')}, at {path}.{word})",
+                    request,
+                    "its objects have fixed fields only; use a list of key and value pairs",
+                    provider=PROVIDER,
+                )
+        else:
+            limits[word] = value
+    if schema.get("type") == "object":
+        accepted["additionalProperties"] = False
+    return describe_limits(accepted, limits)
+
+
+def _each(schemas: JSONMapping, request: Request, path: str) -> JSONObject:
+    return {name: _adapt(schema, request, f"{path}.{name}") for name, schema in schemas.items()}
+
+
+THINKING_BUDGETS: Mapping[str, int] = {"low": 1024, "medium": 2048, "high": 4096}
+"""Tokens of thinking for each `reasoning_effort` of models that accept a budget (4.5); litellm's figures."""
+
+LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a family of Claude models accepts.
+
+    `efforts` are its levels of `reasoning_effort`. `sampling` is how many of temperature and top_p it accepts
+    at once; where that is one, it accepts neither while it thinks, and a `reasoning_effort` beside them is
+    sent without thinking. `budget` means that it needs a number of thinking tokens in place of a level, which
+    is always thinking; `always_thinks` that thinking cannot be switched off, which also
+    excludes a tool_choice that forces a tool. `prefill` allows a conversation to end with the beginning of
+    the answer, `later_system` a system message inside the conversation. `schemas` says whether it can be
+    constrained to a JSON schema, `blank_stops` whether a stop text may be white space alone.
     """
-    container: JSONMapping = {}
-    called, answered = set[str | None](), set[str | None]()
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message["role"] == "user" and _begins_turn(messages, index):
-            break
-        kept = part(message, "provider_specific_fields")
-        if kept.get("provider") != PROVIDER:
-            continue
-        container = container or part(kept, "container")
-        for block in dicts(kept.get("content")):
-            if block.get("type") == "server_tool_use":
-                called.add(text(block, "id"))
-            elif str(block.get("type")).endswith("_tool_result"):
-                answered.add(text(block, "tool_use_id"))
-    identifier = text(container, "id")
-    return identifier if called - answered or (has_containers and _is_alive(container)) else None
+
+    pattern: str
+    efforts: tuple[str, ...] = LEVELS
+    sampling: int = 0
+    budget: bool = False
+    always_thinks: bool = False
+    prefill: bool = False
+    later_system: bool = True
+    schemas: bool = True
+    blank_stops: bool = False
 
 
-def _begins_turn(messages: Sequence[Message], index: int) -> bool:
-    """Whether a user's message comes neither with results of tools nor after them."""
-    if index > 0 and messages[index - 1]["role"] == "tool":
-        return False
-    content = messages[index].get("content")
-    return not any(
-        entry.get("type") == "tool_result"
-        for entry in (content if isinstance(content, (list, tuple)) else ())
-    )
+# The first match counts. Capabilities are from litellm 1.106's model table, November 2026. Stop texts:
+# BerriAI/litellm#3286.
+_FAMILIES = (
+    Family(r"claude-((opus|sonnet)-5-5|fable|mythos).*", efforts=LEVELS[1:], always_thinks=True),
+    Family(r"claude-(haiku-5-5|opus-4-8).*|claude-(opus|sonnet)-5(-\d{8}|-latest)?"),
+    Family(r"claude-opus-4-7.*", later_system=False),
+    Family(r"claude-(opus|sonnet)-4-6.*", efforts=("none", "low", "medium", "high", "max"), sampling=1,
+           later_system=False),
+    Family(r"claude-(opus|sonnet|haiku)-4-5.*", efforts=("none", *THINKING_BUDGETS), sampling=1, budget=True,
+           prefill=True, later_system=False),
+    # Structured outputs began with Opus 4.1, says Anthropic's guide.
+    Family(r"claude-(2|3|instant).*|claude-(opus|sonnet)-4(-0|-\d{8}|-latest)?", sampling=2, prefill=True,
+           schemas=False),
+    # A model that is not known, or another maker's on a server with this format: the server decides.
+    Family(r".*", sampling=2, prefill=True, blank_stops=True),
+)  # fmt: skip
 
 
-def _is_alive(container: JSONMapping) -> bool:
-    try:
-        return datetime.fromisoformat(str(container.get("expires_at"))).timestamp() > clock.time()
-    except ValueError:
-        return bool(container)
+@functools.lru_cache(maxsize=1024)
+def family_of(model: str) -> Family:
+    return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))

@@ -8,8 +8,16 @@ from ...runtime.json_pieces import read_exactly
 from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.conversations import read_id
-from ..shared.errors import raise_error_in
-from ..shared.replies import FINISH_WORDS, expect_dict, join_counts, join_steps, part, same, text_of
+from ..shared.replies import (
+    FINISH_WORDS,
+    expect_dict,
+    join_counts,
+    join_steps,
+    part,
+    raise_error_in,
+    same,
+    text_of,
+)
 from .decode import Block, arguments_of, explain_refusal, kind_of, require_text
 
 

@@ -18,8 +18,7 @@ from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONObject
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
-from ...runtime.canonical_json import write_exactly
-from ...runtime.json_pieces import loads
+from ...runtime.json_pieces import loads, write_exactly
 from ..sdk_clients import SECONDS_OF_A_FILE, close_gemini_client, gemini_client, items_of, pages_of
 from ..shared.batches import (
     BatchLimits,

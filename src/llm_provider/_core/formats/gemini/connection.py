@@ -19,7 +19,7 @@ from ..shared.errors import body_in_text, headers_of
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.environment import share_context
 from .decode import error_of
-from .models import split_version
+from .encode import split_version
 
 _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent?alt=sse"
 

@@ -17,8 +17,8 @@ from ..shared.embeddings import apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
 from ..shared.replies import expect_dict, find_counts
 from .decode import PROVIDER, error_of
+from .decode import usage as decode_usage
 from .encode import operation, resource
-from .usage import usage as decode_usage
 
 ACTION = "batchEmbedContents"
 

@@ -1,20 +1,35 @@
-"""A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure."""
+"""A request → the body of Gemini's `generateContent`, whose operation has the model, as its URL. Pure.
 
+The families of models and the version of the API that the user chooses stand here too.
+
+Gemini takes JSON Schema and ignores the keywords that it does not enforce, such as `const`. It enforces an
+`enum` of one text or number. The reference of its API has two more rules for the schema of an answer: nothing
+stands beside a `$ref`, and only fields that are not required may contain the schema itself. Answers are
+checked against the whole schema.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from ... import doors
 from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import Target
+from ...schemas.json_schema import LISTS, MAPS, SINGLE
 from ..protocol import EncodedRequest
 from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload
-from .decode import PROVIDER, continuation, decode, join, map_error, split
+from ..shared.schema_rules import find_recursions
+from .decode import PROVIDER, continuation, decode, facts, join, map_error, split, usage, variant
 from .messages import encode_contents
-from .models import Family, choose_version, family_of
 from .stream import assembler
-from .usage import facts, usage, variant
 
 __all__ = [
     "assembler", "continuation", "decode", "encode", "facts", "join", "map_error", "split", "usage",
@@ -83,7 +98,7 @@ def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], objec
 
     def write(draft: Draft[Family], value: object) -> None:
         if not draft.family.sampling:
-            # `_FAMILIES` of models.py
+            # `_FAMILIES` of encode.py
             raise draft.refuse(name, "leave it out; the model chooses its own sampling")
         _settings(draft)[field_name] = value
 
@@ -118,7 +133,6 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
         return
     # Calls without a format do not need its modules.
     from ...schemas.structure import structure_of
-    from .schema import adapt_schema, replace_constants
 
     # Gemini has no names for schemas and always enforces them, so `name` and `strict` have no effect.
     structure, settings = structure_of(response_format), _settings(draft)
@@ -132,7 +146,7 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
 def _write_effort(draft: Draft[Family], effort: str) -> None:
     efforts = draft.family.efforts
     if effort not in efforts:
-        # `_FAMILIES` of models.py
+        # `_FAMILIES` of encode.py
         remedy = f"use one of {', '.join(efforts)}" if efforts else "leave it out; it has none"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     value = efforts[effort]
@@ -151,7 +165,7 @@ def _write_thinking_budget(draft: Draft[Family], tokens: int | str) -> None:
             _settings(draft)["thinkingConfig"] = {"thinkingBudget": 0}
         return
     if not family.efforts or (levels and not family.budget):
-        # `_FAMILIES` of models.py
+        # `_FAMILIES` of encode.py
         remedy = f"use reasoning_effort: {', '.join(levels)}" if levels else "leave it out; it does not think"
         raise draft.refuse("thinking_budget", remedy)
     if tokens == 0 and "none" not in family.efforts and "minimal" not in levels:
@@ -180,7 +194,6 @@ def _write_service_tier(draft: Draft[Family], tier: str) -> None:
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
     # Calls without tools do not need its module.
-    from .schema import replace_constants
 
     declarations, own, strict = [], [], False
     for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
@@ -260,3 +273,137 @@ ACCEPTS: Accepts = {
     "safety_settings": "safetySettings",
     "service_tier": _write_service_tier,
 }
+
+
+def adapt_schema(schema: JSONMapping) -> JSONObject:
+    """A schema by Gemini's rules; the same schema where it keeps to them."""
+    optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
+    accepted: JSONObject = replace_constants(_adapt(schema, "$", optional))
+    return accepted
+
+
+def replace_constants(schema: Any) -> Any:
+    """A schema with an `enum` of one value in the place of each `const` that is a text or a number.
+
+    >>> replace_constants({"properties": {"kind": {"const": "leaf", "type": "string"}}})
+    {'properties': {'kind': {'type': 'string', 'enum': ['leaf']}}}
+    """
+    if isinstance(schema, list):
+        return [replace_constants(entry) for entry in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    made: JSONObject = {}
+    for word, value in schema.items():
+        if word in MAPS and isinstance(value, Mapping):
+            made[word] = {name: replace_constants(part) for name, part in value.items()}
+        else:
+            made[word] = replace_constants(value) if word in (*LISTS, *SINGLE) else value
+    value = made.get("const")
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        kind = "string" if isinstance(value, str) else "integer" if isinstance(value, int) else "number"
+        made = {"type": kind, **made, "enum": [value]}
+        del made["const"]
+    return made
+
+
+def _adapt(schema: object, path: str, optional: set[str]) -> Any:
+    if isinstance(schema, list):
+        return [_adapt(entry, f"{path}[{index}]", optional) for index, entry in enumerate(schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    made = dict(schema)
+    for word in ("properties", "$defs", "definitions"):
+        if isinstance(schema.get(word), Mapping):
+            inner = {
+                name: _adapt(part, f"{path}.{word}.{name}", optional) for name, part in schema[word].items()
+            }
+            made[word] = inner
+    for word in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"):
+        if word in schema:
+            made[word] = _adapt(schema[word], f"{path}.{word}", optional)
+    if optional and "required" in schema:
+        made["required"] = [
+            name for name in schema["required"] if not _contains(f"{path}.properties.{name}", optional)
+        ]
+    beside = [word for word in schema if not word.startswith("$")]
+    if "$ref" in schema and beside:
+        made["anyOf"] = [{"$ref": made.pop("$ref")}]
+    return made
+
+
+def _contains(path: str, optional: set[str]) -> bool:
+    return any(other == path or other.startswith((f"{path}.", f"{path}[")) for other in optional)
+
+
+LEVELS = {"low": "low", "medium": "medium", "high": "high"}
+_FROM_MINIMAL = {"minimal": "minimal", **LEVELS}
+
+# In tokens; the budgets that Google's own OpenAI-compatible endpoint uses for `reasoning_effort` on 2.5.
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a family of models accepts.
+
+    `efforts` maps each level of `reasoning_effort` to the model's thinking level (a word) or thinking budget
+    (tokens); it is empty where the model does not think. `sampling` says whether temperature and top_p exist,
+    `signed` whether function calls in the history need a signature, `version` which API serves the model,
+    `budget` whether a model with levels takes a thinking budget too, and one without thinking a budget of 0.
+    """
+
+    pattern: str
+    efforts: Mapping[str, str | int] = field(default_factory=dict)
+    sampling: bool = True
+    signed: bool = True
+    version: str = "v1"
+    budget: bool = False
+
+
+# The first match counts. Levels and sampling come from Google's guides and litellm 1.106's model table,
+# November 2026. Only v1beta serves the aliases that move on to newer models.
+_FAMILIES = (
+    # Takes a budget of 0, and answers 400 to others: googleapis/js-genai#681.
+    Family(r"gemini-2\.0.*", signed=False, budget=True),
+    Family(r"gemini-1.*|gemini-2\.5-.*(image|tts).*|gemma-[1-3].*|learnlm-.*|lyria-.*", signed=False),
+    Family(r"gemini-2\.5-pro.*", efforts=_BUDGETS, signed=False),
+    Family(r"gemini-2\.5-.*", efforts={"none": 0, **_BUDGETS}, signed=False),
+    Family(r"gemini-.*-latest", efforts=LEVELS, version="v1beta"),
+    Family(r"gemini-3-pro.*", efforts={"low": "low", "high": "high"}, budget=True),
+    Family(r"gemini-3\.1-pro.*", efforts=LEVELS, budget=True),
+    Family(r"gemini-3\.5-flash-lite.*|gemini-3\.6-flash.*", efforts=_FROM_MINIMAL, sampling=False),
+    Family(r"gemini-3\.[78]-flash.*", efforts=LEVELS, sampling=False),
+    Family(r"gemini-3.*", efforts=_FROM_MINIMAL, budget=True),
+    Family(r"gemini-4.*", efforts={**LEVELS, "xhigh": "xhigh"}),
+    Family(r"gemma-.*", efforts=_FROM_MINIMAL, signed=False),
+    # For a model newer than this table, the provider decides which levels it accepts.
+    Family(r".*", efforts={**_FROM_MINIMAL, "xhigh": "xhigh"}, budget=True),
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def family_of(model: str) -> Family:
+    return next(family for family in _FAMILIES if re.fullmatch(family.pattern, model))
+
+
+_VERSION = re.compile(r"v\d[a-z0-9]*")
+_VARIABLE = "GOOGLE_GENAI_API_VERSION"
+
+
+@functools.lru_cache(maxsize=256)
+def split_version(base_url: str | None) -> tuple[str | None, str | None]:
+    """A server's base URL without the version of the API at its end, and that version."""
+    server, _, last = (base_url or "").rpartition("/")
+    return (server, last) if _VERSION.fullmatch(last) and not server.endswith("/") else (base_url, None)
+
+
+def choose_version(base_url: str | None) -> str | None:
+    """The version at the end of the base URL, else the version in the SDK's `GOOGLE_GENAI_API_VERSION`."""
+    version = split_version(base_url)[1] or os.environ.get(_VARIABLE, "").strip()
+    if version == "beta":
+        return "v1beta"
+    if version and not _VERSION.fullmatch(version):
+        raise RequestError(
+            f"{_VARIABLE} must be a version such as 'v1beta', not {version!r}", provider="gemini"
+        )
+    return version or None

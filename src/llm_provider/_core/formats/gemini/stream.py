@@ -11,10 +11,26 @@ from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
-from ..shared.errors import reports_error
-from ..shared.replies import expect_dict, join_counts, join_steps, number_step, part, same, text_of
-from .decode import arguments_of, call_id, continuation, error_of, index_of, open_calls, read_parts
-from .usage import find_declared_functions
+from ..shared.replies import (
+    expect_dict,
+    join_counts,
+    join_steps,
+    number_step,
+    part,
+    reports_error,
+    same,
+    text_of,
+)
+from .decode import (
+    arguments_of,
+    call_id,
+    continuation,
+    error_of,
+    find_declared_functions,
+    index_of,
+    open_calls,
+    read_parts,
+)
 
 _MERGED = frozenset({"groundingMetadata", "citationMetadata", "urlContextMetadata"})
 """Fields of a candidate with its sources."""

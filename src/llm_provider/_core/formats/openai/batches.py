@@ -9,8 +9,7 @@ import orjson
 from ...errors import LLMError
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
-from ...runtime.canonical_json import write_exactly
-from ...runtime.json_pieces import loads
+from ...runtime.json_pieces import loads, write_exactly
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
 from ..sdk_clients import SECONDS_OF_A_FILE, close_clients, openai_client

@@ -10,13 +10,11 @@ from ...json_values import JSONMapping, JSONObject
 from ...requests.request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
-from ..openai_chat.usage import read_usage
+from ..openai_chat.decode import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
-from ..shared.errors import raise_error_in
 from ..shared.payload import merge, refuse
-from ..shared.replies import count, expect_dict, find_counts, text_of
-from ..shared.tool_charges import cost_in, without_cost
+from ..shared.replies import cost_in, count, expect_dict, find_counts, raise_error_in, text_of, without_cost
 
 OPERATION = "embeddings"
 

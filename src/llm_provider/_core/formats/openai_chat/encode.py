@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ... import doors
-from ...json_values import JSONObject
+from ...errors import RequestError
+from ...json_values import JSONMapping, JSONObject
+from ...requests.attachments import UploadReference
 from ...requests.request import Request
 from ...requests.routing import Route, Target
+from ...types.messages import Message
 from ..protocol import EncodedRequest
+from ..shared import conversations
+from ..shared.conversations import OPENAI_CHAT, ConversationRules, SentCall, SentCalls, calls_of
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
-from .messages import encode_messages
+from ..shared.replies import part
+from .decode import KINDS
 
 OPERATION = "chat/completions"
 
@@ -148,3 +154,289 @@ def response_format(value: Any, target: Target) -> JSONObject:
             return {"type": "json_schema", "json_schema": {**named, "schema": strict, "strict": True}}
     schema = structure.schema if structure.is_object else wrap(structure.schema)
     return {"type": "json_schema", "json_schema": {**named, "schema": schema}}
+
+
+# Fields that this library puts into messages, and no host accepts.
+_FOREIGN_FIELDS = frozenset({"provider_specific_fields"})
+
+# The fields that may stand alone in an assistant message.
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+
+_BESIDE_CONTENT = ("role", "content", "name")
+
+# Parts that other hosts have added to OpenAI's.
+_FOREIGN_TO_OPENAI = ("video_url", "document_url")
+
+_TEXT_ONLY = {"role", "content"}
+
+# Fields that some hosts want in another form.
+_IN_OTHER_FORMS = frozenset(
+    {"audio", "prefix", "is_error", "tool_calls", "tool_call_id", "function_call", "reasoning_content"}
+)
+
+
+def encode_messages(request: Request, target: Target) -> list[Message]:
+    """The messages in the form that the host takes; `RequestError` for what has none."""
+    rules = _rules_of(target.quirks, target.provider, target.model)
+    # Most requests have only such messages, which every host takes as they are.
+    plain = all(map(_is_text, request.messages))
+    return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))
+
+
+@functools.lru_cache(maxsize=1024)
+def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
+    return OPENAI_CHAT if quirks == "" else doors.any_server.find_chat_rules(provider, model)
+
+
+def _is_text(message: Message) -> bool:
+    return message.keys() == _TEXT_ONLY and type(message["content"]) is str and message["content"] != ""
+
+
+def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator[Message]:
+    """The messages in the roles that the host takes, each where it takes it."""
+    before = ""
+    for message in messages:
+        role = message["role"]
+        if role in ("system", "developer"):
+            if not re.fullmatch(rules.system_after, before):
+                role = conversations.warn_of_late_system("the host")
+            elif not rules.developer:
+                role = "system"
+        if role == "user" and before == "tool" and rules.answer_first:
+            yield {"role": "assistant", "content": "Done."}
+        before = role
+        yield message if role == message["role"] else {**message, "role": role}
+
+
+def _encode(request: Request, target: Target, rules: ConversationRules) -> Iterator[Message]:
+    # A server behind the user's own base URL may need the reasoning of earlier answers.
+    foreign = _FOREIGN_FIELDS | (frozenset() if target.custom_base_url else target.route.output_only)
+    foreign |= rules.refused
+    provider, plain = target.provider, foreign | _IN_OTHER_FORMS
+    sent = SentCalls(rules, request.tool_names)
+    media: list[Any] = []
+    for index, original in doors.foreign_messages.in_chat_form(request.messages, provider):
+        if media and original["role"] != "tool":
+            yield {"role": "user", "content": media}
+            media = []
+        if type(original.get("content")) is str and original["content"] and plain.isdisjoint(original):
+            yield original
+            continue
+        message = _in_input_form(link_message(original, index, sent, target), index, target)
+        if message["role"] == "tool" and "media in results" not in target.route.parts:
+            message = _without_media(message, media)
+        message = _with_texts(message, rules)
+        if message.get("refusal") and not (message.get("content") or rules.empty_texts):
+            message = {**message, "content": message["refusal"]}
+        if message.get("content") and foreign.isdisjoint(message):
+            yield message
+            continue
+        conversations.warn_of_lost_content(
+            {name: message[name] for name in foreign & message.keys()}, provider
+        )
+        kept = {name: value for name, value in message.items() if name not in foreign}
+        if is_empty(message, kept, rules):
+            conversations.warn_of_empty_turn(provider)
+        elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
+            # The API requires the field.
+            yield {**kept, "content": ""}
+        else:
+            yield kept
+    if media:
+        yield {"role": "user", "content": media}
+
+
+def _without_media(message: Message, media: list[Any]) -> Message:
+    """A tool's result with its text only. The rest is added to `media`, for the user message after it."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)):
+        return message
+    texts = [entry for entry in content if entry["type"] in ("text", "refusal")]
+    others = [entry for entry in content if entry["type"] not in ("text", "refusal")]
+    if not others:
+        return message
+    media += [
+        {"type": "text", "text": f"From the result of the tool call {message['tool_call_id']}:"},
+        *others,
+    ]
+    return {**message, "content": texts or "The result is in the next message of the user."}
+
+
+def _with_texts(message: Message, rules: ConversationRules) -> Message:
+    """The message with its list of parts as the host takes it: not empty, and perhaps one text."""
+    content = message.get("content")
+    if not isinstance(content, (list, tuple)) or message["role"] not in ("assistant", "tool"):
+        return message
+    said = [entry for entry in content if rules.empty_texts or entry.get("text") != ""]
+    is_result = message["role"] == "tool"
+    if not said:
+        return {**message, "content": "" if is_result else None}
+    if is_result and rules.text_results and all(entry["type"] == "text" for entry in said):
+        return {**message, "content": "".join(entry["text"] for entry in said)}
+    return message if len(said) == len(content) else {**message, "content": said}
+
+
+def is_empty(message: Message, kept: Message, rules: ConversationRules) -> bool:
+    """Whether nothing of an answer is left to send. OpenAI accepts an empty text, so that alone is sent."""
+    if message["role"] != "assistant" or kept.get("content"):
+        return False
+    if rules.empty_texts and message == {"role": "assistant", "content": ""}:
+        return False
+    beside = _BESIDE_CONTENT if rules.empty_texts else (*_BESIDE_CONTENT, "reasoning_content", "reasoning")
+    return not any(value for name, value in kept.items() if name not in beside)
+
+
+def _in_input_form(message: Message, index: int, target: Target) -> Message:
+    """A message with fields of answers in the form that requests have, and its parts checked."""
+    is_openai = target.maker == "openai" and not target.custom_base_url
+    if is_openai and message.get("prefix"):
+        # chat_completion_assistant_message_param.py of openai 2.54
+        raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        _check_parts(content, index, is_openai=is_openai)
+        content = [_with_file_id(entry, index, position) for position, entry in enumerate(content)]
+        if content != message["content"]:
+            message = {**message, "content": content}
+        said = [entry for entry in content if entry["type"] != "thinking"]
+        own = "thinking" in target.route.parts or target.custom_base_url
+        if len(said) < len(content) and not own:
+            conversations.warn_of("thinking of another provider's model", target.provider)
+            message = {**message, "content": said or None}
+    audio = message.get("audio")
+    if isinstance(audio, Mapping) and len(audio) > 1 and "id" in audio:
+        # The host has the recording of its answer.
+        return {**message, "audio": {"id": audio["id"]}}
+    if message["role"] == "tool" and "is_error" in message:
+        # Only Anthropic and Gemini have a form for it. The content tells the error in words.
+        return {name: value for name, value in message.items() if name != "is_error"}
+    return message
+
+
+def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -> None:
+    for position, entry in enumerate(parts):
+        kind, where = entry["type"], f"messages[{index}].content[{position}]"
+        if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
+            # chat_completion_content_part_image_param.py of openai 2.54
+            raise RequestError(
+                f"{where} has a 'path', which hosts do not read: send the file "
+                "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
+            )
+        if is_openai:
+            if kind in _FOREIGN_TO_OPENAI:
+                # chat_completion_content_part_param.py of openai 2.54
+                remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
+                raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
+            check_media(entry, where)
+
+
+def _with_file_id(entry: JSONMapping, index: int, position: int) -> JSONMapping:
+    """A part whose uploaded file has the field of an id; a `RequestError` for an image, which has none."""
+    if isinstance(part(entry, "file").get("file_data"), UploadReference):
+        return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
+    if isinstance(part(entry, "image_url").get("url"), UploadReference):
+        # chat_completion_content_part_image_param.py of openai 2.54
+        raise RequestError(
+            f"messages[{index}].content[{position}] is an image that is too large for a request, and Chat "
+            "Completions takes no uploaded images: write endpoint='responses', or make it smaller",
+            provider="openai",
+        )
+    return entry
+
+
+# From the API reference of OpenAI, and the types of the openai SDK 3.52.
+_IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+_AUDIO = ("wav", "mp3")
+
+
+def check_media(entry: JSONMapping, where: str) -> None:
+    """Raise a `RequestError` for the format of an image or a recording that OpenAI's API does not take."""
+    form = part(entry, "input_audio").get("format")
+    if isinstance(form, str) and form not in _AUDIO:
+        # chat_completion_content_part_input_audio_param.py of openai 2.54
+        raise RequestError(f"{where} is audio in the format {form!r}; OpenAI accepts {', '.join(_AUDIO)}")
+    url = part(entry, "image_url").get("url")
+    if isinstance(url, str) and url.startswith("data:image/"):
+        kind = url[len("data:") : url.find(";")].lower()
+        if kind not in (*_IMAGES, "image/jpg"):
+            # platform.openai.com/docs/guides/images-vision
+            raise RequestError(f"{where} is {kind}; OpenAI accepts {', '.join(_IMAGES)}")
+
+
+# --- the calls of earlier answers, and the results of tools
+
+
+def link_message(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
+    """The message with ids, names and arguments of its calls as the host takes them."""
+    if message["role"] == "tool":
+        return _result(message, sent, f"messages[{index}]")
+    return _answer(message, index, sent, target) if message["role"] == "assistant" else message
+
+
+def _answer(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
+    rules, calls = sent.rules, calls_of(message)
+    if not calls and message.get("tool_calls") is not None:
+        # "empty array. Expected an array with minimum length 1": openai/openai-node#1341.
+        return {name: value for name, value in message.items() if name != "tool_calls"}
+    if calls:
+        links = sent.add_answer(map(_id_and_name, calls), index)
+        if rules.old_functions and not message.get("tool_calls"):
+            links[0].kind = "function_call"
+            called = {**message["function_call"], "name": links[0].name}
+            return message if called == message["function_call"] else {**message, "function_call": called}
+        any_text = rules.any_arguments and not target.custom_base_url
+        entries = [
+            _entry(call, link, any_text=any_text, typed=rules.typed_calls)
+            for call, link in zip(calls, links, strict=True)
+        ]
+        if entries != message.get("tool_calls"):
+            message = {
+                **{name: value for name, value in message.items() if name != "function_call"},
+                "tool_calls": entries,
+            }
+    reasoning = message.get("reasoning_content")
+    if calls and not reasoning and rules.reasoning is not None:
+        return {**message, "reasoning_content": message.get("reasoning") or rules.reasoning}
+    if reasoning == "" and rules.reasoning:
+        return {name: value for name, value in message.items() if name != "reasoning_content"}
+    return message
+
+
+def _id_and_name(call: object) -> tuple[object, str]:
+    if not isinstance(call, Mapping):
+        return None, ""
+    bodies = [body for kind in KINDS if isinstance(body := call.get(kind), Mapping)]
+    return call.get("id"), str(bodies[0].get("name", "")) if bodies else ""
+
+
+def _entry(call: Any, link: SentCall, *, any_text: bool, typed: bool) -> Any:
+    """A call as it is sent; the same object if nothing had to be changed, or if it is none."""
+    if not isinstance(call, Mapping):
+        return call
+    changes: dict[str, Any] = {} if call.get("id") == link.id else {"id": link.id}
+    for kind in KINDS:
+        body = call.get(kind)
+        if not isinstance(body, Mapping):
+            continue
+        changed = {**body, "name": link.name} if isinstance(body.get("name"), str) else dict(body)
+        if kind == "function":
+            written = body.get("arguments")
+            changed["arguments"] = conversations.write_arguments(written, any_text=any_text)
+        if changed != body:
+            changes[kind] = changed
+        if typed and "type" not in call:
+            changes["type"] = kind
+    return {**call, **changes} if changes else call
+
+
+def _result(message: Message, sent: SentCalls, where: str) -> Message:
+    identifier = message["tool_call_id"]
+    link = sent.find(identifier, message.get("name"), where)
+    if link is not None and link.kind == "function_call":
+        content = message["content"]
+        if not isinstance(content, str):
+            content = "".join(str(entry.get("text", "")) for entry in content)
+        return {"role": "function", "name": link.name, "content": content}
+    fit = sent.fit_id(identifier) if link is None else link.id
+    return message if fit == identifier else {**message, "tool_call_id": fit}

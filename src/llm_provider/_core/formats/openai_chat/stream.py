@@ -1,6 +1,6 @@
 """Streams of the Chat Completions format → the completion that they add up to. Pure.
 
-`quirks.stream` has what servers other than OpenAI's do.
+`quirks.any_server` has what servers other than OpenAI's do.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.errors import error_in
-from ..shared.replies import expect_dict, join_counts, join_steps, number_step, text_of
-from ..transport.sse import END
+from ..shared.replies import error_in, expect_dict, join_counts, join_steps, number_step, text_of
+from ..transport.wire import END
 from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, raise_for_content
 
 MOST_ENTRIES = 10_000

@@ -6,15 +6,26 @@ to verified organisations only; `reasoning_summary="auto"` asks for them. `store
 `previous_response_id` continues a stored one.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
+from ... import doors
+from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
+from ...requests.attachments import UploadReference
 from ...requests.request import Request
 from ...requests.routing import Target
+from ...types.messages import Message
 from ..openai_chat import encode as chat
+from ..openai_chat.encode import check_media
 from ..protocol import EncodedRequest
+from ..shared import conversations
+from ..shared.conversations import RESPONSES, SentCall, SentCalls, calls_of, read_id
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
-from .messages import encode_input
+from .decode import PROVIDER, STREAMED, message_of, open_calls, output_item
 
 OPERATION = "responses"
 
@@ -92,3 +103,219 @@ ACCEPTS: Accepts = {
     "allowed_tools": _write_allowed_tools,
     "verbosity": "text.verbosity",
 }  # fmt: skip
+
+
+_PART_TYPES = ("text", "image_url", "file")
+
+# Their loss would change what an answer means. `conversations` warns of the other fields of assistant
+# messages that this API does not accept as input.
+_REFUSED_IN_ANSWERS = frozenset({"prefix"})
+
+# Parts in this API's own words, which stay as they are.
+_OWN_PART_TYPES = ("input_text", "input_image", "input_file")
+
+
+# What the API refuses as the id of an item, such as a gateway's: BerriAI/litellm#41534.
+_NO_ITEM_ID = re.compile(r"call_.*|.{65,}", re.DOTALL)
+
+
+def encode_input(request: Request, target: Target) -> list[JSONObject]:
+    """The input items for the messages; a `RequestError` names a message or a part without a form here."""
+    items = list(_items(request, target))
+    # "was provided without its required following item": langchain-ai/langchainjs#9082.
+    kept = [item for item, after in itertools.zip_longest(items, items[1:]) if not _is_loose(item, after)]
+    if len(kept) < len(items):
+        conversations.warn_of("reasoning that nothing follows", PROVIDER)
+    return kept
+
+
+def _is_loose(item: JSONObject, after: JSONObject | None) -> bool:
+    """Whether an item is reasoning that nothing of the same answer follows."""
+    if item.get("type") != "reasoning":
+        return False
+    is_input = after is None or str(after.get("type")).endswith(("_output", "_approval_response"))
+    return is_input or (after or {}).get("role", "assistant") != "assistant"
+
+
+def _items(request: Request, target: Target) -> Iterator[JSONObject]:
+    messages, sent = request.messages, SentCalls(RESPONSES, request.tool_names)
+    any_text = not target.custom_base_url and target.maker == "openai"
+    for index, message in doors.foreign_messages.in_chat_form(messages, PROVIDER, own=PROVIDER):
+        where = f"messages[{index}]"
+        if message["role"] == "assistant":
+            items = _original_items(message) or list(
+                _assistant_items(doors.foreign_messages.with_every_call(message), index)
+            )
+            yield from _link_calls(items, index, sent, any_text=any_text)
+        elif message["role"] == "tool":
+            _check_fields(message, where, {"role", "content", "tool_call_id", "name", "is_error"})
+            call = sent.find(message["tool_call_id"], message.get("name"), where)
+            identifier = sent.fit_id(message["tool_call_id"]) if call is None else call.id
+            output = _content(message["content"], where)
+            yield output_item("function_call" if call is None else call.kind, identifier, output, where)
+        else:
+            _check_fields(message, where, {"role", "content", "name"})
+            if message.get("name"):
+                conversations.warn_of("name", PROVIDER)
+            content = _content(message["content"], where)
+            if not isinstance(content, str):
+                content = [_with_detail(entry) for entry in content]
+            yield {"role": message["role"], "content": content}
+
+
+def _link_calls(
+    items: list[JSONObject], index: int, sent: SentCalls, *, any_text: bool
+) -> Iterator[JSONObject]:
+    """The items of an answer, whose calls have ids, names and arguments that the API takes."""
+    calls = open_calls(items)
+    named = [(read_id(call.get("call_id")) or call.get("id"), str(call.get("name", ""))) for call in calls]
+    links = sent.add_answer(named, index) if calls else ()
+    of_item = {id(call): link for call, link in zip(calls, links, strict=True)}
+    for item in items:
+        link = of_item.get(id(item))
+        yield item if link is None else _link_item(item, link, any_text=any_text)
+
+
+def _link_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
+    changes: JSONObject = {}
+    link.kind = item["type"]
+    if item.get("call_id") or not item.get("id") or item["type"] in STREAMED:
+        changes["call_id"] = link.id
+        if _NO_ITEM_ID.fullmatch(str(item.get("id"))):
+            item = {name: value for name, value in item.items() if name != "id"}
+    else:
+        # The id of the item itself is the id of its call.
+        link.id = item["id"]
+    if item["type"] in STREAMED:
+        changes["name"] = link.name
+    if item["type"] == "function_call":
+        changes["arguments"] = conversations.write_arguments(item.get("arguments"), any_text=any_text)
+    return {**item, **changes}
+
+
+def _with_detail(entry: JSONObject) -> JSONObject:
+    """A part of a message. Only in the results of tools may an image be without `detail`."""
+    is_image = entry["type"] == "input_image"
+    return {**entry, "detail": entry.get("detail") or "auto"} if is_image else entry
+
+
+def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
+    unknown = [name for name, value in message.items() if name not in known and value]
+    if unknown:
+        # easy_input_message_param.py of openai 2.54
+        raise RequestError(
+            f"{where} has {unknown[0]!r}, which the Responses API does not accept: leave it out"
+        )
+
+
+def _original_items(message: Message) -> list[JSONObject]:
+    """The output items of the answer that a message came from; empty if the message was edited since."""
+    items = conversations.own_content(message, PROVIDER)
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return []
+    try:
+        as_answered = message_of(items)
+    except APIResponseValidationError:
+        return []
+    same = all(message.get(name) == as_answered.get(name) for name in ("content", "tool_calls", "refusal"))
+    return items if same else []
+
+
+def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
+    where = f"messages[{index}]"
+    _check_fields(message, where, message.keys() - _REFUSED_IN_ANSWERS)
+    conversations.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
+    content, refusal, calls = conversations.content_of(message), message.get("refusal"), calls_of(message)
+    if not (content or refusal or calls):
+        conversations.warn_of_empty_turn(PROVIDER)
+    if isinstance(content, (list, tuple)):
+        content = _assistant_parts(content, where)
+    if content:
+        yield {"role": "assistant", "content": content}
+    if isinstance(refusal, str) and refusal and not isinstance(content, list):
+        yield {"role": "assistant", "content": [{"type": "refusal", "refusal": refusal}]}
+    for position, call in enumerate(calls):
+        identifier = call.get("id") if isinstance(call, Mapping) else None
+        custom = call.get("custom") if isinstance(call, Mapping) else None
+        if isinstance(custom, Mapping):
+            yield {"type": "custom_tool_call", "call_id": identifier, **custom}
+            continue
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RequestError(
+                f"{where}.tool_calls[{position}] must look like {{'id': ..., 'type': 'function', "
+                "'function': {'name': ..., 'arguments': ...}}"
+            )
+        arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
+        if not isinstance(arguments, str):
+            raise RequestError(
+                f"{where}.tool_calls[{position}].function.arguments must be the JSON of an object"
+            )
+        yield {
+            "type": "function_call", "call_id": identifier, "name": function["name"], "arguments": arguments
+        }  # fmt: skip
+
+
+def _assistant_parts(parts: Sequence[JSONMapping], where: str) -> list[JSONObject]:
+    said = [entry for entry in parts if entry["type"] != "thinking"]
+    if len(said) < len(parts):
+        conversations.warn_of("thinking of another provider's model", PROVIDER)
+    return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
+
+
+def _assistant_part(entry: JSONMapping, where: str) -> JSONObject:
+    if entry["type"] == "refusal":
+        return dict(entry)
+    if entry["type"] not in ("text", "input_text", "output_text"):
+        # response_output_message_param.py of openai 2.54
+        raise RequestError(f"{where} has type {entry['type']!r}: an assistant's are 'text' and 'refusal'")
+    return {**entry, "type": "output_text"}
+
+
+def _content(content: Any, where: str) -> str | list[JSONObject]:
+    if isinstance(content, str):
+        return content
+    return [_part(entry, f"{where}.content[{position}]") for position, entry in enumerate(content)]
+
+
+def _part(entry: JSONMapping, where: str) -> JSONObject:
+    """One part of a user's content. Fields that this library does not know stay as they are."""
+    kind = entry["type"]
+    if kind == "text":
+        return {**entry, "type": "input_text"}
+    if kind in _OWN_PART_TYPES:
+        return dict(entry)
+    if kind == "document_url":
+        return _document(entry, where)
+    if kind not in _PART_TYPES:
+        # response_input_message_content_list_param.py of openai 2.54
+        remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
+        raise RequestError(
+            f"{where} has type {kind!r}, which OpenAI's Responses API does not accept: "
+            f"use one of {', '.join(_PART_TYPES)}{remedy}"
+        )
+    check_media(entry, where)
+    inner = entry.get(kind)
+    if not isinstance(inner, Mapping):
+        raise RequestError(f"{where} must look like {{'type': {kind!r}, {kind!r}: {{...}}}}")
+    others = {name: value for name, value in entry.items() if name not in ("type", kind)}
+    if kind == "file":
+        if isinstance(inner.get("file_data"), UploadReference):
+            return {"type": "input_file", **others, "file_id": inner["file_data"]}
+        return {"type": "input_file", **others, **inner}
+    if not isinstance(inner.get("url"), str):
+        hint = ": send a file as 'data:image/png;base64,...'" if "path" in inner else ""
+        raise RequestError(f"{where}.image_url needs a 'url' that is a str{hint}")
+    details = {name: value for name, value in inner.items() if name != "url"}
+    source = "file_id" if isinstance(inner["url"], UploadReference) else "image_url"
+    return {"type": "input_image", source: inner["url"], **others, **details}
+
+
+def _document(entry: JSONMapping, where: str) -> JSONObject:
+    url, name = entry.get("document_url"), entry.get("document_name")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    if not isinstance(url, str):
+        raise RequestError(f"{where}.document_url needs a URL that is a str")
+    if url.startswith("data:"):
+        return {"type": "input_file", "filename": name or "document.pdf", "file_data": url}
+    return {"type": "input_file", "file_url": url}

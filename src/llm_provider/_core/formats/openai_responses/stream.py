@@ -8,12 +8,12 @@ import orjson
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.errors import raise_error_in
-from ..shared.replies import expect_dict, part, text_of, warn_of_unknown
-from .decode import CONTRADICTED, end_before_completion
-from .items import (
+from ..shared.replies import expect_dict, part, raise_error_in, text_of, warn_of_unknown
+from .decode import (
+    CONTRADICTED,
     STREAMED,
     TEXT_FIELDS,
+    end_before_completion,
     is_blank,
     is_call,
     open_calls,

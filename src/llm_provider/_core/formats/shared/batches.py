@@ -20,8 +20,7 @@ from ...runtime.json_pieces import read_large, takes_long
 from ...runtime.threads import result_in_thread
 from ..registry import load_beside
 from ..sdk_clients import items_of
-from ..transport.body_size import too_large
-from ..transport.sse import BYTE_ORDER_MARK
+from ..transport.wire import BYTE_ORDER_MARK, too_large
 
 _HEAD, _MOST_SKIPPED = 65_536, 2**30
 """Bytes that are kept of a line which is too long, and those after which it is taken to have no end."""

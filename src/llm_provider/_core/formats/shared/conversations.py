@@ -16,8 +16,7 @@ import orjson
 
 from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.canonical_json import replace_halves, write_exactly
-from ...runtime.json_pieces import read_exactly
+from ...runtime.json_pieces import read_exactly, replace_halves, write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Message, ToolCall
 

@@ -22,14 +22,13 @@ from ...errors import (
     OverloadedError,
     RateLimitError,
 )
-from ...json_values import JSONMapping
 from ...pace.failure_table import find_rule, words_in
 from ...pace.failures import ORDERLY_END, SHORTAGES, heed_should_retry
 from ...pace.headers import retry_after, wait_for_reset, wait_in_words
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..transport.environment import proxy_in, trust_remedy
-from ..transport.sse import EventSplitter
+from ..transport.wire import EventSplitter
 
 _LONGEST_MESSAGE = 500
 _LONGEST_NAME = 200
@@ -39,9 +38,6 @@ _REQUEST_IDS = (
     "x-request-id", "request-id", "apim-request-id", "mistral-correlation-id", "x-litellm-call-id",
 )  # fmt: skip
 _REQUEST_ID = re.compile(r".*(request-?id|reqid|correlation-id|trace-?id)|cf-ray")
-
-_MESSAGES = ("message", "Message", "msg", "error_msg", "detail", "errors")
-"""A body of status 200 that has no answer reports a failure in one of these fields."""
 
 _STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
@@ -263,36 +259,6 @@ def failure_headers(error: BaseException) -> dict[str, str]:
     if headers:
         return {str(name).lower(): str(value) for name, value in headers.items()}
     return headers_of(getattr(error, "response", None))
-
-
-def error_in(body: JSONMapping, answer: str) -> LLMError | None:
-    """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
-    return _failure_of(body) if reports_error(body, answer) else None
-
-
-def reports_error(body: JSONMapping, answer: str) -> bool:
-    """Whether a body of status 200 or an event of a stream reports a failure; see `error_in`."""
-    if body.get("error") or body.get("type") == "error" or body.get("object") == "error":
-        return True
-    if "base_resp" in body and not body.get(answer) and doors.failures.minimax_failure(body):
-        return True
-    if answer in body:
-        return False
-    messages = (body.get(name) for name in _MESSAGES)
-    return any(value and isinstance(value, (str, list)) for value in messages)
-
-
-def raise_error_in(body: JSONMapping, answer: str) -> None:
-    """Raise the failure that `error_in` finds."""
-    if reports_error(body, answer):
-        raise _failure_of(body)
-
-
-def _failure_of(body: JSONMapping) -> LLMError:
-    codes, message = error_fields(body)
-    # On the top level, "type" is the name of an event and not a code of the failure.
-    codes = tuple(code for code in codes if code != "error")
-    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
 
 
 def from_sdk(error: BaseException) -> LLMError:

@@ -15,9 +15,8 @@ from functools import partial
 from typing import Any
 
 from ...json_values import JSONMapping
-from ...runtime.canonical_json import write_exactly
 from ...runtime.frozen import LateValue
-from ...runtime.json_pieces import loads, read_large
+from ...runtime.json_pieces import loads, read_large, write_exactly
 from ...types.usage import TokenLogprob
 
 _IDS = ("token_id", "tokenId", "id")

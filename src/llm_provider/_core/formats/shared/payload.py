@@ -1,14 +1,23 @@
-"""Writes the parameters of a request into its payload, by the table `ACCEPTS` of a wire format."""
+"""The payload of a request by the table `ACCEPTS` of a format, the facts about it, and who answered.
 
-from collections.abc import Callable, Mapping
+The rows of who answered come from the types of the SDKs (openai 2.54, anthropic 2.12, google-genai 3.4,
+openrouter 1.3, groq 1.7, fireworks-ai 1.2), vLLM's `fingerprint.py`, and headers that providers document.
+Headers are read when the answer arrives, into a small dict, which is stored with the answer. The body is read
+when somebody asks. So a call pays for one look at its headers.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from ... import doors
 from ...errors import UnsupportedParameterError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.parameter_table import PARAMETERS
 from ...requests.request import EmbedRequest, Request
 from ...requests.routing import Target
+from ...types.usage import FIELDS, ServedBy
 
 Family = TypeVar("Family")
 
@@ -85,3 +94,275 @@ def merge(payload: JSONObject, extra: JSONMapping) -> JSONObject:
         both = isinstance(present, dict) and isinstance(value, Mapping)
         merged[name] = merge(present, value) if both else value  # type: ignore[arg-type]  # `both` narrows
     return merged
+
+
+_VARIANTS = frozenset({"fast", "flex", "priority", "ultrafast"})
+"""The service levels that providers call by the same names as `prices.csv`."""
+
+
+class Medium(NamedTuple):
+    """An image, a recording, a film or a document in a request.
+
+    `kind` is "image", "audio", "video" or "application". `data` is the base64 text of an image, None if the
+    request holds only its address. `detail` is the resolution at which a model looks at an image: "low",
+    "medium", "high", "ultra_high" (Gemini) or "original" (OpenAI). Any other value leaves it to the provider.
+    """
+
+    kind: str
+    data: str | None
+    detail: str = "auto"
+
+
+MediumOf: TypeAlias = Callable[[JSONObject], Medium | None]
+"""Returns the medium in one part of a message, None if the part holds text."""
+
+
+class SpecialPrices(NamedTuple):
+    """Which special prices may apply to a request, beside the prices of its media."""
+
+    caches_for_an_hour: bool = False
+    """Whether the provider may keep a part of the prompt in its cache for an hour."""
+    speaks: bool = False
+    """Whether the answer may hold speech."""
+    continues_speech: bool = False
+    """Whether an earlier answer in the conversation may hold speech, which the provider bills as input."""
+
+
+class RequestFacts(NamedTuple):
+    """Facts about one request. The sequences may be the payload's own, so nobody may change them."""
+
+    variant: str
+    """The service level that the request asks for, by its name in `prices.csv`."""
+    max_output_tokens: int | None
+    """The longest answer that the request allows, in tokens; None if it sets no limit."""
+    texts: Sequence[str]
+    media: Sequence[Medium]
+    turns: int
+    """Messages of the conversation, a system prompt included."""
+    tools: Sequence[Any]
+    schemas: Sequence[Any]
+    """Formats that the answer must have."""
+    adds_input: bool
+    """Whether the provider adds input of unknown length: search results, stored conversations, files."""
+    prediction: Any = None
+    """A predicted answer. The provider bills the wrong part of it as output."""
+    continued: int = 0
+    """Tokens of the answer so far, which a request that continues it reads too."""
+    special_prices: Callable[[], SpecialPrices] = SpecialPrices
+    """Finds the special prices that may apply. Only budgets need them, and finding them takes a while."""
+
+    @property
+    def structures(self) -> Sequence[Any]:
+        """All tools as one value, and each schema: JSON that a model reads as some kind of code."""
+        return (self.tools, *self.schemas) if self.tools else self.schemas
+
+
+class Conversation:
+    """Collects texts and media of messages, or lists of them. `labels` are fields that no model is shown."""
+
+    __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
+
+    def __init__(self, labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any]) -> None:
+        self._labels = labels
+        self._medium_of = medium_of
+        self.texts: list[str] = []
+        self.media: list[Medium] = []
+        self.turns = 0
+        for turns in groups:
+            if turns is not None:
+                self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
+                self._collect(turns)
+
+    def _collect(self, value: Any) -> None:
+        if isinstance(value, str):
+            # A data URL too, if it stands in place of a text: the model reads it as text.
+            self.texts.append(value)
+        elif isinstance(value, dict):
+            medium = self._medium_of(value)
+            if medium is None:
+                for name, inner in value.items():
+                    if name not in self._labels:
+                        self._collect(inner)
+            else:
+                self.media.append(medium)
+        elif isinstance(value, (list, tuple)):
+            for inner in value:
+                self._collect(inner)
+
+
+def variant_of(tier: object) -> str | None:
+    """The name in `prices.csv` of a provider's service level; None if there is none to name.
+
+    The price table has no rows for other names than these: their requests pay the standard price.
+    """
+    if not isinstance(tier, str) or not tier:
+        return None
+    return tier if tier in _VARIANTS else "standard"
+
+
+def largest_limit(*limits: object) -> int | None:
+    """The largest of the limits that a payload sets; None if it sets none."""
+    return max((limit for limit in limits if isinstance(limit, int)), default=None)
+
+
+def find_words(payload: JSONObject, *words: str) -> set[str]:
+    """The words that are a text or a field's name anywhere in a payload."""
+    result: set[str] = set()
+    remaining: list[Any] = [payload]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, str):
+            # Looking a text up in a set would hash it, and images are long texts.
+            if value in words:
+                result.add(value)
+        elif isinstance(value, dict):
+            remaining += value
+            remaining += value.values()
+        elif isinstance(value, (list, tuple)):
+            remaining += value
+    return result
+
+
+Origin: TypeAlias = Mapping[str, str]
+"""What headers and the route say of who answered: fields of `ServedBy` by name."""
+
+_LONGEST = 200
+"""Characters of a value that are kept: a server may answer with anything."""
+
+
+class _Row(NamedTuple):
+    body: Mapping[str, str]
+    """Field of `ServedBy` → the path in the reply, with dots."""
+    headers: tuple[tuple[str, str], ...]
+    """Field of `ServedBy`, and the header that has it, in lower case."""
+
+
+_CHAT = {
+    "model": "model", "fingerprint": "system_fingerprint", "service_tier": "service_tier",
+    # sglang, the version of the weights.
+    "snapshot": "metadata.weight_version",
+}  # fmt: skip
+_SGLANG = {"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"}
+"""Of sglang's own format, which names no model."""
+_ID = ("request_id", "x-request-id")
+_ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
+_ANY = _Row(_CHAT, (("request_id", "x-litellm-call-id"), _ID))
+"""Of any host, which may be litellm's proxy."""
+
+_CLAUDE_ID = ("request_id", "request-id")
+_TIER = ("service_tier", "x-gemini-service-tier")
+# Of several identifiers the last one counts: the cloud's own.
+_AZURE = _Row(
+    _CHAT,
+    (
+        _CLAUDE_ID,
+        ("request_id", "apim-request-id"),
+        # The reply of its Responses API has the name of the alias.
+        ("snapshot", "x-ms-served-model"),
+        ("host", "x-ms-deployment-name"),
+        ("region", "x-ms-region"),
+    ),
+)
+_AWS = _Row(_CHAT, (_ID, _CLAUDE_ID, ("request_id", "x-amzn-requestid")))
+
+_ROWS: dict[str, _Row] = {
+    "azure": _AZURE,
+    "azure_ai": _AZURE,
+    "bedrock": _AWS,
+    "bedrock_mantle": _AWS,
+    "vertex_ai": _Row(_CHAT, (_CLAUDE_ID, _TIER)),
+    "anthropic": _Row(_ANTHROPIC, (_CLAUDE_ID,)),
+    "gemini": _Row(
+        {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"},
+        (_TIER,),
+    ),
+    "openrouter": _Row(_CHAT | {"host": "provider", "region": "openrouter_metadata.region"}, (_ID,)),
+    "groq": _Row(_CHAT | {"request_id": "x_groq.id"}, (_ID, ("region", "x-groq-region"))),
+    "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
+    "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
+    "mistral": _Row(_CHAT, (_ID, ("request_id", "mistral-correlation-id"))),
+}
+# A reply through litellm may come from any provider.
+_ROWS["litellm"] = _Row(
+    _CHAT | {"host": "provider"},
+    (*dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers), ("host", "upstream_provider")),
+)
+
+_MONTH = r"(?:0[1-9]|1[0-2])"
+_DATED = re.compile(
+    rf".+[-@](?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{8}}|2\d{_MONTH}|{_MONTH}(?:[0-2]\d|3[01])|00\d)(?:-v\d.*)?"
+)
+"""A name with a date, as Mistral's `-2512` and DeepSeek's `-0528` too, or with Gemini's `-001`."""
+_ENGINES = (
+    ("vllm", re.compile(r"vllm-(\d[^-]*)-.+")),
+    # The number of the build and its commit, which some builds do not know: "b0-unknown".
+    ("llama.cpp", re.compile(r"(?:(b[1-9]\d*)|b0)-[0-9a-z]+")),
+    ("tgi", re.compile(r"(\d+\.\d+\.\d+(?:-dev\d+)?)-(?:native|sha-[0-9a-f]+).*")),
+)
+_UNTOLD = ("snapshot", "default")
+"""What sglang says where nobody has named a version of the weights."""
+
+
+def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | None:
+    """What the headers of an answer, by lower-case names, and its cloud's region say; None for nothing."""
+    origin = {}
+    if headers:
+        for field, name in _ROWS.get(target.provider, _ANY).headers:
+            value = headers.get(name)
+            if value:
+                origin[field] = value[:_LONGEST]
+    cloud = target.route.cloud
+    if (
+        cloud is not None
+        and "region" not in origin
+        and (region := doors.cloud_addresses.find_priced_region(cloud, target.base_url))
+    ):
+        origin["region"] = region
+    return origin or None
+
+
+def find_tier(origin: Origin | None, in_reply: str | None) -> str | None:
+    """The service level that served, by its name in `prices.csv`. As in `read_fields`, headers come first."""
+    in_headers = origin and origin.get("service_tier")
+    return variant_of(in_headers.lower()) if in_headers else in_reply
+
+
+def read_served_by(provider: str, reply: Any, origin: Origin | None = None) -> ServedBy | None:
+    """Who answered: the first of several replies. None if nothing is told.
+
+    `origin` is what `read_origin` returned. It comes before the body, but for the region.
+    """
+    values = read_fields(provider, reply, origin)
+    return ServedBy(**values) if values else None
+
+
+def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, str]:
+    if isinstance(reply, list):
+        reply = reply[0] if reply else None
+    values: dict[str, str] = {}
+    if isinstance(reply, dict):
+        # Claude and Gemini have their own shapes at the clouds too.
+        body = _ROWS["gemini"].body if "modelVersion" in reply else _ROWS.get(provider, _ANY).body
+        body = _SGLANG if "meta_info" in reply else body
+        for field, path in (_ANTHROPIC if reply.get("type") == "message" else body).items():
+            value: Any = reply.get(path)
+            if value is None and "." in path:
+                outer, _, inner = path.partition(".")
+                container = reply.get(outer)
+                value = container.get(inner) if isinstance(container, dict) else None
+            if isinstance(value, str) and value and (field, value) != _UNTOLD:
+                values[field] = value[:_LONGEST]
+    if origin:
+        # A reply says where it was computed, and the address only where it was sent.
+        region = values.get("region")
+        values.update({field: value for field, value in origin.items() if field in FIELDS})
+        if region is not None:
+            values["region"] = region
+    model = values.get("model")
+    if model is not None and "snapshot" not in values and _DATED.fullmatch(model):
+        values["snapshot"] = model
+    if "fingerprint" in values:
+        for engine, pattern in _ENGINES:
+            if match := pattern.fullmatch(values["fingerprint"]):
+                values |= {"engine": engine} | ({"engine_version": match[1]} if match[1] else {})
+    return values

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
-from ...runtime.canonical_json import canonical
+from ...runtime.json_pieces import canonical
 from ...schemas.json_schema import resolve, subschemas
 from ...schemas.structure import WRAPPER, structure_of
 from ..protocol import EncodedRequest

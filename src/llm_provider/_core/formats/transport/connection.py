@@ -18,12 +18,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ... import doors
-from ...runtime.canonical_json import canonical, write_exactly
 from ...runtime.imports import exception_chain
-from ...runtime.json_pieces import loads
+from ...runtime.json_pieces import canonical, loads, write_exactly
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
-from .sse import events
+from .wire import events
 
 READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
@@ -158,7 +157,7 @@ class SDKConnection:
                 answer = await endpoint.http_client.post(url, headers, body, outgoing)
                 if answer.status_code // 100 == 2 and not whole:
                     return answer
-                await httpx_client.read(answer)
+                await http_client.read(answer)
                 if answer.status_code // 100 == 2:
                     return answer
                 failure = endpoint.http_client.whole(answer)
@@ -323,7 +322,7 @@ def post_sdk(
 
 
 def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
-    timeout = str(outgoing.timeout)
+    timeout = str(outgoing.timeouts.total)
     return {
         "x-stainless-retry-count": str(outgoing.retries),
         "x-stainless-read-timeout": timeout,

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
-from . import body_size, departure
+from . import wire
 from .environment import share_context
 
 KEEPALIVE_SECONDS = 60.0
@@ -56,9 +56,9 @@ def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
         connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         response_class=_answer_class(),
-        # `body_size` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
+        # `wire` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
         auto_decompress=False,
-        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
+        headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
     )
 
 
@@ -74,8 +74,9 @@ def _connector_class() -> Any:
         """
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
-            leaving = departure.current.get()
-            leaving.hold()
+            leaving = wire.departure.get()
+            if not leaving.is_held:
+                leaving.hold()
             for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
                 if _reserve(connection):
@@ -288,14 +289,23 @@ class _Received:
         return bool(self.answer.content.at_eof())
 
     async def aread(self) -> None:
-        self.content = await body_size.of_aiohttp(self.answer, self._most_bytes)
+        self.content = await wire.of_aiohttp(self.answer, self._most_bytes)
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        return body_size.chunks_of_aiohttp(self.answer, self._most_bytes)
+        return wire.chunks_of_aiohttp(self.answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.
         self.answer.close()
+
+
+async def read(answer: Any) -> None:
+    """Read the body of an answer, and close its connection if that fails."""
+    try:
+        await answer.aread()
+    except BaseException:
+        await answer.aclose()
+        raise
 
 
 def library_of(client_class: type) -> ModuleType:

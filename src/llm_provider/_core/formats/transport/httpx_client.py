@@ -16,8 +16,8 @@ from typing import Any
 
 from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
-from . import body_size, departure, environment
-from .http_client import KEEPALIVE, KEEPALIVE_SECONDS
+from . import environment, wire
+from .http_client import KEEPALIVE, KEEPALIVE_SECONDS, read
 
 MAX_CONNECTIONS = 4096
 """Connections that a process may hold per SDK. With the SDKs' own limit of 100 idle ones, each burst of 256
@@ -63,7 +63,7 @@ def build_client(
     client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
-        headers={"accept-encoding": body_size.ACCEPTED_ENCODINGS},
+        headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
         http2=transport == "http2",
         limits=library.Limits(
             max_connections=MAX_CONNECTIONS,
@@ -79,15 +79,6 @@ def build_client(
     return client
 
 
-async def read(answer: Any) -> None:
-    """Read the body of an answer, and close its connection if that fails."""
-    try:
-        await answer.aread()
-    except BaseException:
-        await answer.aclose()
-        raise
-
-
 @functools.cache
 def _client_class(library: ModuleType) -> Any:
     """A client class that reads only a number of bytes of each answer, and no bytes beyond its end."""
@@ -100,17 +91,29 @@ def _client_class(library: ModuleType) -> Any:
             """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            departure.watch(request)
+            _watch(request)
             response = await super().send(request, stream=True, **options)
             most_whole = None if stream else self.most_whole
-            body_size.limit_httpx(library, response, most_whole or self._most_bytes)
+            wire.limit_httpx(library, response, most_whole or self._most_bytes)
             if not stream:
                 await read(response)
                 if most_whole is not None:
-                    await body_size.check_json(response.content)
+                    await wire.check_json(response.content)
             return response
 
     return LimitedClient
+
+
+def _watch(request: Any) -> None:
+    """Hold a request until its headers are written."""
+    leaving = wire.departure.get()
+    leaving.hold()
+
+    async def note(event: str, _: object) -> None:
+        if event.endswith("send_request_headers.started"):
+            leaving.leave()
+
+    request.extensions["trace"] = note
 
 
 def _prepare_pools(client: Any) -> None:

@@ -1,13 +1,23 @@
-"""Answers that are larger than a client reads."""
+"""Answers that are larger than a client reads, events that arrive together, and requests that never left.
+
+Requests that are given up, or killed, while they wait for a token or a connection cost nothing. Golden pairs
+have the events of streams.
+"""
 
 import asyncio
 import contextlib
 import gzip
 import itertools
 import json
+import signal
+import socket
+import subprocess
+import threading
+import time
 import types
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,18 +28,21 @@ from hypothesis import strategies as st
 
 from llm_provider import (
     APIResponseValidationError,
+    APITimeoutError,
     AuthenticationError,
     BadRequestError,
+    Budget,
     Client,
     InternalServerError,
     LLMError,
     NotFoundError,
     RateLimitError,
 )
-from llm_provider._core.formats.transport import body_size
+from llm_provider._core.formats.transport import wire
+from llm_provider._core.formats.transport.wire import events
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer, answering, expanding
-from support import RunScript, ask
+from support import RunScript, ask, wait_until
 from wire_shapes import SHAPES as WIRE_SHAPES
 from wire_shapes import TEXT
 
@@ -172,7 +185,7 @@ async def read(library: types.ModuleType, pieces: list[bytes], encoding: str, mo
             yield piece
 
     response = library.Response(200, headers={"content-encoding": encoding}, content=arriving())
-    body_size.limit_httpx(library, response, most)
+    wire.limit_httpx(library, response, most)
     body: bytes = await response.aread()
     return body
 
@@ -414,3 +427,154 @@ def test_a_large_reply_of_any_shape_is_an_answer(simulator: Simulator, model: st
     with RawServer(answering(json.dumps(reply).encode())) as server, Client(cache="off") as client:
         answer = client.call(model, "What is 2 + 2?", base_url=server.root + MODELS[model])
     assert (answer.text, answer.raw) == ("4", reply)
+
+
+async def arriving(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def test_what_comes_before_a_broken_event_is_handed_on() -> None:
+    seen: list[object] = []
+    with pytest.raises(APIResponseValidationError, match="not JSON"):
+        async for batch in events(arriving([b"data: 1\n\ndata: 2\n\ndata: {\n\ndata: 4\n\n"])):
+            seen.extend(batch)
+    assert seen == [1, 2]
+
+
+async def test_what_arrives_together_is_handed_on_together() -> None:
+    stream = events(arriving([b"data: 1\n\ndata: 2\n\nda", b"ta: 3\n\n"]))
+    assert [list(batch) async for batch in stream] == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><p>Sign in", b"null", b": waiting\n\n"])
+async def test_a_body_that_is_no_stream_is_named(body: bytes) -> None:
+    stream = events(arriving([body[:3], body[3:]]))
+    if body.startswith(b":"):
+        assert [batch async for batch in stream] == []
+    else:
+        with pytest.raises(APIResponseValidationError, match=r"the answer is not JSON: '(<!D|nul)"):
+            _ = [batch async for batch in stream]
+
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
+ROUTES: dict[str, dict[str, Any]] = {
+    "chat": {"model": "gpt-6.1-sol"},
+    "responses": {"model": "gpt-6.1-sol", "endpoint": "responses"},
+    "anthropic": {"model": "claude-haiku-5-5"},
+    "gemini": {"model": "gemini-3.5-flash"},
+}
+
+
+@pytest.fixture
+def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server whose queue of connections is full, so that no other one is opened."""
+    for name in KEYS:
+        monkeypatch.setenv(name, "sk-test")
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    waiting = []
+    for _ in range(4):
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(server.getsockname())
+        waiting.append(client)
+    yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    for each in (server, *waiting):
+        each.close()
+
+
+def by_deadline(client: Client, options: dict[str, Any]) -> LLMError:
+    error = client.call_many(inputs=[f"Hi {number}" for number in range(5)], deadline=0.3, **options)[4]
+    assert isinstance(error, APITimeoutError)
+    assert error.message == "not answered by the deadline of 0.3 s: nothing was sent"
+    return error
+
+
+def by_timeout(client: Client, options: dict[str, Any]) -> LLMError:
+    with pytest.raises(APITimeoutError) as raised:
+        client.call(messages="Hi", timeout=0.3, max_retries=0, outage_patience=0, **options)
+    return raised.value
+
+
+def by_cancellation(client: Client, options: dict[str, Any]) -> None:
+    stream = client.stream(messages="Hi", **options)
+    thread = threading.Timer(0.3, stream.close)
+    thread.start()
+    with pytest.raises(RuntimeError, match="the stream was closed"):
+        list(stream)
+    thread.join()
+
+
+Way = Callable[[Client, dict[str, Any]], LLMError | None]
+WAYS: list[Way] = [by_deadline, by_timeout, by_cancellation]
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http2"])
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_what_waits_for_a_connection_costs_nothing(
+    way: Way, route: str, transport: Any, silent_server: str, tmp_path: Path
+) -> None:
+    budget, ledger = Budget(0.50, path=tmp_path / "budget"), tmp_path / "ledger.jsonl"
+    with Client(budget=budget, transport=transport, ledger=ledger) as client:
+        error = way(client, ROUTES[route] | {"base_url": silent_server, "max_tokens": 9})
+        assert error is None or (not error.maybe_billed and error.cost == 0)
+        assert wait_until(lambda: not budget.reserved)
+        assert not budget.spent
+    assert not ledger.exists() or not ledger.read_text()
+
+
+@pytest.mark.parametrize("route", ["chat", "responses"])
+def test_what_waits_for_a_token_costs_nothing(route: str, silent_server: str, tmp_path: Path) -> None:
+    answer, budget = threading.Event(), Budget(0.50, path=tmp_path / "budget")
+
+    def hang() -> str:
+        answer.wait(30)
+        return "a token"
+
+    with Client(budget=budget, keys={"openai": [hang]}) as client:
+        by_deadline(client, ROUTES[route] | {"base_url": silent_server, "max_tokens": 9})
+        assert not budget.reserved
+        assert not budget.spent
+        answer.set()
+
+
+def test_a_killed_process_that_waits_for_a_token_has_spent_nothing(
+    tmp_path: Path, warm_python: list[str], silent_server: str
+) -> None:
+    code = f"""
+import time
+from llm_provider import Budget, Client
+
+def hang():
+    print("asked", flush=True)
+    time.sleep(60)
+
+with Client(budget=Budget(0.50, path={str(tmp_path / "budget")!r}), keys={{"openai": [hang]}}) as client:
+    client.call_many("gpt-6.1-sol", ["Hi"] * 100, max_tokens=9, base_url={silent_server!r})
+"""
+    program = subprocess.Popen([*warm_python, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    assert program.stdout.readline() == "asked\n"
+    time.sleep(0.2)
+    program.send_signal(signal.SIGKILL)
+    program.communicate()
+    budget = Budget(0.50, path=tmp_path / "budget")
+    budget.check(budget.limit)
+    assert not budget.spent
+
+
+def test_a_source_that_fails_is_asked_once_for_each_attempt(silent_server: str) -> None:
+    asked = 0
+
+    def fail() -> str:
+        nonlocal asked
+        asked += 1
+        raise OSError("no identity here")
+
+    client = Client(budget=5, keys={"openai": [fail]}, max_retries=0, outage_patience=0)
+    with client, pytest.raises(LLMError, match="no identity here") as raised:
+        client.call("gpt-6.1-sol", "Hi", max_tokens=9, base_url=silent_server)
+    assert asked == 1
+    assert raised.value.attempts == 1
+    assert not raised.value.maybe_billed

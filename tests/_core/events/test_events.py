@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._core.events.waits import LEAST_SECONDS, WAITS, Waits
+from llm_provider._core.events.events import LEAST_SECONDS, WAITS, Waits
 from llm_provider._core.requests.checks import RateControl
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently

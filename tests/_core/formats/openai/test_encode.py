@@ -1,6 +1,6 @@
 """Which endpoint serves a model of OpenAI."""
 
-from llm_provider._core.formats.openai import models
+from llm_provider._core.formats.openai import encode
 
 
 def test_fields_that_only_responses_has_are_those_of_the_sdk() -> None:
@@ -9,5 +9,5 @@ def test_fields_that_only_responses_has_are_those_of_the_sdk() -> None:
 
     of_chat = CompletionCreateParamsBase.__annotations__.keys()
     # Older releases of the SDK know fewer of them.
-    assert ResponseCreateParamsBase.__annotations__.keys() - of_chat <= models._ONLY_RESPONSES
-    assert not of_chat & models._ONLY_RESPONSES
+    assert ResponseCreateParamsBase.__annotations__.keys() - of_chat <= encode._ONLY_RESPONSES
+    assert not of_chat & encode._ONLY_RESPONSES

@@ -3,7 +3,7 @@
 import pytest
 
 from llm_provider import Client, RequestError
-from llm_provider._core.formats.gemini.models import choose_version
+from llm_provider._core.formats.gemini.encode import choose_version
 from llm_provider.simulator import Simulator
 
 

@@ -1,18 +1,97 @@
-"""Exceptions of litellm as ours."""
+"""What replies of litellm have of other formats: signed thinking, service levels and counts."""
 
 import asyncio
 import re
 from typing import Any
 
+import orjson
 import pytest
 
-from litellm_support import COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm, outgoing, sent
+from anthropic_support import SECRET, THOUGHT, reply, text
+from litellm_support import ANTHROPIC, COMPATIBLE, IGNORED_WARNINGS, OPENAI, needs_litellm, outgoing, sent
+from llm_provider import APIResponseValidationError, Client
 from llm_provider._core import errors
+from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._features.litellm import encode as adapter
 from llm_provider.simulator import Fault, Simulator
+from raw_server import RawServer, answering
 from support import RunScript
 
-pytestmark = IGNORED_WARNINGS
+
+def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
+
+
+def test_thinking_is_put_together_from_its_pieces() -> None:
+    assembler = adapter.assembler(EncodedRequest("chat/completions", {}))
+    pieces = [
+        {"type": "thinking", "thinking": "One", "signature": None},
+        {"type": "thinking", "thinking": " two"},
+        {"type": "thinking", "thinking": "", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "eA=="},
+        {"type": "thinking", "thinking": "Three"},
+        {"type": "thinking", "thinking": "", "signature": "dHdv"},
+    ]
+    for piece in pieces:
+        assembler.feed(chunk(thinking_blocks=[piece]))
+    assembler.feed(chunk(content="Ho"))
+    assembler.feed(chunk("stop"))
+    assembler.feed({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
+    message = adapter.decode(assembler.reply()).choices[0].message
+    assert message["provider_specific_fields"]["content"]["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "One two", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "eA=="},
+        {"type": "thinking", "thinking": "Three", "signature": "dHdv"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "counts", "tier", "unpriced"),
+    [
+        ("claude-opus-5-5", {"speed": "fast", "service_tier": "standard"}, "fast", 0),
+        ("claude-opus-5-5", {"iterations": [{"type": "compaction"}, {"type": "advisor_message"}]}, None, 1),
+        ("gemini-2.5-flash", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": 1}}, None, 1),
+        ("gemini-2.5-flash", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": None}}, None, 0),
+        ("gpt-6.1-sol", {"prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": 0}}, None, 0),
+    ],
+)
+def test_what_a_usage_tells_of_its_price(model: str, counts: Any, tier: str | None, unpriced: int) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11, **counts}
+    message = {"role": "assistant", "content": "Hi"}
+    answer = adapter.decode({"model": model, "choices": [{"message": message}], "usage": usage})
+    assert answer.usage is not None
+    assert (answer.service_tier, answer.usage.unpriced_tools) == (tier, unpriced)
+
+
+pytestmark = [needs_litellm, *IGNORED_WARNINGS]
+
+
+def test_thinking_and_counts_of_claude_are_kept() -> None:
+    counts = {"input_tokens": 5, "cache_read_input_tokens": 90, "output_tokens": 7}
+    body = orjson.dumps(reply(THOUGHT, SECRET, text("Hello"), usage=counts))
+    with RawServer(answering(body)) as server, Client(cache=False) as client:
+        stream = client.stream(ANTHROPIC, "Hi", base_url=server.root, api_key="k")
+        (delta,) = stream
+        assert server.requests == 1
+    response = stream.response
+    assert (delta.text, delta.reasoning) == (response.text, response.reasoning) == ("Hello", "Hm.")
+    assert (response.usage.input_tokens, response.usage.cache_read_input_tokens) == (95, 90)
+    kept: Any = response.message["provider_specific_fields"]
+    assert kept["content"] == {"thinking_blocks": [THOUGHT, SECRET]}
+
+
+def test_a_cut_stream_is_no_answer(simulator: Simulator) -> None:
+    simulator.inject(Fault(cut_after=1))
+    with Client(cache=False) as client, pytest.raises(APIResponseValidationError, match="it was cut"):
+        list(client.stream(ANTHROPIC, "one two", base_url=simulator.url("anthropic"), api_key="k"))
+
+
+@pytest.mark.parametrize("body", [b'{"output": "Hello"}', b"[1]", b'"Hello"'])
+def test_a_document_that_is_not_known_is_not_asked_for_again(body: bytes) -> None:
+    with RawServer(answering(body)) as server, Client(cache=False, max_retries=2) as client:
+        with pytest.raises(APIResponseValidationError, match="did not stream"):
+            list(client.stream("hosted_vllm/m", "Hi", base_url=f"{server.root}/v1", api_key="k"))
+        assert server.requests == 1
 
 
 def test_an_answer_whose_headers_litellm_cannot_read() -> None:
