@@ -23,15 +23,11 @@ from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
 from ..runtime import cassette
-from .collect import Collector, RowEnd, decode_error
-from .job import Job, limits_of_call
+from .collect import Collector, decode_error
+from .job import Job, RowEnd, Wanted, header_of, limits_of_call, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash, new_id
-from .missing_rows import RESULTS_PATIENCE
-from .remote import Remote
-from .room import make_room
-from .rows import Wanted, header_of, target_of
-from .spending import Spending
-from .submit import Submitter, explain_uncertain, split_by_limits
+from .remote import RESULTS_PATIENCE, Remote
+from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads

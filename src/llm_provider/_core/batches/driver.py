@@ -38,19 +38,21 @@ from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
 from ..types.usage import PaidResult
-from .feed import Fed, TaskFeed, ThreadFeed
-from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
+from .worker_pool import (
+    COUNTING_SECONDS,
+    END,
+    Fed,
+    Finished,
+    StoredAnswers,
+    TaskFeed,
+    ThreadFeed,
+    describe_interrupt,
+)
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
     from ..types.row_label import RowLabel
-
-END = -1
-"""The index under which a provider's batch tells its end, with its error or None."""
-
-Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
-"""Finished calls with the indices of their inputs."""
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""

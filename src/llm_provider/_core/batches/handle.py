@@ -18,9 +18,9 @@ from ..types.messages import Prompt
 from ..types.results import Results
 from .delivery import read_end
 from .driver import Observers, in_order, look_up
+from .job import call_of, call_without_request
 from .journal import Journal, Record, RowLine, new_id
 from .lookup import with_metadata
-from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
 
 T = TypeVar("T")

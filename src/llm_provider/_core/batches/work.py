@@ -13,13 +13,11 @@ from ..journey.engine import Engine
 from ..journey.lookup import READING
 from ..requests.checks import DeliveryOptions
 from ..runtime import event_loop
-from .collect import RowEnd
 from .delivery import BatchDelivery
-from .driver import END, Finished
-from .interrupt import StoredAnswers
-from .job import Job
+from .job import Job, RowEnd
 from .journal import Record
 from .lookup import Lookup
+from .worker_pool import END, Finished, StoredAnswers
 
 _BEFORE_ANYTHING = (errors.BudgetExceededError, errors.UncertainBatchError, errors.UnknownPriceError)
 """The errors of a job that are raised, unless a batch was submitted: the user has to decide first."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from .. import doors
-from ..batches.preload import load_for_batch, name_shortage
+from ..batches.lookup import load_for_batch, name_shortage
 from ..hints import Hinting
 from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
@@ -132,9 +132,8 @@ class BatchMethods(Hinting):
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
-        from ..batches.interrupt import StoredAnswers
         from ..batches.lookup import batch_lookup, run_with_metadata
-        from ..batches.worker_pool import LiveWork
+        from ..batches.worker_pool import LiveWork, StoredAnswers
         from ..journey.early_stop import EarlyStop
         from ..runtime import event_loop
 
