@@ -82,9 +82,9 @@ NAME = ContextVar("NAME", default="none")
 
 
 @pytest.fixture
-def client(simulator: Simulator) -> Iterator[Client]:
-    with Client(cache="off", base_url=simulator.url("openai")) as client:
-        yield client
+def uncached(simulator: Simulator) -> Iterator[Client]:
+    with Client(cache="off", base_url=simulator.url("openai")) as uncached:
+        yield uncached
 
 
 def gather(client: Client, way: str, inputs: Any, take: Any = lambda index, result: None, **more: Any) -> Any:
@@ -106,7 +106,7 @@ def gather(client: Client, way: str, inputs: Any, take: Any = lambda index, resu
 
 
 @pytest.mark.parametrize("way", ["iter_many", "aiter_many", "asynchronous"])
-def test_a_question_may_follow_from_an_earlier_answer(client: Client, way: str) -> None:
+def test_a_question_may_follow_from_an_earlier_answer(uncached: Client, way: str) -> None:
     answers: queue.Queue[str] = queue.Queue()
 
     def questions() -> Iterator[str]:
@@ -124,12 +124,12 @@ def test_a_question_may_follow_from_an_earlier_answer(client: Client, way: str) 
             text = answers.get()
 
     inputs: Any = ask() if way == "asynchronous" else questions()
-    results = gather(client, way, inputs, lambda _, result: answers.put(result.text))
+    results = gather(uncached, way, inputs, lambda _, result: answers.put(result.text))
     assert [results[index].text for index in range(4)] == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("way", ["iter_many", "aiter_many"])
-def test_inputs_are_read_no_further_than_results_are_taken(client: Client, way: str) -> None:
+def test_inputs_are_read_no_further_than_results_are_taken(uncached: Client, way: str) -> None:
     read = Counted()
     taken = []
 
@@ -138,7 +138,7 @@ def test_inputs_are_read_no_further_than_results_are_taken(client: Client, way: 
         assert read.count <= len(taken) + 2 * 4 + 16 + 1
 
     results = gather(
-        client, way, (f"question {number}" for number in read.up_to(200)), check, max_concurrent=4
+        uncached, way, (f"question {number}" for number in read.up_to(200)), check, max_concurrent=4
     )
     assert [results[index].text for index in range(200)] == [
         f"echo: question {index}" for index in range(200)
@@ -159,7 +159,7 @@ class Counted:
 
 @pytest.mark.parametrize("way", ["iter_many", "aiter_many", "asynchronous"])
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_the_error_of_an_iterator_is_raised(client: Client, way: str, error: type[BaseException]) -> None:
+def test_the_error_of_an_iterator_is_raised(uncached: Client, way: str, error: type[BaseException]) -> None:
     if way != "iter_many" and not issubclass(error, Exception):
         pytest.skip("asyncio ends its loop for these")
 
@@ -173,36 +173,38 @@ def test_the_error_of_an_iterator_is_raised(client: Client, way: str, error: typ
 
     seen: list[Any] = []
     with pytest.raises(error, match="broken"):
-        gather(client, way, ask() if way == "asynchronous" else questions(), lambda *pair: seen.append(pair))
+        gather(
+            uncached, way, ask() if way == "asynchronous" else questions(), lambda *pair: seen.append(pair)
+        )
     if issubclass(error, Exception):
         assert [index for index, _ in seen] == [0]
 
 
-def test_a_wrong_input_ends_the_reading(client: Client) -> None:
+def test_a_wrong_input_ends_the_reading(uncached: Client) -> None:
     with pytest.raises(TypeError, match="one conversation"):
-        gather(client, "iter_many", iter([{"role": "user", "content": "a"}]))
+        gather(uncached, "iter_many", iter([{"role": "user", "content": "a"}]))
 
 
-def test_an_iterator_has_the_variables_of_its_user(client: Client) -> None:
+def test_an_iterator_has_the_variables_of_its_user(uncached: Client) -> None:
     NAME.set("mine")
     results = gather(
-        client, "iter_many", (NAME.get() for _ in range(2)), metadata=(NAME.get() for _ in range(2))
+        uncached, "iter_many", (NAME.get() for _ in range(2)), metadata=(NAME.get() for _ in range(2))
     )
     assert [(each.text, each.metadata) for each in results.values()] == [("echo: mine", "mine")] * 2
 
 
-def test_an_iterator_that_belongs_to_a_thread_says_what_to_do(client: Client) -> None:
+def test_an_iterator_that_belongs_to_a_thread_says_what_to_do(uncached: Client) -> None:
     database = sqlite3.connect(":memory:")
     rows = (row[0] for row in database.execute("SELECT 'a'"))
     with pytest.raises(sqlite3.ProgrammingError) as caught:
-        gather(client, "iter_many", rows)
+        gather(uncached, "iter_many", rows)
     assert "give a list" in caught.value.__notes__[0]
-    assert client.call_many(MODEL, (row[0] for row in database.execute("SELECT 'a'"))).texts == ["echo: a"]
+    assert uncached.call_many(MODEL, (row[0] for row in database.execute("SELECT 'a'"))).texts == ["echo: a"]
     database.close()
 
 
 @pytest.mark.parametrize("way", ["iter_many", "aiter_many", "asynchronous"])
-def test_leaving_early_ends_the_reading(client: Client, way: str) -> None:
+def test_leaving_early_ends_the_reading(uncached: Client, way: str) -> None:
     ended, read = threading.Event(), 0
 
     def questions() -> Iterator[str]:
@@ -218,13 +220,13 @@ def test_leaving_early_ends_the_reading(client: Client, way: str) -> None:
             yield question
 
     async def work(inputs: Any) -> None:
-        results = client.aiter_many(MODEL, inputs)
+        results = uncached.aiter_many(MODEL, inputs)
         async for _ in results:
             break
         await results.aclose()  # type: ignore[attr-defined]  # it is a generator
 
     if way == "iter_many":
-        for _, result in client.iter_many(MODEL, questions()):
+        for _, result in uncached.iter_many(MODEL, questions()):
             assert isinstance(result, Response)
             break
     else:
@@ -235,7 +237,7 @@ def test_leaving_early_ends_the_reading(client: Client, way: str) -> None:
     assert read < 10_000
 
 
-async def test_an_iterator_that_sleeps_does_not_stop_the_loop(client: Client) -> None:
+async def test_an_iterator_that_sleeps_does_not_stop_the_loop(uncached: Client) -> None:
     ticks, is_over = 0, False
 
     async def tick() -> None:
@@ -253,7 +255,7 @@ async def test_an_iterator_that_sleeps_does_not_stop_the_loop(client: Client) ->
                 time.sleep(0.001)
             yield str(number)
 
-    assert len([pair async for pair in client.aiter_many(MODEL, questions())]) == 2
+    assert len([pair async for pair in uncached.aiter_many(MODEL, questions())]) == 2
     is_over = True
     await ticking
 
@@ -280,7 +282,7 @@ def test_stored_answers_are_read_one_by_one(simulator: Simulator, way: str, tmp_
             seen.append(index)
             assert read == len(seen)
 
-        gather(client, way, ask() if way == "asynchronous" else questions(), check)
+        gather(uncached, way, ask() if way == "asynchronous" else questions(), check)
     assert seen == list(range(9))
 
 
