@@ -30,7 +30,7 @@ from ..errors import RequestError
 from ..json_values import JSONMapping, JSONObject
 from ..requests.base_url import check_base_url
 from ..runtime import clock, files, randomness
-from ..runtime.files import TEMPORARY, full_disk, replace_file
+from ..runtime.files import LONGEST_LINE, TEMPORARY, full_disk, replace_file
 from ..runtime.json_pieces import loads
 
 VERSION = 1
@@ -209,6 +209,8 @@ class Record:
         """Whether the provider has ended the batch."""
         self.collected: float | None = None
         """When all its rows were stored."""
+        self.is_open = True
+        """Whether answers may still come from it."""
         self.not_ours: set[str] = set()
         """Batches of the provider that turned out to be others."""
         self.kept: dict[str, tuple[int, int]] = {}
@@ -230,13 +232,17 @@ class Record:
                     self.rows, self.kept, self._read, self._inode = {}, {}, 0, inode
                 file.seek(self._read)
                 offset = self._read
-                for line in files.lines_of(file, self.path):
+                # As `files.lines_of`, which would be entered again for each line.
+                for line in iter(functools.partial(file.readline, LONGEST_LINE), b""):
                     if line.endswith(b"\n"):
                         self._take(line, offset)
                         self._read = offset + len(line)
+                    elif len(line) == LONGEST_LINE:
+                        raise RequestError(f"{self.path} has a line of more than {LONGEST_LINE:,} bytes")
                     offset += len(line)
         except FileNotFoundError:
             self.state, self.ended = "forgotten", True
+        self.is_open = self.collected is None and self.state != "forgotten"
 
     def _take(self, line: bytes, offset: int) -> None:
         # Most lines are rows, whose payload need not be parsed.
@@ -288,11 +294,6 @@ class Record:
                 self.collected, self.counts = fields["at"], (fields["done"], fields["failed"])
             case "forgotten":
                 self.state, self.ended = "forgotten", True
-
-    @property
-    def is_open(self) -> bool:
-        """Whether answers may still come from it."""
-        return self.collected is None and self.state != "forgotten"
 
     @property
     def is_uncertain(self) -> bool:
@@ -362,7 +363,7 @@ class Record:
     def remove(self) -> None:
         """Delete the file: nothing was submitted, or nothing more will come."""
         files.remove_file(self.path)
-        self.state, self.ended = "forgotten", True
+        self.state, self.ended, self.is_open = "forgotten", True, False
 
 
 class Journal:
