@@ -226,10 +226,6 @@ class Settings:
         """The destination of a call, with the errors of `resolve`."""
         return resolve(model, base_url, self.env_file, self.hosts, self.deployments)
 
-    def transport_of(self, route: Route) -> Transport:
-        """The HTTP client of a route."""
-        return self.transport or route.transport
-
 
 _FIELDS = tuple(
     (setting.name, setting.metadata["of"] or setting.name, setting.metadata) for setting in fields(Settings)

@@ -267,7 +267,7 @@ class Collector:
         samples = [sample]
         if len(line.parts) > 1:
             samples = call.operation.split(call, sample, line.parts)
-        for each in samples:
+        for each in samples if call.encoded.structure is not None else ():
             await find_mismatch(call, each.answer)
         parts = zip(line.parts, samples, strict=False)
         kept = {part: each for part, each in parts if self._is_kept(call, each)}

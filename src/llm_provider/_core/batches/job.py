@@ -30,11 +30,11 @@ from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
 from ..requests.routing import ROUTES, Target
-from ..runtime import clock
+from ..runtime import clock, randomness
 from ..runtime.canonical_json import canonical, write_exactly
 from ..runtime.json_pieces import loads
 from ..types.messages import describe_input, describe_prompt
-from .journal import Header, Record, RowLine, new_id
+from .journal import Header, Record, RowLine
 from .lookup import with_metadata
 from .remote import Pauses
 
@@ -257,7 +257,7 @@ class Job:
         deliver: Callable[[int, Any], object],
         delivery: DeliveryOptions,
     ) -> None:
-        self.id = new_id()
+        self.id = randomness.make_token(8)
         self.shared = shared
         self.deliver = deliver
         self.resend, self.batch_size = delivery.resend, delivery.batch_size
@@ -270,6 +270,8 @@ class Job:
         """The rows that have not ended, by name."""
         self.calls: dict[tuple[object, ...], Call[Any]] = {}
         """One call for each kind of rows."""
+        self.limits: dict[tuple[object, ...], BatchLimits] = {}
+        """How much one batch of each kind may hold."""
         self.records: list[Record] = []
         """The batches with rows that have not ended."""
         self.known: list[Record] = []
@@ -310,6 +312,7 @@ class Job:
         self.uploads.update((file.reference, file) for file in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
         self.calls.setdefault(kind, call)
+        self.limits[kind] = limits
         missing = [part for part in call.parts if part not in stored]
         for line, parts, size in rows_of_call(call, missing, min(limits.parts, self.batch_size)):
             row = self.wanted.get(line.custom_id)
@@ -380,7 +383,7 @@ class Job:
         for number, (pending, parts) in enumerate(row.waiting):
             pending.error = pending.error or end.error
             for part, sample in zip(parts, end.samples, strict=False):
-                problem = mismatch(call, sample.answer)
+                problem = None if call.encoded.structure is None else mismatch(call, sample.answer)
                 if problem is None:
                     pending.samples[part] = sample.share() if number else sample
                 elif pending.error is None:

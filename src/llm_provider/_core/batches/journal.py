@@ -29,7 +29,7 @@ import orjson
 from ..errors import RequestError
 from ..json_values import JSONMapping, JSONObject
 from ..requests.base_url import check_base_url
-from ..runtime import clock, files, randomness
+from ..runtime import clock, files
 from ..runtime.files import LONGEST_LINE, TEMPORARY, full_disk, replace_file
 from ..runtime.json_pieces import loads
 
@@ -130,11 +130,6 @@ class Header:
     """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
 
-    @property
-    def destination(self) -> Destination:
-        """The account to which it was submitted."""
-        return self.provider, self.base_url, self.account
-
 
 _TYPES: tuple[tuple[str, Any], ...] = (
     ("id job kind provider model name account operation deployed tag", str),
@@ -171,11 +166,6 @@ def _check(fields: Any) -> JSONObject:
     return checked
 
 
-def new_id() -> str:
-    """A name for a batch or a job, which occurs once."""
-    return randomness.make_token(8)
-
-
 def content_hash(custom_ids: Iterable[str]) -> str:
     """A hash of the rows of a batch, in any order. Their names are hashes of their contents."""
     return hashlib.sha256("\n".join(sorted(custom_ids)).encode()).hexdigest()[:32]
@@ -189,6 +179,8 @@ class Record:
         self.id = path.stem.rpartition("-")[2]
         self.header: Header | None = None
         """None if the file is damaged at its beginning."""
+        self.destination: Destination | None = None
+        """The account to which it was submitted; None as above."""
         self.sealed: str | None = None
         """The hash of its rows; None if the file is damaged."""
         self.remote: str | None = None
@@ -260,7 +252,8 @@ class Record:
                     check_base_url(fields["base_url"])
                 known = {name: fields[name] for name in Header.__dataclass_fields__ if name in fields}
                 known["samples_field"] = tuple(known.get("samples_field", ()))
-                self.header = Header(**known)
+                self.header = header = Header(**known)
+                self.destination = header.provider, header.base_url, header.account
             elif "sealed" in fields:
                 self.sealed = fields["sealed"] if fields["rows"] == len(self.rows) else None
             elif "event" in fields:

@@ -115,7 +115,14 @@ class Template:
     `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
-    def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        call: Call[Response],
+        prefix: bytes,
+        suffix: bytes,
+        path: tuple[Any, ...],
+        key_fields: JSONObject,
+    ) -> None:
         self.call = call
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
@@ -126,7 +133,7 @@ class Template:
         names = [field.name for field in fields(Request) if field.name != "messages"]
         self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
-        head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
+        head, tail = key_frame(**key_fields, draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail
         self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
 
@@ -181,11 +188,12 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     encoded, otherwise = map(canonical, marks)
     prefix, _, suffix = call.body.partition(encoded)
     paths = list(_paths(call.encoded.payload, marks[0], ()))
-    if len(paths) != 1 or call.key_fields() != other.key_fields():
+    key_fields = call.key_fields()
+    if len(paths) != 1 or key_fields != other.key_fields():
         return None
     if b"".join((prefix, otherwise, suffix)) != other.body:
         return None
-    return Template(call, prefix, suffix, paths[0])
+    return Template(call, prefix, suffix, paths[0], key_fields)
 
 
 def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

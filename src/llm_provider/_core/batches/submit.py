@@ -26,7 +26,7 @@ from ..runtime import clock, files
 from ..runtime.exact_decimal import exact
 from ..runtime.files import full_disk
 from .job import Job, Spool, Wanted, body_of
-from .journal import Destination, Header, Journal, Record, content_hash, rows_of
+from .journal import Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
 
 _SETTLING_SECONDS = 2.0
@@ -67,23 +67,14 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 class Submitter:
-    """Submits to the account `destination`; waits `patience` seconds for results that tell batches apart."""
+    """Submits to an account; waits `patience` seconds for results that tell batches apart."""
 
-    def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
+    def __init__(self, journal: Journal, remote: Remote, patience: float) -> None:
         self._journal = journal
         self._remote = remote
-        self._destination = destination
         self._patience = patience
         self.damaged: dict[Record, RemoteBatch] = {}
         """Batches that were submitted, and whose files do not have all of their rows."""
-
-    def select_own(self, records: Iterable[Record]) -> list[Record]:
-        """The batches of this account, and those whose file does not tell."""
-        return [
-            record
-            for record in records
-            if record.header is None or record.header.destination == self._destination
-        ]
 
     async def settle(self, record: Record) -> None:
         """Find out whether a batch was submitted, planned or `damaged`; else an `UncertainBatchError`."""
@@ -254,7 +245,9 @@ class Submitter:
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         with files.create_file(path) as file:
             for row in rows_of(record):
-                body = doors.upload_references.with_ids(body_of(record.header, row), file_ids)
+                body = body_of(record.header, row)
+                if file_ids:
+                    body = doors.upload_references.with_ids(body, file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
 
 
@@ -297,17 +290,15 @@ class Spending:
     def __init__(self, engine: Engine, shared: Call[Any]) -> None:
         self._prices = engine.recorder.prices
         budgets = (shared.request.budget, engine.settings.budget)
-        self._budgets: list[Budget] = [budget for budget in budgets if budget is not None]
+        self.budgets: list[Budget] = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
         """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
-        if not self._budgets:
-            return
         amount = Decimal(0)
         for call in calls:
             most = worst_case(call, call.parts, self._prices(), variants=("batch",))
-            if most is None and not all(budget.allow_unknown for budget in self._budgets):
+            if most is None and not all(budget.allow_unknown for budget in self.budgets):
                 raise UnknownPriceError(
                     f"the most that a batch of {call.request.model} can cost is not known, so no budget can "
                     "be kept: give a price (prices= or --prices, with variant 'batch'), set max_tokens, or "
@@ -319,9 +310,9 @@ class Spending:
         while not self._held:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    self._held = await reserve(self._budgets, amount)
+                    self._held = await reserve(self.budgets, amount)
             except TimeoutError:
-                for error in (budget.explain_wait(amount) for budget in self._budgets):
+                for error in (budget.explain_wait(amount) for budget in self.budgets):
                     if error is not None:
                         raise error from None
         for reservation in self._held:
@@ -334,7 +325,7 @@ class Spending:
 
     async def count(self, cost: Decimal, batch: str) -> None:
         """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""
-        for budget in self._budgets:
+        for budget in self.budgets:
             # A budget that is used up must not keep answers back that are paid for.
             with contextlib.suppress(LLMError):
                 (await budget.reserve(Decimal(0))).settle(cost, batch)

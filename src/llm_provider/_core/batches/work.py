@@ -116,9 +116,14 @@ class BatchWork:
 
     async def submit(self) -> None:
         if self.job is not None:
-            if self._engine.cache.has_second_level and self.job.shared.cache in READING:
-                await _end_known_rows(self._engine, self.job)
-            await delivery_of(self._engine).begin(self.job)
+            await self._begin(self.job)
+
+    async def _begin(self, job: Job) -> BatchDelivery:
+        if self._engine.cache.has_second_level and job.shared.cache in READING:
+            await _end_known_rows(self._engine, job)
+        delivery = delivery_of(self._engine)
+        await delivery.begin(job)
+        return delivery
 
     async def finish(self) -> None:
         """Deliver every input of the job that was submitted."""
@@ -130,8 +135,7 @@ class BatchWork:
             await self._wait(self.job, self._submit_and_deliver(self.job))
 
     async def _submit_and_deliver(self, job: Job) -> None:
-        await self.submit()
-        await delivery_of(self._engine).run(job)
+        await (await self._begin(job)).run(job)
 
     async def _wait(self, job: Job, work: Awaitable[None]) -> None:
         """Wait for work on a job. The job's deadline ends the wait and not the batch."""
@@ -175,7 +179,7 @@ def delivery_of(engine: Engine) -> BatchDelivery:
     """The batch delivery of a client on the running loop."""
     state = engine.here()
     if not isinstance(state.batches, BatchDelivery):
-        state.batches = delivery = BatchDelivery(engine)
+        state.batches = delivery = BatchDelivery(engine, state)
         state.to_close.append(delivery.close)
     return state.batches
 

@@ -155,7 +155,7 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
-            for each in call.candidates[:-1]:
+            for each in () if call.relay is None else call.relay.calls[:-1]:
                 # A model that another stands in for stops its own calls alone.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call

@@ -85,7 +85,7 @@ class LookupEngine:
         target = settings.find_target(request.model, request.base_url)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter, target.quirks)
-        encoded = operation.encode(request, target, adapter)
+        parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
         try:
             body = canonical(encoded.payload)
         except RequestError:
@@ -110,12 +110,15 @@ class LookupEngine:
             adapter=adapter,
             encoded=encoded,
             body=body,
-            parts=operation.parts(request),
+            parts=parts,
             started=started,
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
             tracks=current(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
+            upstream=request.options.get("upstream")
+            if request.options
+            else getattr(request, "upstream", None),
             listeners=self.events.listeners,
         )
         if is_logging(20) or SDK in modules:
@@ -258,7 +261,8 @@ class LookupEngine:
         An import on the loop's thread takes longer, because the C library maps memory page by page in every
         thread but the main one. A failure is reported when the call is sent.
         """
-        route, transport = call.target.route, self.settings.transport_of(call.target.route)
+        route = call.target.route
+        transport = self.settings.transport or route.transport
         if (route.adapter, transport) not in self._loaded:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))

@@ -110,10 +110,9 @@ class Sender:
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
-        tokens = call.exchange.tokens(call, parts)
         sending = _Sending(
             self, call, parts, emit, call.encoded, call.exchange.body(call, parts), timeouts, selection,
-            spending, max_retries, holds, tokens,
+            spending, max_retries, holds, call.exchange.tokens(call, parts),
         )  # fmt: skip
         return sending.run(connection)
 
@@ -135,7 +134,7 @@ class Sender:
         return BudgetedRequest(call, parts, budgets, self.recorder.prices())
 
     def _connection(self, call: Call[Any]) -> Connection:
-        transport = self._settings.transport_of(call.target.route)
+        transport = self._settings.transport or call.target.route.transport
         name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
         if server not in self._servers:
             for target in call.target.servers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
 from ..formats.transport.departure import Departure
@@ -72,11 +72,6 @@ class SentRequests(Departure):
             if failure is not None:
                 self.failures += (failure,)
 
-    def add_charge(self, charge: Charge) -> None:
-        """Note what a request costs that has ended, or is about to."""
-        if not self.is_told:
-            self.charges += (charge,)
-
     def whole(self) -> SentRequests:
         """These requests and the requests of all parts as one count."""
         if self.heir is not None:
@@ -131,6 +126,14 @@ class SentRequests(Departure):
             return self.charges[0].usage
         known = [charge.usage for charge in self.charges if charge.usage is not None]
         return sum(known[1:], known[0]) if known else None
+
+    def usage_with(self, samples: Sequence[Any]) -> Usage:
+        """The usage of these requests, and of the samples that came from elsewhere."""
+        usages = [sample.answer.usage for sample in samples if sample.cached]
+        if not usages:
+            return self.usage or Usage()
+        known = [usage for usage in (self.usage, *usages) if usage is not None]
+        return sum(known[1:], known[0]) if known else Usage()
 
     def write_to(self, error: LLMError) -> None:
         """Set what an error says of the requests of its call."""
