@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .._features.models import client_methods as token_counts
     from .._features.models import list_models, model_lists
     from .._features.progress import bar as progress_bar
-    from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from .._features.telemetry import logs as log_handler
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
-    from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
     from .._features.views import blocks as html
     from .._features.views import ledger_views, response_html, results_page, results_views
@@ -71,7 +69,6 @@ _MODULES = {
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
     "progress_bar": "progress.bar",
-    "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
     "list_models": "models.list_models",
     "model_lists": "models.model_lists",
@@ -90,7 +87,6 @@ _MODULES = {
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
     "tool_loop": "tool_rounds.loop",
-    "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
     "log_handler": "telemetry.logs",
     "observer": "telemetry.observer",

@@ -1,30 +1,15 @@
 """Jobs without calls of the user, and submissions that do not wait for a slow provider."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from llm_provider._core.batches.journal import Header, Journal, Record, RowLine
+from llm_provider._core.batches.journal import Journal, Record
+from support import write_record
 
 MakeRecord = Callable[..., Record]
-
-
-def header(**fields: object) -> Header:
-    known: dict[str, object] = {
-        "id": "0123456789abcdef",
-        "job": "job",
-        "created": 1_000_000_000.0,
-        "kind": "chat",
-        "provider": "openai",
-        "model": "gpt-5.5",
-        "name": "gpt-5.5",
-        "base_url": None,
-        "custom_base_url": False,
-        "account": "acc",
-        "operation": "chat/completions",
-    }
-    return Header(**{**known, **fields})  # type: ignore[arg-type]  # the names are those of the fields
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +26,4 @@ def journal(tmp_path: Path) -> Journal:
 def make_record(journal: Journal) -> MakeRecord:
     """Writes a batch with some rows of one sample."""
 
-    def make(*names: str, **fields: object) -> Record:
-        lines = [RowLine(name, (0,), b'{"model":"gpt-5.5"}', None, (name,)) for name in names]
-        return journal.write(header(**fields), [(line.custom_id, line.encode()) for line in lines])
-
-    return make
+    return functools.partial(write_record, journal)

@@ -1,17 +1,30 @@
-"""The progress bar: what it counts and where it shows."""
+"""The progress bar: what it counts and where it shows.
 
+The bar of a job shows the provider's own counts and states, and the time that has passed.
+"""
+
+import io
 import os
 import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import Client
-from llm_provider._features.progress.bar import Progress, jupyter_bar, marimo_bar
+from llm_provider._core.batches.journal import Journal
+from llm_provider._features.progress.bar import (
+    BatchProgress,
+    Progress,
+    describe_records,
+    jupyter_bar,
+    marimo_bar,
+)
 from llm_provider.simulator import Fault, Simulator
+from support import write_record
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
 
@@ -112,3 +125,22 @@ def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
     bar.update(3)
     bar.close()
     assert "3call" in capsys.readouterr().err
+
+
+def test_the_bar_shows_the_providers_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = write_record(Journal(tmp_path), "a", "b", "c")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    record.counts = 1, 1
+    output = io.StringIO()
+    monkeypatch.setattr("sys.stderr", output)
+    with BatchProgress(3, True, lambda: [record]):
+        pass
+    assert "openai in_progress, 2 of 3 rows done" in output.getvalue()
+    assert "elapsed" in output.getvalue()
+
+
+def test_equal_states_are_counted(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    records = [write_record(journal, "a", id="1" * 16), write_record(journal, "b", id="2" * 16)]
+    assert describe_records(records) == "2 of openai planned"
+    assert describe_records(records[:1]) == "openai planned"

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 from ..errors import BudgetExceededError, LLMError
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from ..journey.lookup import READING
+from ..journey.sent_requests import EarlyStop
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result

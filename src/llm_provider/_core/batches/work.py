@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from .. import errors
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from ..journey.engine import Engine
 from ..journey.lookup import READING
+from ..journey.sent_requests import EarlyStop
 from ..requests.checks import DeliveryOptions
 from ..runtime import event_loop
 from .delivery import BatchDelivery

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from ..journey.engine import WRITING, Engine
+from ..journey.sent_requests import EarlyStop
 from ..runtime import event_loop, threads
 from ..types.messages import Prompt, describe_input
 from ..types.response import Response, Result

@@ -122,7 +122,7 @@ class BatchMethods(Hinting):
             return [record for work, _ in jobs for record in work.known]
 
         arguments = (options.total, options.progress, list_records, options.models)
-        begin = functools.partial(doors.job_progress.BatchProgress, *arguments)
+        begin = functools.partial(doors.progress_bar.BatchProgress, *arguments)
         return jobs, self._observers(options, None if options.progress is False else begin)
 
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
@@ -134,7 +134,7 @@ class BatchMethods(Hinting):
         """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
         from ..batches.lookup import batch_lookup, run_with_metadata
         from ..batches.worker_pool import LiveWork, StoredAnswers
-        from ..journey.early_stop import EarlyStop
+        from ..journey.sent_requests import EarlyStop
         from ..runtime import event_loop
 
         event_loop.refuse_own_thread(options.function)

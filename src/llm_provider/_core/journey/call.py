@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..events.events import Listener
     from ..formats.shared.request_facts import RequestFacts
     from ..money.model_drift import Change
-    from .early_stop import EarlyStop
+    from .sent_requests import EarlyStop
 
 Emit: TypeAlias = Callable[[list[Step]], None]
 """Receives the steps of a stream. Steps that arrived together are in one list."""
@@ -112,8 +112,8 @@ class Operation(Exchange, Generic[R, T]):
     """Whether a provider may divide an answer over several requests."""
 
     identity: ClassVar[Callable[..., tuple[bytes, int]] | None] = None
-    """Gives the payload and the sample number that are hashed into the cache key of a part of a call; None for
-    the body of the call and the number of the part."""
+    """Gives the payload and the sample number that are hashed into the cache key of a part of a call. None
+    stands for the body of the call and the number of the part."""
 
     fetch: ClassVar[Callable[..., Coroutine[Any, Any, Sample]] | None] = None
     """Gets the answer with some parts of a call, where that needs other requests than one for each group. It

@@ -24,10 +24,9 @@ from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
-from .early_stop import ENOUGH_FAILURES, EarlyStop, is_of_batch
 from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
 from .recorder import CostRecorder
-from .sent_requests import SentRequests
+from .sent_requests import ENOUGH_FAILURES, EarlyStop, SentRequests, is_of_batch
 
 if TYPE_CHECKING:
     import asyncio

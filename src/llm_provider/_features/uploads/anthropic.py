@@ -10,7 +10,7 @@ from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, anthropic_client
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
-from .references import FileConnection, FileLimits, UploadedFile
+from .uploads import FileConnection, FileLimits, UploadedFile
 
 _BETA = "files-api-2025-04-14"
 

@@ -13,7 +13,7 @@ from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
-from . import references as shared
+from . import uploads as shared
 
 _LIMITS = shared.FileLimits(
     request=20_000_000, upload=2_000_000_000, kinds=("application/pdf", "image/", "audio/", "video/")

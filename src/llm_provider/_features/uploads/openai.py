@@ -8,7 +8,7 @@ from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, openai_client
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.requests.routing import Target
-from .references import FileConnection, FileLimits, UploadedFile
+from .uploads import FileConnection, FileLimits, UploadedFile
 
 _LIMITS = FileLimits(request=30_000_000, upload=512_000_000, kinds=("application/pdf", "image/"))
 """OpenAI takes requests of 50 MB with PDF in them, and larger ones with images. Ours have the size that all
