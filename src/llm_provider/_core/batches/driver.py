@@ -87,10 +87,6 @@ class Work(Protocol):
     def lookup(self) -> Lookup:
         """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
 
-    @property
-    def width(self) -> int:
-        """Inputs that may be read ahead of the results taken, so that no worker waits for the reader."""
-
     def come_back(self, *works: Any) -> str:
         """What a user does after an interrupt of these works, this one among them."""
 
@@ -164,7 +160,8 @@ class Lane:
         """It is raised after the calls that were sent have finished."""
         self._post = post
         self._waits = waits
-        self._width = work.width
+        # Inputs that may be read ahead of the results taken, so that no worker waits for the reader.
+        self._width = 2 * work.max_in_flight + 16
         self._refused = 0
         """Inputs in a row that a budget has refused."""
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
@@ -252,7 +249,8 @@ class Lane:
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
         """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
-        self._early_stop.warn()
+        if self._early_stop.stopped:
+            self._early_stop.warn()
         for index, result in finished:
             if index == END:
                 self.outstanding, self.error = 0, cast("BaseException | None", result)

@@ -274,7 +274,8 @@ def _by_template(
         keys = [shared.key(text) if text and reads else None for text in texts]
         ahead = cache.read_ahead(list(filter(None, keys))) if len(keys) > 1 else {}
         for prompt, text, key in zip(prompts, texts, keys, strict=True):
-            engine.refuse_closed()
+            if engine.closed:
+                engine.refuse_closed()
             if text is None:
                 yield by_itself(prompt)
             else:

@@ -29,7 +29,7 @@ _ROWS_AT_ONCE = 1000
 class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
 
-    max_in_flight = width = sys.maxsize
+    max_in_flight = sys.maxsize
     sends_as_whole = True
 
     def __init__(

@@ -211,16 +211,6 @@ class LiveWork:
 
     sends_as_whole = False
 
-    @property
-    def workers(self) -> int:
-        """Calls that run at the same time. More than requests, as some back off or are stored."""
-        return self.max_in_flight + self.max_in_flight // 4 + 8
-
-    @property
-    def width(self) -> int:
-        """Inputs that may be read ahead of the results taken."""
-        return 2 * self.max_in_flight + 16
-
     def come_back(self, *_: Any) -> str:
         return self.stored.describe_rest()
 
@@ -246,7 +236,8 @@ class WorkerPool:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._enough = max(1, work.max_in_flight // 2)
-        self._workers = work.workers
+        # Calls that run at the same time. More than requests, as some back off or are stored.
+        self._workers = work.max_in_flight + work.max_in_flight // 4 + 8
         self._gate: PrefixGate | None = None
         if work.caches_prompts:
             # Its module is for the batches that have prefixes.

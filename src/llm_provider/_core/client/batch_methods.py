@@ -162,9 +162,11 @@ class BatchMethods(Hinting):
 
         runner.start()
         lookup = batch_lookup(engine, prepare, metadata, options.example)
-        run: Callable[[Call[Response]], Awaitable[Response]] = runner.run
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
+        run: Callable[[Call[Response]], Awaitable[Response]] = (
+            engine.run if request.in_batch is None else runner.run
+        )
         # Each round of tools marks its own prefix, which the next round reads.
         caches_prompts = options.example is None and bool(
             request.options and request.options.get("prompt_caching")

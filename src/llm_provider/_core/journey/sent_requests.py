@@ -252,6 +252,8 @@ class EarlyStop:
         """Calls that were answered, and calls that were answered or have failed for good."""
         self.failing: set[int] = set()
         """Identities of the calls whose last request failed as in an outage."""
+        self.stopped = False
+        """Whether no more calls are sent."""
         self.key_source = ""
         """Where the key that was not accepted comes from, in words."""
         self._answered = False
@@ -259,11 +261,6 @@ class EarlyStop:
         self._kind: tuple[object, ...] = ()
         self._reason: LLMError | None = None
         self._refused = self._warned = False
-
-    @property
-    def stopped(self) -> bool:
-        """Whether no more calls are sent."""
-        return self._reason is not None
 
     def refuse(self) -> LLMError:
         """The error of a call that is not sent. It has the class of the failures."""
@@ -300,7 +297,7 @@ class EarlyStop:
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
         if self._count == ENOUGH_FAILURES:
-            self._reason = error
+            self._reason, self.stopped = error, True
 
     def warn(self) -> None:
         """Tell the user once that calls of the batch were not sent."""
