@@ -18,7 +18,7 @@ from llm_provider import Budget, Client
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 
 REPEATS = 7

@@ -10,7 +10,7 @@ from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.anthropic.connection import connect
 from llm_provider._core.formats.anthropic.stream import Assembler
 from llm_provider._core.formats.protocol import EncodedRequest, Outgoing
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve

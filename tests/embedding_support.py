@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from llm_provider._core.formats.protocol import EmbeddingFormat, Outgoing
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.embed_request import EmbedRequest
 from llm_provider._core.requests.routing import resolve

@@ -14,7 +14,7 @@ from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.gemini.stream import Assembler
 from llm_provider._core.formats.protocol import Answer, Outgoing
 from llm_provider._core.formats.transport.connection import SDKConnection
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve

@@ -53,8 +53,8 @@ from llm_provider._core.money.ledger_file import LedgerFile, read_postings
 from llm_provider._core.money.model_drift import Served
 from llm_provider._core.money.price_rows import PriceFile, check
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._core.pace.concurrency import UNBOUNDED
-from llm_provider._core.pace.retry import RetryBudget, judge
+from llm_provider._core.pace.call_limits import UNBOUNDED
+from llm_provider._core.pace.failures import RetryBudget, judge
 from llm_provider._core.requests.api_keys import find_accounts
 from llm_provider._core.requests.defaults import fill
 from llm_provider._core.requests.embed_request import DEFAULTS, EmbedRequest
@@ -332,7 +332,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
         map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
     ),
     "transport.sse.events": _read_pieces,
-    "_core.pace.retry.judge": _judge,
+    "_core.pace.failures.judge": _judge,
     "_features.views.results_pairs.pair_results": _pair_results,
     "_core.requests.defaults.fill": _fill,
     "_core.requests.routing.resolve": _find_route,

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from llm_provider._core.formats.protocol import Outgoing
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve

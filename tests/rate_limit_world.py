@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 
 Limit: TypeAlias = Callable[[float, int], float]
 """Seconds to wait until a request is admitted, of the time and of how many are being served; 0 admits it."""

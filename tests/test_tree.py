@@ -51,7 +51,6 @@ WITHOUT_TESTS = {
     "simulator/_behaviour/score_shapes.py": "test_score.py orders each shape",
     "simulator/formats/scoring.py": "test_score.py reads the replies of every server",
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
-    "_core/pace/window.py": "test_controller.py finds caps that change, in small worlds",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/tokens/range.py": "test_counting.py and test_estimate.py add ranges up and scale them",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
@@ -113,7 +112,6 @@ OF_NO_MODULE = {
     "_core/formats/transport/test_private_entries.py": "the private names of SDKs in all modules",
     "_core/requests/test_adding_a_host.py": "all modules that a new host must not touch",
     "_core/requests/test_refusals.py": "the modules that refuse what a provider does not take",
-    "_core/requests/test_adding_a_parameter.py": "the modules that a new parameter touches",
 }
 """Test file → its subject, which is not one private module."""
 

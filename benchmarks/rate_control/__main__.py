@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_provider._core.pace import controller, rate_estimator, window
+from llm_provider._core.pace import controller, limits
 from llm_provider._core.pace import random_refusals as refusals
 
 from .. import report
@@ -220,9 +220,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for setting in arguments.set:
         name, _, value = setting.partition("=")
-        modules = [
-            module for module in (controller, window, rate_estimator, refusals) if hasattr(module, name)
-        ]
+        modules = [module for module in (controller, limits, refusals) if hasattr(module, name)]
         assert modules, f"there is no constant {name}"
         for module in modules:
             setattr(module, name, float(value))

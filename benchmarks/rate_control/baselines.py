@@ -10,7 +10,7 @@ import random
 
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 
 from .simulation import Policy, Provider
 

@@ -21,7 +21,7 @@ from typing import Any
 from llm_provider._core.journey.key_pool import by_headroom
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 from llm_provider.simulator import Simulator
 
 from .. import report

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llm_provider._core.errors import APIConnectionError, InternalServerError, LLMError
+from llm_provider._core.pace.call_limits import Patience
 from llm_provider._core.pace.controller import AdaptiveController
-from llm_provider._core.pace.outage import is_outage, is_unbilled
-from llm_provider._core.pace.retry import DEFAULT_MAX_RETRIES, is_congestion, judge
+from llm_provider._core.pace.failures import DEFAULT_MAX_RETRIES, is_congestion, is_outage, is_unbilled, judge
 from llm_provider._core.pace.scopes import Scope
-from llm_provider._core.pace.timeouts import Patience
 
 
 def _unreachable() -> LLMError:

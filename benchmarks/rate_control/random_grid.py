@@ -27,7 +27,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from llm_provider._core.pace.headers import Allowance, Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 
 from .. import report
 from .baselines import Ours

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from functools import partial
 
-from llm_provider._core.pace.retry import DEFAULT_MAX_RETRIES
+from llm_provider._core.pace.failures import DEFAULT_MAX_RETRIES
 
 from .baselines import AIMD, BareSDK, Ours
 from .simulation import Provider, Scenario, Shedding, Simulation

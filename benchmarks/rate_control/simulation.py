@@ -260,7 +260,7 @@ class Policy:
         return math.inf, math.inf
 
     def delay(self, retry_after: float | None, attempts: int) -> float:
-        """Retry-After, else full jitter up to half a second, doubled per attempt, as `retry.judge` has it."""
+        """Retry-After, else full jitter up to half a second, doubled per attempt, as `judge` has it."""
         if retry_after is not None:
             return max(retry_after, 1e-3)
         return self.random.uniform(1e-3, min(30.0, 0.5 * 2.0 ** min(attempts - 1, 16)))

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.limits import ConcurrencyWindow
 from llm_provider._core.pace.random_refusals import RandomRefusals
-from llm_provider._core.pace.rate_estimator import Ticket
-from llm_provider._core.pace.window import ConcurrencyWindow
+from llm_provider._core.pace.state import Ticket
 
 from ..rate_control import outages, random_refusals, simulation
 from ..rate_control.baselines import Ours
@@ -133,7 +133,7 @@ def _always(value: object) -> Any:
 
 
 GATE, WINDOW, RATE, REFUSALS = (
-    "controller.AdaptiveController._close_gate", "window.ConcurrencyWindow.", "rate_estimator.",
+    "controller.AdaptiveController._close_gate", "limits.ConcurrencyWindow.", "limits.",
     "random_refusals.RandomRefusals.",
 )  # fmt: skip
 PARTS: dict[str, dict[str, Any]] = {
@@ -159,18 +159,18 @@ PARTS: dict[str, dict[str, Any]] = {
     "headers forgiven": {"controller._FORGIVE": 0},
     "headers in the tokens of answers": {"controller._SETTLED": 1e15},
     # the window
-    "a first window of 256": {"window.FIRST_WINDOW": 10**9, "controller.FIRST_WINDOW": 10**9},
-    "proved caps": {"window._CAP_PROOF": INF},
+    "a first window of 256": {"limits.FIRST_WINDOW": 10**9, "controller.FIRST_WINDOW": 10**9},
+    "proved caps": {"limits._CAP_PROOF": INF},
     "guessed caps": {WINDOW + "__init__": _without_guess},
-    "spaced requests below a high guess": {"window._MOST_AT_ONCE": INF},
+    "spaced requests below a high guess": {"limits._MOST_AT_ONCE": INF},
     "requests whose refusal is on its way": {WINDOW + "_count_admitted": lambda _, ticket: ticket.in_flight},
     "refusals that a cap may explain": {WINDOW + "may_explain": _always(False)},
-    "caps within 1.5 %": {"window._CAP_CLOSENESS": 0},
-    "attempts above a cap": {"window._CAP_PROBE": INF},
+    "caps within 1.5 %": {"limits._CAP_CLOSENESS": 0},
+    "attempts above a cap": {"limits._CAP_PROBE": INF},
     "caps disproved": {WINDOW + "_refused_below": _constant(0)},
-    "the brake on latency": {"window._SLOWED": INF},
+    "the brake on latency": {"limits._SLOWED": INF},
     "a brake that does not help": {WINDOW + "_braked_at": _constant(INF)},
-    "a smaller window after 503 and 529": {"window._OVERLOADED_CUT": 1},
+    "a smaller window after 503 and 529": {"limits._OVERLOADED_CUT": 1},
     # random refusals
     "random refusals": {REFUSALS + "follow_rate": _always(True), REFUSALS + "worth_a_trial": _always(False)},
     "Page's test": {
@@ -199,7 +199,6 @@ PARTS: dict[str, dict[str, Any]] = {
     "shorter sweeps while wide": {RATE + "_CYCLE_WIDE": 18.0},
     "shorter sweeps after a fall": {RATE + "_FALLEN": 0},
     "falls that are forgotten": {RATE + "_FORMER": 1e9},
-    "wider sweeps of tokens": {RATE + "_NARROW_TOKENS": 0.02},
     "narrower sweeps": {RATE + "_SHRINK": 1},
     "narrower sweeps step by step": {RATE + "_SHRINK": 100},
     "following": {RATE + "_AGREEING": -1},
@@ -212,17 +211,16 @@ PARTS: dict[str, dict[str, Any]] = {
     "a cut to 40 % at most": {RATE + "_LEAST_CUT": 0},
     "averaging": {RATE + "RateEstimator._weight": _constant(1.0)},
     "limits of tokens": {RATE + "_BEYOND_DOUBT": INF},
-    "refused requests that count": {RATE + "Mark.count_refused_use": _always(0)},
     "the newest rate after a late refusal": {RATE + "_DUE": INF},
     # outages and retries
-    "outages": {"outage.Outage.record_failure": _always(None)},
-    "a share of failures": {"outage._SHARE": 0},
-    "twelve failures at once": {"outage._ENOUGH_FAILURES": INF},
-    "five failures over a second": {"outage._LEAST_SECONDS": 0},
-    "probes that become rarer": {"outage._GROWTH": 1},
-    "the ramp": {"outage._RAMP": 1e9},
-    "the retry budget": {"retry.RetryBudget.spend": _always(0.0)},
-    "back-off of a call that doubles": {"retry._LONGEST_DELAY": 0.5},
+    "outages": {"failures.Outage.record_failure": _always(None)},
+    "a share of failures": {"failures._SHARE": 0},
+    "twelve failures at once": {"failures._ENOUGH_FAILURES": INF},
+    "five failures over a second": {"failures._LEAST_SECONDS": 0},
+    "probes that become rarer": {"failures._GROWTH": 1},
+    "the ramp": {"failures._RAMP": 1e9},
+    "the retry budget": {"failures.RetryBudget.spend": _always(0.0)},
+    "back-off of a call that doubles": {"failures._LONGEST_DELAY": 0.5},
 }
 
 
@@ -233,12 +231,10 @@ STAYS = {
     "gentle growth": "third 3 at full length: 99 refusals instead of 72",
     "narrower sweeps step by step": "random 4 at full length: fairness 0.952 instead of 0.992",
     "following until refusals are due": "64 processes at full length: fairness 0.942 instead of 0.970",
-    "wider sweeps of tokens": "with longer sweeps, which went, 11 refusals; without both, 21",
     "falls that are forgotten": "after a fall for good, refusals stay twice as many",
     "caps within 1.5 %": "third 9 with 20 other seeds: fairness 0.721 instead of 0.770",
     "headers forgiven": "one line; a process of days would never believe headers again",
     "jitter of the gate": "second 3 at full length: 319 refusals instead of 283",
-    "refused requests that count": "third 9 at full length: 97.9 % of the speed",
     "growth by requests": "random 3 with 20 other seeds: 2,346 refusals instead of 1,570",
 }
 """Why a mechanism stays that is not worth anything here."""
@@ -258,7 +254,7 @@ def measure_without(part: str, names: Iterable[str], seeds: Mapping[str, range])
 
 def judge(part: str, whole: Mapping[str, Figures], seeds: Mapping[str, range]) -> tuple[list[Cell], bool]:
     """The row of a mechanism, and whether it is worth something."""
-    about_outages = any(path.startswith(("outage.", "retry.")) for path in PARTS[part])
+    about_outages = any(path.startswith("failures.") for path in PARTS[part])
     fit = [name for name in whole if isinstance(WORLDS[name], outages.Outage) == about_outages]
     first = measure_without(part, fit, _first(fit))
     losses = {name: max(_losses(whole[name], figures)) for name, (figures,) in first.items()}

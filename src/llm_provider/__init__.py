@@ -94,8 +94,8 @@ if TYPE_CHECKING:
     from ._core.money.price_rows import PriceWarning
     from ._core.money.totals import LedgerRow
     from ._core.money.track import track
+    from ._core.pace.call_limits import Timeouts
     from ._core.pace.scopes import ScopeStatistics
-    from ._core.pace.timeouts import Timeouts
     from ._core.requests.api_keys import KeyWarning
     from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
     from ._core.store.response_cache import CacheStatistics, CacheWarning
@@ -165,7 +165,7 @@ _HOMES = (
     "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
     "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
     "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
-    "_core.pace.timeouts", "_core.requests.api_keys", "_core.store.response_cache",
+    "_core.pace.call_limits", "_core.requests.api_keys", "_core.store.response_cache",
     "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
     "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",

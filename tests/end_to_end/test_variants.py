@@ -10,7 +10,7 @@ import pytest
 from llm_provider import Client, Range
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering, streaming

@@ -21,8 +21,7 @@ from llm_provider._core.formats.transport.sse import EventSplitter
 from llm_provider._core.money.ledger_file import LedgerWarning, read_postings
 from llm_provider._core.money.price_rows import COLUMNS, PRICE_COLUMNS, PriceFile, PriceWarning, check
 from llm_provider._core.pace.controller import AdaptiveController
-from llm_provider._core.pace.headers import Level, duration, headroom
-from llm_provider._core.pace.retry import retry_after, retry_delay
+from llm_provider._core.pace.headers import Level, duration, headroom, retry_after, retry_delay
 from llm_provider._core.pace.state import InvalidStateError
 from llm_provider._core.store import entry
 from llm_provider._core.store.entry import Entry, Question

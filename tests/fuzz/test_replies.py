@@ -38,7 +38,7 @@ from llm_provider._core.formats.gemini import encode as gemini
 from llm_provider._core.formats.openai import encode as openai
 from llm_provider._core.formats.protocol import Answer, EncodedRequest
 from llm_provider._core.formats.transport.sse import events
-from llm_provider._core.pace.retry import RetryBudget, judge
+from llm_provider._core.pace.failures import RetryBudget, judge
 from llm_provider._core.types.messages import delta_of
 from llm_provider._features.litellm import encode as litellm
 from llm_provider._features.rich_content import reading as rich_content

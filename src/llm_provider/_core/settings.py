@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from . import doors
 from .errors import RequestError, cite
 from .json_values import JSONMapping, JSONObject, plain_number
-from .pace.concurrency import Concurrency, concurrency, concurrency_of_environment
-from .pace.retry import DEFAULT_MAX_RETRIES
-from .pace.timeouts import DEFAULT_TIMEOUTS, Timeouts
+from .pace.call_limits import DEFAULT_TIMEOUTS, Concurrency, Timeouts, concurrency, concurrency_of_environment
+from .pace.failures import DEFAULT_MAX_RETRIES
 from .requests.api_keys import Accounts, seal_keys
 from .requests.checks import RateControl, flag, number, one_of
 from .requests.request import check

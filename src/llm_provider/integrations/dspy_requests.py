@@ -17,9 +17,10 @@ from . import conversation
 from .conversation import NAME, media_part
 
 _FINISH: dict[FinishReason, str] = {
-    "stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter",
-    "refusal": "content_filter", "unknown": "stop",
+    "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter",
+    "refusal": "content_filter",
 }  # fmt: skip
+"""DSPy's words for finish reasons. It has "stop" for all others."""
 _ERRORS: tuple[tuple[type[errors.LLMError], type[lm15.LM15Error]], ...] = (
     (errors.ContextWindowExceededError, lm15.ContextLengthError),
     (errors.AuthenticationError, lm15.AuthError),
@@ -188,7 +189,7 @@ def make_response(response: Response, choice: Choice, request: lm15.Request, *, 
         id=response.id,
         model=response.model,
         message=lm15.Message(role="assistant", parts=tuple(parts), continuation=states),
-        finish_reason=_FINISH[choice.finish_reason],
+        finish_reason=_FINISH.get(choice.finish_reason, "stop"),
         usage=_usage(response.usage) if first and not response.cached else lm15.Usage(),
         logprobs=_logprobs(choice.logprobs),
         provider_data={NAME: metadata if first else {**metadata, "cost": 0.0}},
@@ -244,7 +245,7 @@ class StreamParts:
 def stream_end(response: Response) -> lm15.StreamEndEvent:
     """The last event of a stream."""
     return lm15.StreamEndEvent(
-        finish_reason=_FINISH[response.finish_reason],
+        finish_reason=_FINISH.get(response.finish_reason, "stop"),
         usage=lm15.Usage() if response.cached else _usage(response.usage),
         provider_data={NAME: conversation.answer_metadata(response)},
     )

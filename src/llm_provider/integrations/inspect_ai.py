@@ -55,8 +55,9 @@ _NOT_HERE = (
 
 _STOP_REASONS: dict[FinishReason, str] = {
     "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter",
-    "refusal": "content_filter", "unknown": "unknown",
+    "refusal": "content_filter",
 }  # fmt: skip
+"""Inspect's words for finish reasons. It has "unknown" for all others."""
 
 _REASONS = (
     (ContextWindowExceededError, "model_length"),
@@ -363,7 +364,7 @@ def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> inspec
             model=response.model,
             source="generate",
         ),
-        stop_reason=_STOP_REASONS[choice.finish_reason],
+        stop_reason=_STOP_REASONS.get(choice.finish_reason, "unknown"),
         logprobs=inspect.Logprobs.model_validate({"content": logprobs}) if logprobs else None,
     )
 

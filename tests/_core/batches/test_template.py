@@ -12,7 +12,7 @@ from llm_provider import Client, LLMError, RequestError
 from llm_provider._core.batches.lookup import Template, find_template
 from llm_provider._core.journey.call import MAX_REQUEST_BYTES, Call
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.routing import ROUTES
 from llm_provider._core.types.messages import Prompt
 from llm_provider._features.hosts.compatible_hosts import HOSTS

@@ -8,7 +8,7 @@ import pytest
 from llm_provider import BadRequestError, BudgetExceededError, Client, ContextWindowExceededError, price
 from llm_provider._core.journey.embed import EMBED
 from llm_provider._core.money.pricing import default_prices_path
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.embed_request import EmbedRequest
 from llm_provider.simulator import Fault, Simulator
 

@@ -27,7 +27,7 @@ from llm_provider import (
 )
 from llm_provider._core.journey.key_pool import Account, KeyPool, KeyPools, KeySelection, PooledAccount
 from llm_provider._core.pace.aimd import AIMD
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.scopes import Limiter, Scope
 from llm_provider._core.requests.api_keys import APIKey, seal_keys

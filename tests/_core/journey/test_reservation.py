@@ -27,7 +27,7 @@ from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.pricing import PriceTable, default_prices_path
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import price_names
 from llm_provider._core.tokens.counting import most_input_tokens, most_output_tokens

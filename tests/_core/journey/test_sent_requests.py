@@ -23,7 +23,7 @@ from llm_provider import (
     Results,
 )
 from llm_provider._core.journey.sent_requests import ENOUGH_FAILURES, Charge, EarlyStop, SentRequests
-from llm_provider._core.pace.timeouts import Deadline
+from llm_provider._core.pace.call_limits import Deadline
 from llm_provider.simulator import Fault, Simulator
 
 DEADLINE = Deadline(5.0, 0.0)

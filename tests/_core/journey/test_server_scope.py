@@ -20,7 +20,7 @@ from llm_provider._core.journey.server_scope import (
     digest_beginnings,
 )
 from llm_provider._core.pace.controller import AdaptiveController
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 from llm_provider.simulator import Fault, Simulator
 from support import TooSlowError, patiently
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from llm_provider._core.pace.aimd import AIMD
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 
 
 def send(controller: AIMD, count: int, now: float) -> list[Ticket]:

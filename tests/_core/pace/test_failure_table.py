@@ -15,7 +15,7 @@ from llm_provider._core import errors
 from llm_provider._core.errors import LLMError
 from llm_provider._core.formats.shared.errors import error_fields, from_answer, reports_error
 from llm_provider._core.pace.failure_table import CONSEQUENCES, RULES, consequence_of, find_rule, words_in
-from llm_provider._core.pace.outage import is_outage
+from llm_provider._core.pace.failures import is_outage
 
 SUSPENDED = "Your account org-4 <ak-f> is suspended due to insufficient balance, please recharge your account"
 NO_PACKAGE = "Insufficient balance or no resource package. Please recharge."

@@ -1,8 +1,14 @@
-"""Predictions of a level. Golden pairs have the headers of each provider, and texts that are no numbers."""
+"""Predictions of a level, and waits. Golden pairs have each provider's headers, and texts without numbers."""
+
+import datetime
+import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from llm_provider._core.pace.headers import Allowance, Level
+from llm_provider._core.pace.failures import LONGEST_RETRY_AFTER
+from llm_provider._core.pace.headers import Allowance, Level, retry_after
 
 
 def test_a_level_is_what_remained_plus_the_refill_minus_what_was_sent() -> None:
@@ -20,3 +26,19 @@ def test_a_level_is_what_remained_plus_the_refill_minus_what_was_sent() -> None:
     assert empty.ready_at(0.0, used=1.0, amount=1.0, margin=9.0) < 1.3, (
         "no more is waited for than the limit holds"
     )
+
+
+NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
+
+
+class TestRetryAfter:
+    def test_the_end_of_time_is_finite_and_not_waited_for(self) -> None:
+        seconds = retry_after({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, now=NOW)
+        assert seconds is not None
+        assert LONGEST_RETRY_AFTER < seconds < math.inf
+
+    @given(st.datetimes(timezones=st.just(datetime.UTC)).filter(lambda moment: moment.year >= 1900))
+    def test_any_date_is_read(self, moment: datetime.datetime) -> None:
+        text = moment.strftime("%a, %d %b ") + f"{moment.year:04} " + moment.strftime("%H:%M:%S GMT")
+        expected = (moment.replace(microsecond=0) - NOW).total_seconds()
+        assert retry_after({"retry-after": text}, now=NOW) == max(0.0, expected)

@@ -7,7 +7,7 @@ import pytest
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
 from llm_provider._core.pace.random_refusals import RandomRefusals
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 from rate_limit_world import bucket, run
 
 

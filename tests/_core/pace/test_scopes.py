@@ -12,10 +12,10 @@ import anthropic_support
 import openai_support
 from llm_provider import Client, InternalServerError
 from llm_provider._core.pace.aimd import AIMD
+from llm_provider._core.pace.call_limits import Patience
 from llm_provider._core.pace.controller import AdaptiveController
-from llm_provider._core.pace.rate_estimator import Ticket
 from llm_provider._core.pace.scopes import Controller, Limiter, Scope, SlotRequest
-from llm_provider._core.pace.timeouts import Patience
+from llm_provider._core.pace.state import Ticket
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from llm_provider._core.pace.rate_estimator import Ticket
 from llm_provider._core.pace.server_window import ServerWindow
+from llm_provider._core.pace.state import Ticket
 
 
 class Server:

@@ -1,19 +1,17 @@
-"""A new OpenAI-compatible host is one row of `ROUTES`: no module of the package or tools/prices knows it."""
+"""A new OpenAI-compatible host is one row of `ROUTES`: no module of the package or tools/prices knows it.
+
+tests/end_to_end/test_tasks.py adds one.
+"""
 
 import ast
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import llm_provider
-from llm_provider._core.requests.routing import COMPATIBLE_HOSTS, ROUTES
+from llm_provider._core.requests.routing import COMPATIBLE_HOSTS
 from llm_provider._features.hosts.compatible_hosts import HOSTS
-from llm_provider.simulator import Simulator
-from price_sources import TODAY, entry, needs_genai_prices, price_map
-from support import copy_package, parse_module, run_copy
+from support import parse_module
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(llm_provider.__file__).parent
@@ -24,20 +22,6 @@ TABLES = [
     PACKAGE / "_core" / "formats" / "shared" / "served_by.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
 ]  # fmt: skip
-
-ROW = """
-    Route(
-        "acme_ai",
-        "https://api.acme.example/v1",
-        lacks=frozenset({"n", "seed"}),
-        spelling={"top_p": "nucleus", "dimensions": "vector_size"},
-        embedding_limits=EmbeddingLimits(texts=2, tokens=None, text_tokens=None),
-        output_only=_REASONING,
-        litellm_names=("acme_cloud",),
-        genai_prices_name="cohere",
-    ),
-"""
-MODEL = "acme_ai/org/model-1"
 
 OF_ONE_HOST = {
     ("_features/score/openai.py", "local"): "the kind of this server is not known",
@@ -89,71 +73,6 @@ OF_ONE_HOST = {
     ("simulator/formats/openai_chat.py", "local"): "the simulator plays it: its field of reasoning",
 }
 """File and host → the fact that makes the file name the host. A new host needs no such line."""
-
-
-@pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package whose table has one row more."""
-    assert "acme_ai" not in ROUTES
-    return copy_package(
-        tmp_path_factory.mktemp("host"),
-        [("_core/requests/routing.py", '    Route(\n        "local"', ROW.lstrip("\n"))],
-    )
-
-
-def test_calls_streams_vectors_and_refusals_follow_the_row(extended: Path, llm_simulator: Simulator) -> None:
-    program = f"""
-from llm_provider import UnsupportedParameterError, call, embed, stream
-answer = call({MODEL!r}, "What is 1+1?", top_p=0.5, n=2)
-assert (answer.texts, answer.provider, answer.cost) == (["2", "2"], "acme_ai", None)
-with stream({MODEL!r}, "one two") as deltas:
-    assert "".join(delta.text for delta in deltas) == "echo: one two"
-assert deltas.response.usage.output_tokens > 0
-embeddings = embed({MODEL!r}, ["one", "two", "three"], dimensions=8)
-assert (len(embeddings.vectors), embeddings.provider, embeddings.cost) == (3, "acme_ai", None)
-assert embeddings.usage.input_tokens > 0
-assert embed({MODEL!r}, ["three"], dimensions=8).cached
-try:
-    call({MODEL!r}, "Hi", seed=1)
-except UnsupportedParameterError as error:
-    print(error)
-
-# Fields of an answer that the host itself refuses are not sent back to it.
-import os
-del os.environ["ACME_BASE_URL"]
-from llm_provider._core.formats.openai.encode import encode
-from llm_provider._core.requests.request import Request
-from llm_provider._core.requests.routing import resolve
-answer = {{"role": "assistant", "content": "Hello", "reasoning": "short", "refusal": None}}
-messages = [{{"role": "user", "content": "Hi"}}, answer, {{"role": "user", "content": "Hi"}}]
-sent = encode(Request.build({MODEL!r}, messages, {{}}), resolve({MODEL!r})).payload["messages"]
-assert set(sent[1]) == {{"role", "content", "refusal"}}, sent
-"""
-    ended = run_copy(extended, "-c", program, **llm_simulator.environment("acme_ai"))
-    assert ended.returncode == 0, ended.stderr
-    assert "seed" in ended.stdout
-    assert "leave it out; OpenAI's Chat Completions" in ended.stdout
-    requests = llm_simulator.requests("acme_ai")
-    assert len(requests) == llm_simulator.ledger().requests == 5
-    assert {request.model for request in requests} == {"org/model-1"}
-    calls, embeddings = requests[:3], requests[3:]
-    assert {request.path for request in calls} == {"/acme_ai/v1/chat/completions"}
-    assert [request.body.get("nucleus") for request in calls] == [0.5, 0.5, None]
-    assert {request.path for request in embeddings} == {"/acme_ai/v1/embeddings"}
-    assert sorted(request.body["input"] for request in embeddings) == [["one", "two"], ["three"]]
-    assert [request.body["vector_size"] for request in embeddings] == [8, 8]
-
-
-@needs_genai_prices
-def test_prices_are_refreshed_under_the_sources_names(extended: Path, tmp_path: Path) -> None:
-    listed = price_map(tmp_path, acme_cloud__org__model_1=entry("acme_cloud", output_cost_per_token=1e-05))
-    file = shutil.copy(extended / "prices.csv", tmp_path)
-    command = ("-m", "tools.prices", "--litellm", str(listed), "--day", TODAY)
-    ended = run_copy(extended, *command, "--file", str(file))
-    assert ended.returncode == 0, ended.stderr
-    rows = Path(file).read_text(encoding="utf-8")
-    assert re.search(r"^acme_ai,org/model_1,standard,0,2,.*litellm 1\.2\.3", rows, re.MULTILINE)
-    assert re.search(r"^acme_ai,command-.*genai-prices", rows, re.MULTILINE)
 
 
 def strings(path: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ import numpy
 import pandas
 import pytest
 
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.embed_request import SHARED, EmbedRequest
 from llm_provider._core.requests.parameters import BatchParameters, EmbedParameters
 from llm_provider._core.requests.request import Request

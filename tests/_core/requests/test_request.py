@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from llm_provider import Client
 from llm_provider._core.errors import LLMError, RequestError
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.parameter_table import RARE
 from llm_provider._core.requests.parameters import Parameters
 from llm_provider._core.requests.request import Request

@@ -15,7 +15,7 @@ from llm_provider import Client, RequestError
 from llm_provider._core.formats.shared.request_facts import RequestFacts
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.tokens import counting
 from llm_provider._core.tokens.counting import image_tokens, most_image_tokens, size_of

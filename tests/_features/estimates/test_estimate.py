@@ -14,7 +14,7 @@ from llm_provider import CacheMissError, Client, Estimate, Range, Usage
 from llm_provider._core.client.batch_arguments import parse_batch
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.runtime import event_loop
 from llm_provider._features.estimates import estimate

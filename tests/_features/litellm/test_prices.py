@@ -13,7 +13,7 @@ from llm_provider import Budget, Client, Usage, price
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._core.pace.concurrency import Concurrency
+from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._features.litellm.connection import load
 from llm_provider._features.litellm.prices import _is_plain, litellm_cost, most_cost, prices_of

@@ -9,7 +9,7 @@ from llm_provider._core.formats import registry
 from llm_provider._core.formats.gemini.connection import connect
 from llm_provider._core.formats.protocol import Outgoing
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.timeouts import Timeouts
+from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve

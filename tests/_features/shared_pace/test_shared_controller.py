@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from llm_provider._core.pace.headers import Allowance, Headroom
-from llm_provider._core.pace.rate_estimator import Ticket
+from llm_provider._core.pace.state import Ticket
 from llm_provider._features.shared_pace.shared_controller import (
     SharedController,
     SharedControllerWarning,
@@ -207,7 +207,7 @@ async def test_what_was_learnt_long_ago_is_forgotten(files: list[SharedStateFile
 DAMAGES = {
     "no JSON": "'nonsense'",
     "nothing": "NULL",
-    "another version": "json_set(state, '$._version', 1)",
+    "another version": "json_set(state, '$.version', 1)",
     "a field is missing": "json_remove(state, '$._estimator.rate')",
     "a field is unknown": "json_set(state, '$._mark.another', 1)",
     "a field is a text": "json_set(state, '$._window.size', '256')",

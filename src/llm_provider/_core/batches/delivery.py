@@ -19,7 +19,7 @@ from ..errors import InternalServerError, LLMError, PendingBatchError, RequestEr
 from ..formats.shared.batches import DAY
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
 from ..runtime import cassette, randomness

@@ -24,8 +24,7 @@ from ..journey.lookup import mismatch, mismatch_error
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import NOTHING_SENT, SentRequests
 from ..money.track import Tracks
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Patience
+from ..pace.call_limits import Concurrency, Patience
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions

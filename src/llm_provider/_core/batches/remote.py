@@ -24,7 +24,7 @@ from typing import Literal, TypeVar
 from ..errors import APIResponseValidationError, LLMError, PendingBatchError, RequestError
 from ..formats import registry
 from ..formats.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
-from ..pace.retry import LONGEST_RETRY_AFTER
+from ..pace.failures import LONGEST_RETRY_AFTER
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
 from ..runtime import clock, files, randomness

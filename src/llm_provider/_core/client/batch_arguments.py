@@ -11,7 +11,7 @@ from ..errors import RequestError
 from ..journey.call import Operation
 from ..journey.chat import CHAT
 from ..json_values import JSONMapping, JSONObject
-from ..pace.concurrency import Concurrency, concurrency
+from ..pace.call_limits import Concurrency, concurrency
 from ..requests.checks import DeliveryOptions, flag, one_of
 from ..requests.inputs import BatchInputs, batch_inputs
 from ..requests.parameter_table import CHECKS

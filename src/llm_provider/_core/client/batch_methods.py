@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 from .. import doors
 from ..batches.lookup import load_for_batch, name_shortage
 from ..hints import Hinting
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs
 from ..requests.request import seal
 from ..requests.signatures import take_types_of, with_parameters

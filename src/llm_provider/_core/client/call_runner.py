@@ -17,7 +17,7 @@ from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
 from ..json_values import JSONMapping
-from ..pace.concurrency import Concurrency
+from ..pace.call_limits import Concurrency
 from ..requests.checks import DeliveryMode
 from ..requests.request import check
 from ..requests.routing import price_names

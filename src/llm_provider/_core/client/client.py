@@ -14,7 +14,7 @@ from ..journey.engine import Engine
 from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping
 from ..money.ledger import Ledger
-from ..pace.concurrency import UNBOUNDED, default_concurrency
+from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..json_values import JSONMapping, JSONObject
-from ..pace.timeouts import Timeouts
+from ..pace.call_limits import Timeouts
 from ..requests.api_keys import Credential
 from ..requests.embed_request import EmbedRequest
 from ..requests.request import Request

@@ -17,8 +17,8 @@ from ..formats.shared.replies import reply_body
 from ..formats.shared.tool_charges import cost_in
 from ..formats.transport import departure
 from ..formats.transport.sse import BYTE_ORDER_MARK, DONE, END, EventSplitter, WholeReply
-from ..pace import retry
-from ..pace.timeouts import Timeouts
+from ..pace.call_limits import Timeouts
+from ..pace.failures import RetryBudget, judge
 from ..requests.api_keys import Credential
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import is_unfinished
@@ -72,7 +72,7 @@ class Attempt(Outgoing):
         timer = asyncio.timeout(timeouts.total)
         try:
             async with timer:
-                if timeouts.watches:
+                if timeouts.first_byte is not None or timeouts.idle is not None:
                     self._watch = _Watch(timer, self)
                 if self.emit is not None:
                     streamed = await self._receive(connection, self.emit, timer)
@@ -384,7 +384,7 @@ T = TypeVar("T")
 async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
     """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
     cassette.refuse_sending("a list, a count or a file")
-    attempts, budget = 0, retry.RetryBudget()
+    attempts, budget = 0, RetryBudget()
     while True:
         attempts += 1
         try:
@@ -392,7 +392,7 @@ async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, 
         except Exception as failure:
             error: LLMError = failure if isinstance(failure, LLMError) else adapter.map_error(failure)
             error.maybe_billed = False
-            verdict = retry.judge(
+            verdict = judge(
                 error,
                 attempts=attempts,
                 max_retries=max_retries,

@@ -18,8 +18,7 @@ from ..formats.shared.replies import number_step
 from ..formats.shared.served_by import read_served_by
 from ..json_values import JSONObject
 from ..money.track import Tracks
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Deadline, Patience
+from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.routing import Target, price_names
 from ..runtime import clock
 from ..runtime.frozen import LateValue

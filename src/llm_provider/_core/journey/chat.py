@@ -11,7 +11,7 @@ from .. import doors
 from ..errors import UnsupportedParameterError
 from ..formats.protocol import Adapter, Answer, EncodedRequest
 from ..json_values import JSONObject
-from ..pace.timeouts import DEFAULT_PATIENCE
+from ..pace.call_limits import DEFAULT_PATIENCE
 from ..requests.attachments import Attachment
 from ..requests.model_kinds import check_answers
 from ..requests.parameter_table import PARAMETERS, RARE

@@ -10,7 +10,7 @@ import math
 from .. import doors
 from ..errors import LLMError
 from ..formats import registry
-from ..pace.outage import EVIDENCE, is_outage
+from ..pace.failures import EVIDENCE, is_outage
 from ..pace.scopes import Limiter, Scope
 from ..requests.api_keys import Credential
 from ..requests.routing import Target

@@ -11,7 +11,7 @@ from ..errors import BadRequestError, ContextWindowExceededError, LLMError
 from ..formats import registry
 from ..formats.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from ..formats.shared.request_facts import RequestFacts
-from ..pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.embed_request import DEFAULTS, EmbedRequest
 from ..requests.routing import Target
 from ..runtime.canonical_json import canonical

@@ -18,8 +18,8 @@ from ..errors import BudgetExceededError, FailedAttempt, LLMError, SchemaMismatc
 from ..events.events import tell_work
 from ..events.waits import Waits
 from ..formats.shared.replies import reply_body
-from ..pace.outage import still_waits
-from ..pace.timeouts import Deadline
+from ..pace.call_limits import Deadline
+from ..pace.failures import still_waits
 from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache

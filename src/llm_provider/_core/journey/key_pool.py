@@ -35,13 +35,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .. import errors
-from ..pace.concurrency import Concurrency, group_of
+from ..pace.call_limits import Concurrency, Patience, group_of
 from ..pace.failure_table import consequence_of
-from ..pace.outage import is_outage
-from ..pace.rate_estimator import Ticket
-from ..pace.retry import LONGEST_RETRY_AFTER, REFUSED_IN_TURN
+from ..pace.failures import LONGEST_RETRY_AFTER, REFUSED_IN_TURN, is_outage
 from ..pace.scopes import Controller, Limiter, Scope, SlotRequest
-from ..pace.timeouts import Patience
+from ..pace.state import Ticket
 from ..requests.api_keys import Accounts, Credential, KeyWarning, find_accounts, find_key
 from ..requests.env_file import EnvFile
 from ..requests.request import Request

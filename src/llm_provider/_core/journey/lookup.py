@@ -18,8 +18,7 @@ from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
 from ..money.track import current
-from ..pace.concurrency import Concurrency
-from ..pace.timeouts import Deadline, Patience
+from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.environment_headers import adds_headers, with_headers
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical

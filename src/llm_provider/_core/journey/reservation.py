@@ -26,7 +26,7 @@ from ..formats.shared.request_facts import RequestFacts
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
-from ..pace.rate_estimator import Ticket
+from ..pace.state import Ticket
 from ..runtime.exact_decimal import exact
 from ..tokens.counting import most_input_tokens, most_output_tokens
 from ..words import format_usd

@@ -22,12 +22,21 @@ from ..formats.protocol import Connection, EncodedRequest
 from ..formats.shared.served_by import read_origin
 from ..formats.shared.tool_charges import cost_in_headers
 from ..formats.transport.environment import check_certificates, check_proxy
-from ..pace import retry
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController
-from ..pace.outage import LEAST_FAILURES, is_outage, is_unbilled
-from ..pace.rate_estimator import Ticket
+from ..pace.failures import (
+    FINAL,
+    LEAST_FAILURES,
+    REFUSED_IN_TURN,
+    Verdict,
+    is_congestion,
+    is_free,
+    is_outage,
+    is_unbilled,
+    judge,
+)  # fmt: skip
 from ..pace.scopes import Controller, Limiter, ScopeStatistics
+from ..pace.state import Ticket
 from ..requests.api_keys import environment_secrets, name_source
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 
     from ..._features.uploads.uploads import Uploads
     from ..money.pricing import PriceTable
-    from ..pace.timeouts import Timeouts
+    from ..pace.call_limits import Timeouts
     from ..requests.api_keys import Credential
 
 
@@ -94,7 +103,8 @@ class Sender:
         try:
             selection = self._keys.select(target, request)
             connection = self._connection(call)
-            if request.timeout is not None and request.timeout.watches and emit is None:
+            limits = request.timeout
+            if emit is None and limits is not None and (limits.first_byte or limits.idle):
                 _check_watchable(connection)
         except errors.LLMError as error:
             if (stop := call.early_stop) is not None:
@@ -201,7 +211,7 @@ class _Sending:
     free: int = 0
     """Failed requests that do not count against `max_retries`."""
     failures: tuple[errors.FailedAttempt, ...] = ()
-    verdict: retry.Verdict = retry.FINAL
+    verdict: Verdict = FINAL
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
     files_renewed: bool = False
@@ -265,7 +275,7 @@ class _Sending:
         call.sent.outage = selection.scope.outage
         first = bool(self.failures) and selection.scope.outage.down_since is None
         if self.spending is not None:
-            self.verdict = retry.FINAL
+            self.verdict = FINAL
             self.ticket, self.hold = await self.spending.acquire(
                 selection, self.tokens, first=first, waits=self.sender.waits
             )
@@ -301,7 +311,7 @@ class _Sending:
             self.encoded, self.body = doors.uploads.fill_references(call.encoded, self.file_ids, body)
             return True
         self._withdraw()
-        self.verdict, key = retry.FINAL, selection.key
+        self.verdict, key = FINAL, selection.key
         try:
             ids = await uploads.upload(call, key, self.max_retries)
             self.uploaded = key, ids
@@ -358,7 +368,7 @@ class _Sending:
         error.message = call.sent.problem = self._scrub(error.message)
         suspect = self._is_suspect(error)
         alone = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
-        alone = alone or not retry.is_congestion(error)
+        alone = alone or not is_congestion(error)
         if not scope.controller.in_flight and scope.outage.must_doubt(now):
             # No request is left that may still be answered.
             self.sender.doubts.ask(scope, attempt.target, key)
@@ -378,7 +388,7 @@ class _Sending:
             self.free += 1
         if len(self.failures) == 1:
             self.failing_since = now
-        self.verdict = retry.judge(
+        self.verdict = judge(
             error,
             attempts=len(self.failures) - self.free,
             max_retries=self.max_retries,
@@ -393,14 +403,14 @@ class _Sending:
         is_over = now - self.failing_since >= call.patience.seconds
         if suspect and is_over and len(self.failures) >= LEAST_FAILURES:
             # An outage would be waited for no longer.
-            self.verdict = retry.FINAL
+            self.verdict = FINAL
         call.sent.is_too_late = self.verdict.too_late
         if self.file_ids and not self.verdict.retry and not self.files_renewed:
             # The provider deleted a file that is remembered.
             self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)
             if self.files_renewed:
-                self.verdict = retry.Verdict(retry=True)
-        alone = alone or len(self.failures) > retry.REFUSED_IN_TURN
+                self.verdict = Verdict(retry=True)
+        alone = alone or len(self.failures) > REFUSED_IN_TURN
         if self.verdict.retry:
             attempt.retry_in = delay = selection.delay(self.verdict.delay if alone else 0.0)
             if delay > LEAST_SECONDS:
@@ -415,7 +425,7 @@ class _Sending:
         It is none for a connection that cannot be opened, or while other calls, which tell more, wait too.
         """
         batch = self.call.early_stop
-        if batch is None or not is_outage(error) or retry.is_free(error):
+        if batch is None or not is_outage(error) or is_free(error):
             return False
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import APITimeoutError, FailedAttempt, LLMError
 from ..formats.transport.departure import Departure
 from ..json_values import JSONObject
+from ..pace.call_limits import Deadline
 from ..pace.failure_table import consequence_of
-from ..pace.timeouts import Deadline
 from ..runtime.exact_decimal import total
 from ..runtime.warning import warn_user
 from ..types.usage import CostBounds, CostSource, Usage
@@ -31,7 +31,7 @@ from ..types.usage import CostBounds, CostSource, Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ..pace.outage import Outage
+    from ..pace.failures import Outage
 
 
 _LEAST_CERTAIN_FIRST: tuple[CostSource, ...] = ("litellm", "prices", "reply")

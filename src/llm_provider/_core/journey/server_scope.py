@@ -29,9 +29,9 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import LLMError, RateLimitError
 from ..events.waits import Waits
-from ..pace.rate_estimator import Ticket
 from ..pace.scopes import TIMER_STEP, Controller, Scope, SlotRequest
 from ..pace.server_window import ServerWindow
+from ..pace.state import Ticket
 from ..runtime.canonical_json import canonical
 
 T = TypeVar("T")

@@ -4,7 +4,6 @@ from datetime import date
 from decimal import Decimal
 
 from ..errors import RequestError, cite
-from ..pace.state import count as is_count
 from ..types.usage import Usage
 from .price_rows import VARIANTS
 from .pricing import NO_PRICE, PriceTable, warn_of_unknown_cost
@@ -24,7 +23,7 @@ def quote(
             "Usage(input_tokens=1000)"
         )
     counts = {name: getattr(usage, name) for name in Usage.__slots__}
-    wrong = [name for name, value in counts.items() if not is_count(value) or value >= 2**63]
+    wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**63]
     if wrong:
         value = cite(getattr(usage, wrong[0]))
         raise RequestError(f"{wrong[0]} of a usage is a whole number from 0 to 2**63 - 1, not {value}")

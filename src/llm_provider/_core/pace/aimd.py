@@ -11,7 +11,7 @@ import math
 import sys
 
 from .headers import Headroom
-from .rate_estimator import Ticket
+from .state import Ticket
 
 _CUT = 0.5
 """Multiplicative decrease, the same as in TCP (Chiu and Jain 1989)."""

@@ -18,7 +18,7 @@ flight), the rate estimator (requests per second), and the headers as long as th
 | capped | refusals at one concurrency | as before | above the cap: it stays; at the cap: one less |
 | predicted | headers | the remaining requests, less a margin | a wider margin; at the widest, distrust |
 
-If refusals also come at random, only a limit's refusals (`random_refusals`) have an effect: they alone end
+If refusals also come at random, only a limit's refusals (`random_refusals`) have an effect: only they end
 the trust in headers, unless very much is refused. The requests that distrusted headers held back are not
 sent at once: the window begins anew. Once refusals came at random, a long Retry-After holds only its own
 call, until nothing was accepted since the refusal before.
@@ -30,16 +30,15 @@ monotonic clock, given by the caller.
 
 import math
 import sys
-from typing import ClassVar
+from typing import Self
 
 from ..runtime import randomness
 from .headers import Allowance, Headroom, Level
+from .limits import COHORT, EARLY, FIRST_WINDOW, ConcurrencyWindow, RateEstimator
 from .random_refusals import OVERLOAD_PROOF, TRIAL, RandomRefusals
-from .rate_estimator import EARLY, Mark, RateEstimator, Ticket
-from .state import Stored, count, flag, number, positive
-from .window import COHORT, FIRST_WINDOW, ConcurrencyWindow
+from .state import InvalidStateError, Mark, Stored, Ticket, take_attributes
 
-_STATE_VERSION = 7
+_STATE_VERSION = 8
 """Version of the states of a controller and all of its parts. Any change of their fields needs a new one."""
 
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.1, 30.0
@@ -76,19 +75,6 @@ class AdaptiveController(Stored):
     request, to exactly one of the other methods `record_…`. `random_source` is for the jitter of back-off.
     """
 
-    FIELDS: ClassVar = {
-        "_version": lambda value: value == _STATE_VERSION,
-        "in_flight": count, "gate": number, "refusals": count, "_number": count, "_tokens_sent": number,
-        "_answered": count, "_first_at": number, "_squared_tokens": number, "_estimated": positive,
-        "_used": positive, "_cut": count, "_cut_refused": count, "_failures": count, "_failing_since": number,
-        "_probing": flag, "_refusal_latency": number, "_heeds_headers": flag, "_predicted_after": count,
-        "_margin": positive,
-    }  # fmt: skip
-    PARTS: ClassVar = {
-        "_estimator": RateEstimator, "_window": ConcurrencyWindow, "_mark": Mark, "_refused": RandomRefusals,
-        "_overloaded": RandomRefusals, "_request_level": Level, "_token_level": Level,
-    }  # fmt: skip
-    _version = _STATE_VERSION
     _random = randomness.generator
     """Source of jitter, which is no part of the state."""
 
@@ -102,14 +88,14 @@ class AdaptiveController(Stored):
             self._random = random_source
         self._estimator = RateEstimator()
         self._window = ConcurrencyWindow()
+        self.version = _STATE_VERSION
         self._number = 0
         self._tokens_sent = 0.0
         self._answered = 0
         """Requests that were served."""
         self._first_at = math.inf
-        self._squared_tokens = 0.0
-        self._estimated = self._used = _SETTLED / 100
-        self._mark = Mark(0, 0.0, 0.0, fresh=True, rate=math.inf, in_flight=0)
+        self._estimated = self._used_tokens = _SETTLED / 100
+        self._mark = Mark(0, 0.0, 0.0)
         self._cut = 0
         """Number of the newest request when the last episode began. Requests up to it belong to the
         episode."""
@@ -123,6 +109,17 @@ class AdaptiveController(Stored):
         self._request_level, self._token_level = Level(), Level()
         self._predicted_after = 0
         self._margin = 1.0
+
+    @classmethod
+    def from_state(cls, state: object) -> Self:
+        if isinstance(state, dict) and state.get("_version") == 7:
+            # It has more attributes, and two of them have other names.
+            named = state | {"version": _STATE_VERSION, "_used_tokens": state.get("_used")}
+            state = take_attributes(cls().to_state(), named)
+        made = super().from_state(state)
+        if made.version != _STATE_VERSION:
+            raise InvalidStateError("another version")
+        return made
 
     @property
     def rate(self) -> float:
@@ -186,15 +183,14 @@ class AdaptiveController(Stored):
         estimator, window = self._estimator, self._window
         rate = estimator.rate
         if estimator.open:
-            free = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
-            charge = 0.0 if free else 1.0
+            unpaced = self.in_flight < at_once + self._answered and self.in_flight < window.unpaced
+            charge = 0.0 if unpaced else 1.0
             self._first_at = min(self._first_at, now)
         else:
             charge = self._charge(tokens)
         estimator.spend(now, charge)
         self._number += 1
         self._tokens_sent += tokens
-        self._squared_tokens += tokens * tokens
         self.in_flight += 1
         if self._probing:
             self._probing = False
@@ -215,7 +211,7 @@ class AdaptiveController(Stored):
         self.in_flight -= 1
         if tokens is not None:
             self._estimated += ticket.tokens - self._estimated / _SETTLED
-            self._used += max(1.0, tokens) - self._used / _SETTLED
+            self._used_tokens += max(1.0, tokens) - self._used_tokens / _SETTLED
         if ticket.number > self._cut:
             self._failures = 0
         self._answered += 1
@@ -256,10 +252,10 @@ class AdaptiveController(Stored):
         self.in_flight -= 1
         self.refusals += 1
         self._window.record_end(ticket, self._number, None)
-        alone = not self._overloaded.follow_rate(ticket.number)
+        by_itself = not self._overloaded.follow_rate(ticket.number)
         accepted_since_cut = self._count_accepted(ticket)
         self._count(ticket)
-        if alone:
+        if by_itself:
             return True
         if ticket.number > self._cut:
             if accepted_since_cut < 1 and self._is_hopeless(now):
@@ -313,9 +309,9 @@ class AdaptiveController(Stored):
             self._cut_now()
         self._count(ticket)
         # It may be a random one. If it is not, the next request is refused too.
-        alone = (retry_after or 0.0) >= _LONG_WAIT and self._refused.seen and self._failures == 0
-        self._close_gate(now, ticket, None if alone else retry_after)
-        return alone
+        by_itself = (retry_after or 0.0) >= _LONG_WAIT and self._refused.seen and self._failures == 0
+        self._close_gate(now, ticket, None if by_itself else retry_after)
+        return by_itself
 
     def _is_random(self, now: float, ticket: Ticket, retry_after: float | None) -> bool:
         """Record a refusal, and decide whether it is a random one."""
@@ -334,14 +330,9 @@ class AdaptiveController(Stored):
             estimator.restore(random_refusals.highest, grow=random_refusals.grow)
         elif ticket.number <= self._cut:
             return random_refusals.likely
-        # A bucket of tokens that refuses a large request admits several small ones.
+        # A bucket of tokens that refuses a large request admits many small ones.
         tokens = estimator.by_tokens or ticket.tokens * self._number > 1.001 * self._tokens_sent
-        if (
-            (long and not random_refusals.seen)
-            or tokens
-            or now < self.gate
-            or self._window.may_explain(ticket)
-        ):
+        if (long and not random_refusals.seen) or tokens or self._window.may_explain(ticket):
             return False
         if random_refusals.likely:
             more = random_refusals.follow_rate(ticket.number, opening=False)
@@ -376,20 +367,15 @@ class AdaptiveController(Stored):
             self._cut_refused += 1
 
     def _begin_episode(self, now: float, ticket: Ticket) -> None:
-        estimator, opening = self._estimator, self._estimator.open
-        # The first refusal of the open phase tells a cap best: later, more are in flight than it allows.
-        guessed = opening and self._window.guessed
-        if guessed or not self._window.suspects(now, ticket, self._number):
-            if opening:
-                self._close_estimator(ticket.rate, ticket)
+        estimator = self._estimator
+        if not self._window.suspects(now, ticket, self._number):
+            if estimator.open:
+                served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
+                estimator.close(ticket.rate, served)
+                self._window.end_slow_start()
             else:
-                mean = self._tokens_sent / self._number
-                spread = max(1.0, self._squared_tokens / self._number / mean**2)
-                estimator.learn(ticket, self._mark, mean, spread)
-        rate, late = math.inf if opening else ticket.rate, self._number - ticket.number
-        self._mark = Mark(
-            ticket.number, ticket.at, ticket.tokens_sent, fresh=False, rate=rate, in_flight=late
-        )
+                estimator.learn(ticket, self._mark, self._tokens_sent / self._number)
+        self._mark = Mark(ticket.number, ticket.at, ticket.tokens_sent)
 
     def _close_gate(self, now: float, ticket: Ticket, retry_after: float | None) -> None:
         wait = 0.0 if retry_after is None else retry_after
@@ -415,7 +401,7 @@ class AdaptiveController(Stored):
         if headroom.requests is not None:
             self._request_level.read(at=ticket.at, used=ticket.number, allowance=headroom.requests)
         if headroom.tokens is not None:
-            off = self._estimated / self._used
+            off = self._estimated / self._used_tokens
             allowance = Allowance(headroom.tokens.rate * off, headroom.tokens.remaining * off)
             self._token_level.read(at=ticket.at, used=ticket.tokens_sent, allowance=allowance)
 
@@ -426,8 +412,3 @@ class AdaptiveController(Stored):
             # Else the requests that the headers held back would be sent at once.
             self._window.restart(self.in_flight)
         return not self._heeds_headers
-
-    def _close_estimator(self, rate: float, ticket: Ticket) -> None:
-        served = (ticket.number - ticket.in_flight) / max(ticket.at - self._first_at, _PROOF)
-        self._estimator.close(rate, served)
-        self._window.end_slow_start()

@@ -22,7 +22,7 @@ class Consequence(NamedTuple):
     stops: Literal["", "yes", "before an answer"] = ""
     """Whether three in a row stop a batch: always, or while the model has answered no call of it."""
     key: Literal["", "replaces the key", "replaces the account", "tries another", "prefers another"] = ""
-    """What happens where there are several API keys."""
+    """What happens where there is more than one API key."""
     fallback: bool = False
     """Whether the next model of `fallback` is asked."""
 
@@ -58,7 +58,7 @@ def consequence_of(error: errors.LLMError) -> Consequence:
 class Rule(NamedTuple):
     """A row: the class of a failure with one of `codes`, or with `words`, or else with one of `statuses`.
 
-    `codes` is matched with each whole code in lower case, `words` with the beginning of what the provider
+    `codes` is matched with each complete code in lower case, `words` with the beginning of what the provider
     says. "200" stands for a failure inside an answer or a stream too. A code holds with some statuses only: a
     5xx with `invalid_request_error` is a failure of the server. `retried` and `stops` are exceptions from the
     consequences of the class. Where words have a `limit` and what was `requested`, that must be more.
@@ -85,7 +85,7 @@ def _read_rules() -> Iterator[Rule]:
 
 
 RULES = tuple(_read_rules())
-"""Read at the import: a process without a free descriptor has failures too."""
+"""Read at the import: a process that may open no more files has failures too."""
 
 _SAYS_LITTLE = (
     errors.BadRequestError, errors.InternalServerError, errors.NotFoundError, errors.PermissionDeniedError,

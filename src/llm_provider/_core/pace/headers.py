@@ -1,23 +1,34 @@
-"""Reads rate-limit headers, and predicts from them how much of a limit is left later.
+"""Reads rate-limit headers and waits, and predicts from them how much of a limit is left later.
 
 `headroom` reads the headers of a success or a failure. `Level` projects the newest of them forward in time.
-`wait_for_reset` reads the headers of a refusal. `retry` reads Retry-After and Gemini's RetryInfo.
+`retry_after`, `wait_for_reset` and `wait_in_words` read the wait that a refusal asks for.
 """
+
+from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..runtime import clock
 from .failure_table import words_in
-from .retry import EARLIEST_INSTANT, LONGEST_RETRY_AFTER, seconds_until
-from .state import Stored, number, positive
+from .failures import LONGEST_RETRY_AFTER
+from .state import Stored
 
+if TYPE_CHECKING:
+    import datetime
+
+_EARLIEST_INSTANT = 1e9
+"""Seconds since 1970 from which on a number is an instant, 2001 at the earliest, and no duration."""
+
+_SECONDS = re.compile(r"\d{1,13}(\.\d{1,9})?", re.ASCII)
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(
     r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII
 )
+_PROTOBUF = re.compile(r"(\d{1,10}(?:\.\d{1,9})?)s", re.ASCII)
 _MILLISECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)ms", re.ASCII)
 
 
@@ -43,10 +54,10 @@ _TOKENS = _names(
     "x-ratelimit-{}-tokens", "anthropic-ratelimit-tokens-{}", "x-ratelimit-{}-tokens-minute",
     "x-ratelimitbysize-{}-minute",
 )  # fmt: skip
-_LIMITS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
+LIMIT_HEADERS = tuple(names.limit for names in (*_REQUESTS, *_TOKENS))
 
 _LONG_RESET = 10.0
-"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to whole seconds."""
+"""Seconds. A shorter reset is too coarse to compute a rate from, as some are rounded to full seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +93,6 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
     >>> headroom({"x-ratelimit-limit-requests": "many"}) is None
     True
     """
-    # Most answers have none of these headers.
-    if not any(map(headers.__contains__, _LIMITS)):
-        return None
     requests, tokens = _first(headers, _REQUESTS), _first(headers, _TOKENS)
     return None if requests is None and tokens is None else Headroom(requests, tokens)
 
@@ -117,7 +125,7 @@ def _seconds_to_reset(headers: Mapping[str, str], name: str) -> tuple[float | No
     """The seconds until a limit is reset, and whether the header has an instant and no duration."""
     text = headers.get(name)
     seconds = duration(text)
-    if text is None or (seconds is not None and seconds < EARLIEST_INSTANT):
+    if text is None or (seconds is not None and seconds < _EARLIEST_INSTANT):
         return seconds, False
     return seconds_until(text, headers), seconds is not None
 
@@ -142,10 +150,16 @@ def wait_for_reset(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
+def retry_delay(text: object) -> float | None:
+    """The seconds of a protobuf duration such as Gemini's `RetryInfo.retryDelay`, "27.39s"."""
+    match = _PROTOBUF.fullmatch(text) if isinstance(text, str) else None
+    return float(match[1]) if match else None
+
+
 def duration(text: str | None) -> float | None:
     """The seconds of "1s", "6m0s", "1d2h3m4.5s", "120ms" or a plain number; None for any other text.
 
-    >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("soon")
+    >>> duration("6m0.5s"), duration("17ms"), duration("3"), duration("later")
     (360.5, 0.017, 3.0, None)
     """
     if text is None:
@@ -179,12 +193,8 @@ def wait_in_words(message: str) -> float | None:
 class Level(Stored):
     """Predicts the unused part of one limit from the newest header and the requests sent since then.
 
-    `used` is what the limit has counted for all requests sent, and `amount` that of the next one.
+    `used` is what the limit has counted for all requests sent, `amount` what it will count for the next.
     """
-
-    FIELDS: ClassVar = {
-        "_used": number, "_at": number, "_remaining": number, "_most": number, "_rate": positive,
-    }  # fmt: skip
 
     def __init__(self) -> None:
         self._used = -1.0
@@ -211,3 +221,61 @@ class Level(Stored):
         needed = min(amount + margin, max(amount, self._most) + 0.2 * amount)
         missing = needed - level
         return now + missing / max(self._rate, 1e-9) if missing > 1e-6 else now
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime.datetime | None = None) -> float | None:
+    """The longer wait of `retry-after-ms` and `retry-after` (seconds or an HTTP date; RFC 9110 §10.2.3).
+
+    Azure sends a rounded number beside the exact one, which may be 0.
+
+    Only ASCII digits are accepted. `float` also accepts `nan`, `inf`, `1e400`, a sign and other scripts'
+    digits, which count as absent. A date in the past is 0. litellm's proxy passes the provider's header
+    on as `llm_provider-retry-after`.
+
+    >>> retry_after({"retry-after-ms": "1500", "retry-after": "9"})
+    9.0
+    >>> retry_after({"retry-after": "nan"}) is None
+    True
+    """
+    text = headers.get("retry-after-ms", "").strip()
+    exact = float(text) / 1000 if _SECONDS.fullmatch(text) else None
+    text = headers.get("retry-after") or headers.get("llm_provider-retry-after", "")
+    rounded = seconds_until(text, headers, now)
+    return max((wait for wait in (exact, rounded) if wait is not None), default=None)
+
+
+def seconds_until(
+    text: str, headers: Mapping[str, str], now: datetime.datetime | None = None
+) -> float | None:
+    """The seconds of a text that has them, or an instant: seconds or milliseconds since 1970, or a date.
+
+    An instant is read by the server's clock, which its header `date` has. None for any other text.
+    """
+    text = text.strip()
+    moment: float | None
+    if _SECONDS.fullmatch(text):
+        moment = float(text)
+        if moment < _EARLIEST_INSTANT:
+            return moment
+        moment = moment if moment < 100 * _EARLIEST_INSTANT else moment / 1000
+    else:
+        moment = _moment(text)
+    if moment is None:
+        return None
+    present = (_moment(headers.get("date", "")) or 0.0, clock.time()) if now is None else (now.timestamp(),)
+    return max(0.0, moment - max(present))
+
+
+def _moment(text: str) -> float | None:
+    """The seconds since 1970 of an HTTP or ISO 8601 date, which is UTC without a zone; None for others."""
+    if not text or not text.isascii() or len(text) > 40:
+        return None
+    import datetime
+    import email.utils
+
+    read = datetime.datetime.fromisoformat if text[0].isdigit() else email.utils.parsedate_to_datetime
+    try:
+        moment = read(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+    except (ValueError, OverflowError, TypeError):
+        return None

@@ -17,7 +17,7 @@ sum at the newest of the refused requests counts: a cluster among them, after wh
 chance.
 
 Once a limit is known, the requests keep close to it, and a share says nothing: others may share the limit,
-and the refusals of each of them look random. A **trial** decides: several requests are sent at once, right
+and the refusals of each of them seem random. A **trial** decides: eight requests are sent at once, right
 after the refusal. An empty bucket refuses most of them, whoever has emptied it. Random refusals take their
 share. A trial of a limit costs some refusals. So the first one comes after refusals have reduced the estimate
 to a part, and after each one that has found a limit, the part is smaller. If a trial finds no limit, the
@@ -28,9 +28,8 @@ wait costs more than a trial, so each refusal that asks for one is worth it, onc
 
 import bisect
 import math
-from typing import ClassVar
 
-from .state import Stored, count, flag, number, positive
+from .state import Stored
 
 _PROOF = 4.5
 """Sum of the log-likelihood ratios from which on the refusals follow our rate: three or four in a row."""
@@ -52,7 +51,7 @@ _LEAST_RISEN, _MOST_RISEN = 0.4, 0.75
 _REPEATED = 24
 """Requests from a trial until the next one, if it found no limit and no more was refused since."""
 _SURE = 1.0
-"""Random refusals before a limit was found, below which it is not doubted soon."""
+"""Random refusals before a limit was found, below which no early trial doubts it."""
 _FALLEN, _AFTER_FAILURE = 0.75, 2.5
 """A trial is worth its price when refusals reduce the estimate by this factor. Each trial that has found a
 limit adds this power of the factor."""
@@ -67,31 +66,17 @@ OVERLOAD_PROOF = 3.0
 """More proof for 503 and 529, which say that the provider lacks a resource, not that we sent too much."""
 
 
-def _numbers(value: object) -> bool:
-    """Allows lists of numbers of refused requests."""
-    return isinstance(value, list) and len(value) <= _RECENT and all(map(count, value))
-
-
 class RandomRefusals(Stored):
     """The record of one kind of refusals. `proof` is the additional proof that a limit requires."""
-
-    FIELDS: ClassVar = {
-        "_proof": positive, "_recent": _numbers, "_since": count, "_sent": number, "_refused": number,
-        "_carried": number, "_doubt": count, "_failed": count, "_passed": count, "highest": number,
-        "trial": count, "_tried": count, "_trial_refused": count, "seen": flag,
-        "_trial_until": number,
-    }  # fmt: skip
 
     def __init__(self, proof: float = 0.0) -> None:
         self._proof = _PROOF + proof
         self._recent: list[int] = []
         """Numbers of the last refused requests, in order."""
-        self._carried = 0.0
-        """Sum of the refusals before these."""
         self._since = 0
         """Number of the last request that is in the record."""
         self._sent = self._refused = 0.0
-        """The record: earlier requests, and those of them that were refused."""
+        """The record: earlier requests, and how many of them were refused."""
         self.trial = self._trial_refused = self._tried = 0
         """Number of the last request before a trial, or 0; how many of the trial were refused; and the number
         of the former trial."""
@@ -125,16 +110,10 @@ class RandomRefusals(Stored):
         if number > self._since:
             bisect.insort(recent, number)
         else:  # it was counted as accepted
-            per_refused, per_accepted = _weights(self._refused, self._sent)
-            self._carried += per_refused - per_accepted
             self._refused += 1
         if len(recent) > _RECENT:
-            per_refused, per_accepted = _weights(self._refused, self._sent)
-            oldest = recent.pop(0)
-            accepted = (oldest - self._since - 1) * per_accepted
-            self._carried = max(0.0, self._carried + accepted) + per_refused
-            self._keep(oldest, 1)
-        total, random, began, before = max(0.0, self._carried), 0, self._since, self._since
+            self._keep(recent.pop(0), 1)
+        total, random, began, before = 0.0, 0, self._since, self._since
         for index, refused in enumerate(recent):
             per_refused, per_accepted = _weights(self._refused + index, self._sent + before - self._since)
             total += (refused - before - 1) * per_accepted
@@ -149,7 +128,6 @@ class RandomRefusals(Stored):
             self.seen = self._refused >= _SURE
             self._doubt, self._failed = 0, int(not self.seen)
         recent.clear()
-        self._carried = 0.0
         if self._refused > _MOST_SHARE * self._sent:
             self._sent = self._refused = 0.0
         return True
@@ -160,7 +138,6 @@ class RandomRefusals(Stored):
         if recent:
             self._keep(recent[-1], len(recent))
             recent.clear()
-        self._carried = 0.0
         self._since, self.trial = number, 0
 
     @property
@@ -182,7 +159,7 @@ class RandomRefusals(Stored):
     def judge(self, now: float, number: int, *, due: bool) -> bool | None:
         """Whether the refusals in a trial were random; None if this is not known yet.
 
-        `number` is that of a request that was refused since the trial began. `due` says that a refusal of the
+        `number` numbers a request that was refused since the trial began. `due` says that a refusal of the
         limit is due at this phase of the sweep, so that it is no surprise.
         """
         self._trial_refused += self.trial < number <= self.trial + TRIAL
@@ -213,9 +190,9 @@ class RandomRefusals(Stored):
     def _keep(self, number: int, refused: int) -> None:
         """Move the requests until this one into the record."""
         sent = max(0, number - self._since)
-        kept = math.exp(-sent / _MEMORY)
-        self._sent = self._sent * kept + sent
-        self._refused = self._refused * kept + refused
+        remembered = math.exp(-sent / _MEMORY)
+        self._sent = self._sent * remembered + sent
+        self._refused = self._refused * remembered + refused
         self._since = max(number, self._since)
 
 

@@ -18,12 +18,19 @@ from ..errors import LLMError, OverloadedError, ProviderError
 from ..events.waits import LEAST_SECONDS, ROOT, Waits, count_calls, reason
 from ..runtime import clock
 from ..words import format_clock_time, format_duration
-from .concurrency import IN_FLIGHT, InFlight, group_of
-from .headers import headroom
-from .outage import Outage, is_answer, is_outage, may_be_of_requests, note_outage
-from .rate_estimator import Ticket
-from .retry import RetryBudget, end_retries, is_congestion
-from .timeouts import DEFAULT_PATIENCE, Patience
+from .call_limits import DEFAULT_PATIENCE, IN_FLIGHT, InFlight, Patience, group_of
+from .failures import (
+    Outage,
+    RetryBudget,
+    end_retries,
+    is_answer,
+    is_congestion,
+    is_outage,
+    may_be_of_requests,
+    note_outage,
+)  # fmt: skip
+from .headers import LIMIT_HEADERS, headroom
+from .state import Ticket
 
 if TYPE_CHECKING:
     from ..._features.shared_pace.shared_controller import SharedController
@@ -54,7 +61,7 @@ class ScopeStatistics:
     model: str
     """Its name, without the date of a snapshot."""
     key: str
-    """Fingerprint of the API key; of an account with several keys, that of the first key."""
+    """Fingerprint of the API key; of an account with more than one key, the fingerprint of the first."""
     window: int | None
     rate: float | None
     in_flight: int
@@ -71,7 +78,7 @@ class ScopeStatistics:
 
 @dataclass(slots=True, eq=False)
 class SlotRequest:
-    """A call that waits for a slot in one scope, or in several. The first free one grants it."""
+    """A call that waits for a slot in one scope or more. The first scope with room grants it."""
 
     granted: asyncio.Future[Ticket]
     tokens: float
@@ -87,7 +94,7 @@ class SlotRequest:
     def withdraw(self) -> None:
         """Give up after a cancellation: while the call waits, or in the event-loop iteration of the grant."""
         if not self.granted.done() or self.granted.cancelled():
-            # It stays in its queues until it is their first. Its removal here would make the cancellation of
+            # It stays in its queues until it is their first. To remove it now would make the cancellation of
             # ten thousand calls quadratic.
             self.granted.cancel()
         elif self.scope is not None:
@@ -108,7 +115,7 @@ class Scope:
         self.outage = Outage()
         self.name = name
         self.used_last_until = -math.inf
-        """Until then, one of several accounts sends only if no other may."""
+        """Until then, this account sends only if no other account may."""
         self._sent = 0
         self._give_up_at = math.inf
         """When the patience of the first waiting call ends, while the scope is down."""
@@ -246,8 +253,8 @@ class Scope:
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
         """Read the headers of a success or a failure, and keep them in its ticket."""
         ticket.headers = headers
-        limits = headroom(headers)
-        if limits is not None:
+        # Most answers have none of these headers.
+        if any(map(headers.__contains__, LIMIT_HEADERS)) and (limits := headroom(headers)) is not None:
             self.controller.on_headers(ticket, limits)
 
     def record_end(
@@ -262,18 +269,18 @@ class Scope:
         """End a request that was sent; `error` is None after a success.
 
         `tokens` are those that a limit has counted for the request, if known. `caller` identifies the call,
-        so that failures of one call differ from those of many. A `suspect` is rather the reason for its
+        so that failures of one call differ from failures of many. A `suspect` is rather the reason for its
         failure than an outage.
 
         Returns whether a call that was refused backs off by itself: the gate of the scope does not hold it
         back.
         """
-        now, controller, alone = self._loop.time(), self.controller, False
+        now, controller, backs_off = self._loop.time(), self.controller, False
         self._all.count -= 1
         was_down = self.outage.down_since is not None
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
-            self.retries.earn()
+            self.retries.answers += 1
             self.outage.answered_at, self.outage.excused_until = now, -math.inf
             if self.outage.watches:
                 self._works(now, ticket)
@@ -291,11 +298,12 @@ class Scope:
             if not is_congestion(error) or (was_down and is_outage(error)):
                 controller.record_failure(now, ticket)
             elif isinstance(error, OverloadedError):
-                alone = controller.record_overload(now, ticket, error.retry_after)
+                backs_off = controller.record_overload(now, ticket, error.retry_after)
             else:
-                alone = controller.record_refusal(now, ticket, error.retry_after)
-        self.wake()
-        return alone
+                backs_off = controller.record_refusal(now, ticket, error.retry_after)
+        if self._queue:
+            self.wake()
+        return backs_off
 
     def _works(self, now: float, ticket: Ticket) -> None:
         down_since = self.outage.down_since

@@ -1,4 +1,4 @@
-"""How many requests one of several servers gets at once, from its latency and refusals; it has no clock.
+"""How many requests each server of a host gets at once, from its latency and refusals; it has no clock.
 
 A server of one's own may refuse nothing: what it cannot serve waits there, and no other server can take it.
 So a server gets as many requests as it serves at once, and few that wait. Rounds of requests are compared.
@@ -10,7 +10,7 @@ seconds.
 
 import math
 
-from .rate_estimator import Ticket
+from .state import Ticket
 
 _FIRST = 16
 """Requests before the first answer."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get
 from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONObject, plain_number
-from ..pace.timeouts import Timeouts, seconds
+from ..pace.call_limits import Timeouts, seconds
 from ..runtime.canonical_json import canonical
 from .api_keys import APIKey, make_key
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..pace.timeouts import patience_seconds, seconds
+from ..pace.call_limits import patience_seconds, seconds
 from . import checks
 from .checks import Check, flag, number, one_of, text
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..money.budget import Budget
-from ..pace.timeouts import Timeouts
+from ..pace.call_limits import Timeouts
 from ..types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (

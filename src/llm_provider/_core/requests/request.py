@@ -20,7 +20,7 @@ from .parameter_table import CHECKS, RARE, SENT
 
 if TYPE_CHECKING:
     from ..money.budget import Budget
-    from ..pace.timeouts import Timeouts
+    from ..pace.call_limits import Timeouts
     from .api_keys import APIKey
     from .parameters import Parameters
     from .tools import SentTool

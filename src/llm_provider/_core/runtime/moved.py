@@ -28,7 +28,7 @@ MOVED: dict[str, str] = {
     "_estimates.estimate": "_features.estimates.estimate",
     "_estimates.estimates": "_features.estimates.estimates",
     "_limits.scopes": "_core.pace.scopes",
-    "_limits.timeouts": "_core.pace.timeouts",
+    "_limits.timeouts": "_core.pace.call_limits",
     "_money.budget": "_core.money.budget",
     "_money.ledger": "_core.money.ledger",
     "_money.ledger_rows": "_core.money.totals",

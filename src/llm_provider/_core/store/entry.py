@@ -98,19 +98,18 @@ class Entry(NamedTuple):
     price: float | None = None
     origin: Mapping[str, str] | None = None
 
+    def list_known(self) -> dict[str, object]:
+        """The fields that the head has only where they are known."""
+        fields = {"served": self.served, "price": self.price, "origin": self.origin or None}
+        return {name: value for name, value in fields.items() if value is not None}
+
 
 def encode_entry(key: str, entry: Entry, question: bytes | None = None) -> bytes:
     """The stored bytes of an entry; `question` replaces its question, as JSON, and may be empty."""
     if question is None:
         question = b"" if entry.question is None else entry.question.encode()
     head: dict[str, object] = {"created": entry.created, "seconds": entry.seconds, "size": len(entry.body)}
-    if entry.served is not None:
-        head["served"] = entry.served
-    if entry.price is not None:
-        head["price"] = entry.price
-    if entry.origin:
-        head["origin"] = entry.origin
-    answer = b"".join((orjson.dumps(head), b"\n", entry.body))
+    answer = b"".join((orjson.dumps(head | entry.list_known()), b"\n", entry.body))
     parts = [_checksum(key, answer), answer]
     if question:
         packed = zlib.compress(question, 1) if len(question) > _COMPRESSED_ABOVE else question

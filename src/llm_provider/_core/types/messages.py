@@ -13,6 +13,14 @@ from ..runtime.frozen import quickly_made
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "refusal", "unknown"]
 """Why a model stopped, in one vocabulary for every provider."""
 
+INCOMPLETE: Mapping[FinishReason, str] = {
+    "length": "the answer was cut at its token limit",
+    "refusal": "the model refused",
+    "content_filter": "a content filter stopped the answer",
+    "unknown": "the answer ended for a reason that is not known",
+}
+"""The finish reasons of an answer that is not whole, and what people read of them."""
+
 Message: TypeAlias = Mapping[str, Any]
 """One OpenAI-style chat message: `{"role": ..., "content": ...}`."""
 

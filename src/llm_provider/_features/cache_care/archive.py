@@ -75,8 +75,7 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
         "key": key,
         "seconds": entry.seconds,
     }
-    optional = {"served": entry.served, "price": entry.price, "origin": entry.origin}
-    return fields | {name: value for name, value in optional.items() if value is not None}
+    return fields | entry.list_known()
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -107,10 +106,8 @@ def _row(fields: JSONObject) -> Row:
     key, question = fields["key"], fields["asked"]
     if digest != _digest(fields) or len(key) != 64 or not isinstance(question, dict | None):
         raise ValueError
-    body, seconds, created = fields["body"].encode(), fields["seconds"], fields["created"]
-    entry = Entry(
-        body, seconds, created, fields.get("served"), None, fields.get("price"), fields.get("origin")
-    )
+    own = {name: value for name, value in fields.items() if name in Entry._fields}
+    entry = Entry(**own | {"body": fields["body"].encode()})
     value = encode_entry(
         key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
     )

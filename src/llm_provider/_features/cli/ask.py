@@ -13,6 +13,7 @@ import click
 
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject, json_value
+from ..._core.types.messages import INCOMPLETE
 from ..._core.words import format_cost
 from . import output
 from .call_options import call_options, parameters_of
@@ -41,14 +42,6 @@ unless others are given.
 
 _ATTACH = "an image, PDF, audio or text file; repeatable"
 _JSON = "print one JSON object: text, usage, cost in USD, timing in seconds"
-
-INCOMPLETE = {
-    "length": "the answer was cut at its token limit",
-    "refusal": "the model refused",
-    "content_filter": "a content filter stopped the answer",
-    "unknown": "the answer ended for a reason that is not known",
-}
-"""The finish reasons of an answer that is not whole."""
 
 
 @click.command(cls=Command, epilog=_EPILOG)

@@ -26,6 +26,7 @@ from ..._core.errors import OutputError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import files
 from ..._core.runtime.files import encode_line, lines_of
+from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response, Result
 from ..._core.types.usage import Cost
 from .map_rows import COMPRESSED, Row
@@ -459,5 +460,5 @@ class Tally:
             if not self.first_error:
                 name = f"id {line['id']!r}" if "id" in line else f"row {line['index'] + 1}"
                 self.first_error = f"{name}: {error['message']}"
-        elif reason in ("length", "refusal", "content_filter", "unknown"):
+        elif reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1

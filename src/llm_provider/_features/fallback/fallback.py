@@ -14,10 +14,9 @@ from ..._core import errors
 from ..._core.journey.call import Call, Emit, Operation, Relay
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import SentRequests
-from ..._core.pace.concurrency import Concurrency
+from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
-from ..._core.pace.outage import still_waits
-from ..._core.pace.timeouts import Patience
+from ..._core.pace.failures import still_waits
 from ..._core.requests.environment_headers import read_headers
 from ..._core.requests.request import Request, check_model_name
 from ..._core.requests.routing import Target

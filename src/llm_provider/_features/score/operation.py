@@ -22,7 +22,7 @@ from ..._core.formats.shared.served_by import read_fields
 from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
-from ..._core.pace.timeouts import DEFAULT_BATCH_PATIENCE
+from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.runtime.canonical_json import canonical, write_exactly

@@ -1,9 +1,9 @@
 """Shares one controller between all processes of a machine that have the same limit.
 
-After the first refusal, the state of the `AdaptiveController` is kept in a SQLite file. Each question and
+After the first refusal, the state of the `AdaptiveController` is stored in a SQLite file. Each question and
 each outcome is then a transaction that reads the controller, uses it, and writes it back. So sixteen
-processes send to the provider like one. A process that is alone keeps the controller in its memory, and looks
-for others once a second.
+processes send to the provider like one. While no other process uses the file, the controller is in the memory
+of its process, which asks for others once a second.
 
 | event | effect |
 |---|---|
@@ -30,7 +30,7 @@ from typing import TypeVar
 
 from ..._core.pace.controller import AdaptiveController
 from ..._core.pace.headers import Headroom
-from ..._core.pace.rate_estimator import Ticket
+from ..._core.pace.state import Ticket
 from ..._core.runtime import randomness
 from ..._core.runtime.databases import is_corrupt, make_lock, open_database, remove_database
 from ..._core.runtime.files import identity_of
@@ -51,7 +51,7 @@ _FORGET = 600.0
 """Seconds after which the learnt state may be wrong."""
 
 _CLAIM, _CLAIM_GRACE = 1.0, 0.3
-"""Seconds for which a process that is alone keeps the controller in its memory, and seconds that another
+"""Seconds for which the only process has the controller in its memory, and seconds that another
 process grants it to claim the controller again."""
 _STILL_THERE = 5.0
 """Seconds after which an idle process is ignored."""
@@ -114,7 +114,7 @@ class SharedStateFile:
             except sqlite3.DatabaseError as error:
                 if not is_corrupt(error):
                     raise
-                # The state is soon learnt again.
+                # The state is learnt again within seconds.
                 remove_database(path, identity)
                 self._connection = open_database(path, timeout=_LOCK_PATIENCE, prepare=prepare)
         return self._connection
@@ -169,13 +169,13 @@ def _make_tables(path: Path, connection: sqlite3.Connection) -> None:
 class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
-    Its requests in flight, refusals, rate and window count all processes together. `scope` has one
+    Its requests in flight, refusals, rate and window count for all processes together. `scope` has one
     name in all of them. With `from_start` it is shared before the first refusal.
 
     | state | entered by | place of the controller |
     |---|---|---|
     | apart | the start, unless `from_start` | in memory, unknown to the others |
-    | claimed | no other process uses the file | in memory; stored once a second, with a look for others |
+    | claimed | no other process uses the file | in memory; stored once a second, when it asks for others |
     | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
     """
 
@@ -219,7 +219,7 @@ class SharedController:
         if now >= self._mine_until:
             granted = self._run(lambda connection: self._admit(connection, now, tokens, at_once))
             if granted is None:
-                self._go_alone()
+                self._leave_file()
         if granted is None:
             granted = self._controller.admit(now, tokens, sys.maxsize, at_once)
             if isinstance(granted, Ticket):
@@ -236,16 +236,10 @@ class SharedController:
         self._end(ticket, now, lambda controller: controller.record_success(now, ticket, tokens=tokens))
 
     def record_refusal(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        alone = self._end(ticket, now, lambda controller: controller.record_refusal(now, ticket, retry_after))
-        self._join(now)
-        return alone is True
+        return self._end(ticket, now, lambda shared: shared.record_refusal(now, ticket, retry_after)) is True
 
     def record_overload(self, now: float, ticket: Ticket, retry_after: float | None = None) -> bool:
-        alone = self._end(
-            ticket, now, lambda controller: controller.record_overload(now, ticket, retry_after)
-        )
-        self._join(now)
-        return alone is True
+        return self._end(ticket, now, lambda shared: shared.record_overload(now, ticket, retry_after)) is True
 
     def record_failure(self, now: float, ticket: Ticket) -> None:
         self._end(ticket, now, lambda controller: controller.record_failure(now, ticket))
@@ -277,8 +271,10 @@ class SharedController:
             self._unknown.remove(ticket)
             record_all(self._controller)
         elif self._run(lambda connection: self._give_back(connection, ticket, now, record_all)) is None:
-            self._go_alone(ending=1)
+            self._leave_file(ending=1)
             record_all(self._controller)
+        if result is not None:  # it was refused
+            self._join(now)
         return result
 
     def _join(self, now: float) -> None:
@@ -286,10 +282,10 @@ class SharedController:
         if self._mine_until == math.inf and not self._file.broken:
             self._mine_until, self._not_before = -math.inf, self._controller.gate
             if self._run(lambda connection: self._meet(connection, now)) is None:
-                self._go_alone()
+                self._leave_file()
 
-    def _go_alone(self, ending: int = 0) -> None:
-        """Continue alone: the file cannot be used, so the requests of other processes are unknown."""
+    def _leave_file(self, ending: int = 0) -> None:
+        """Continue without the file: it cannot be used, so the requests of other processes are unknown."""
         if self._mine_until != math.inf:
             self._mine_until = math.inf
             self._controller.forget(self._own + ending - len(self._former))
@@ -316,10 +312,10 @@ class SharedController:
             self._report(connection, now, self._own, waits=True)
             return now + _ASK_AGAIN
         ready = controller.ready_at(now, tokens, sys.maxsize, at_once)
-        alone = self._is_alone(connection, now)
-        if ready > now or (not alone and self._must_yield(connection, now)):
+        is_only = self._is_only(connection, now)
+        if ready > now or (not is_only and self._must_yield(connection, now)):
             self._report(connection, now, self._own, waits=True)
-            if alone:
+            if is_only:
                 self._store(connection, now)
                 return ready
             return min(max(ready, now), now + _ASK_AGAIN)
@@ -381,7 +377,7 @@ class SharedController:
         """Write the controller for the other processes. If there are none, keep it for a while."""
         self._revision += 1
         claimed_by = claimed_until = None
-        if self._is_alone(connection, now):
+        if self._is_only(connection, now):
             self._mine_until = now + _CLAIM
             claimed_by, claimed_until = self._file.owner, self._mine_until + _CLAIM_GRACE
         else:
@@ -407,7 +403,7 @@ class SharedController:
             (self._scope, self._file.owner, in_flight, asked_at, now, waits is not None),
         )
 
-    def _is_alone(self, connection: sqlite3.Connection, now: float) -> bool:
+    def _is_only(self, connection: sqlite3.Connection, now: float) -> bool:
         query = (
             "SELECT 1 FROM owner_v2 WHERE scope = ? AND owner != ? AND (in_flight > 0 OR seen > ?) LIMIT 1"
         )

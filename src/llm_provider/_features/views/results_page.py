@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
+from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
 from .results_pairs import pair_results
@@ -27,7 +28,6 @@ from .results_views import write_file
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
 """The states of rows in the order of the page. The last is that of a single run, the three before of two."""
-_CUT_OFF = ("length", "refusal", "content_filter", "unknown")
 
 _FOLDER = Path(__file__).parent / "page"
 _COMPONENTS = ("ag-grid-community", "diff")
@@ -186,7 +186,7 @@ class _Table:
         """How a row ended."""
         if self.cells["error"][position] is not None:
             return "failed"
-        return "incomplete" if self.cells["finish_reason"][position] in _CUT_OFF else "ok"
+        return "incomplete" if self.cells["finish_reason"][position] in INCOMPLETE else "ok"
 
 
 def _join_rows(tables: list[_Table]) -> Iterator[_Row]:

@@ -14,7 +14,7 @@ from llm_provider import Client
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.shared.request_facts import find_words, largest_limit
 from llm_provider._core.journey.chat import CHAT
-from llm_provider._core.pace.concurrency import UNBOUNDED
+from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from support import parse_module
 

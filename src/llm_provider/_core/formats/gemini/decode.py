@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
-from ...pace.retry import retry_delay
+from ...pace.headers import retry_delay
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
 from ..protocol import Answer

@@ -24,9 +24,8 @@ from ...errors import (
 )
 from ...json_values import JSONMapping
 from ...pace.failure_table import find_rule, words_in
-from ...pace.headers import wait_for_reset, wait_in_words
-from ...pace.outage import SHORTAGES
-from ...pace.retry import ORDERLY_END, heed_should_retry, retry_after
+from ...pace.failures import ORDERLY_END, SHORTAGES, heed_should_retry
+from ...pace.headers import retry_after, wait_for_reset, wait_in_words
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..transport.environment import proxy_in, trust_remedy

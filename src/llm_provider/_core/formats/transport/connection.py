@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ... import doors
 from ...runtime.canonical_json import canonical, write_exactly
+from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import loads
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
 from . import environment, http_client, httpx_client
@@ -195,7 +196,10 @@ class SDKConnection:
         token = _EXCHANGE.set(exchange)
         try:
             await self._sdk.ask(self._client(outgoing), outgoing, exchange)
-        except Exception:
+        except Exception as error:
+            if isinstance(failure, Exception) and failure not in exception_chain(error):
+                # At the end of a program an SDK starts no threads any more: that must not hide the failure.
+                raise failure from None
             # The SDK may not like the empty answer to what it would send.
             if failure is not None or not exchange.url:
                 raise

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from ...pace.concurrency import most_connections
+from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
 from . import body_size, departure
 from .environment import share_context

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from ...pace.concurrency import most_connections
+from ...pace.call_limits import most_connections
 from ..protocol import Outgoing
 from . import body_size, departure, environment
 from .http_client import KEEPALIVE, KEEPALIVE_SECONDS

@@ -1,25 +1,24 @@
 """The rate estimator: what it learns from refusals, and what the limit is of."""
 
-import math
-
 import pytest
 
-from llm_provider._core.pace.rate_estimator import Mark, RateEstimator, Ticket
+from llm_provider._core.pace.limits import RateEstimator
+from llm_provider._core.pace.state import Mark, Ticket
 
 
 def ticket(number: int, at: float, *, rate: float = 10.0, phase: float = 1.0, tokens: float = 1.0) -> Ticket:
     return Ticket(number, at, 1, tokens, number * tokens, rate, phase)
 
 
-def mark(number: int = 0, at: float = 0.0, *, fresh: bool = False, in_flight: int = 0) -> Mark:
-    return Mark(number, at, float(number), fresh=fresh, rate=math.inf, in_flight=in_flight)
+def mark(number: int, at: float) -> Mark:
+    return Mark(number, at, float(number))
 
 
 def beside_others() -> RateEstimator:
     """An estimator after five refusals on time and an early one."""
     estimator = swept(10.0)
     on_time(estimator, 5)
-    estimator.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0, 1.0)
+    estimator.learn(ticket(516, 52.0, phase=0.1), mark(505, 50.0), 1.0)
     return estimator
 
 
@@ -34,25 +33,17 @@ def swept(estimate: float) -> RateEstimator:
 def on_time(estimator: RateEstimator, count: int, *, seconds: float = 10.0, requests: int = 101) -> None:
     for number in range(count):
         before = mark(number * requests, number * seconds)
-        estimator.learn(ticket((number + 1) * requests, (number + 1) * seconds), before, 1.0, 1.0)
+        estimator.learn(ticket((number + 1) * requests, (number + 1) * seconds), before, 1.0)
 
 
 def test_three_refusals_in_a_row_that_were_due_end_the_following() -> None:
     estimator, widths = beside_others(), []
     for number in range(5):
         before = mark(516 + 101 * number, 52 + 10.0 * number)
-        estimator.learn(ticket(617 + 101 * number, 62 + 10.0 * number), before, 1.0, 1.0)
+        estimator.learn(ticket(617 + 101 * number, 62 + 10.0 * number), before, 1.0)
         widths.append(1 - estimator.rate / estimator.estimate)
     assert widths[:2] == pytest.approx([0.3, 0.3])
     assert widths[2] > widths[3] > widths[4]
-
-
-def test_what_idling_had_saved_up_cannot_raise_the_estimate() -> None:
-    estimator = swept(10.0)
-    estimator.learn(ticket(101, 2.0), mark(0, 0.0, fresh=True), 1.0, 1.0)
-    assert estimator.estimate == 10.0
-    estimator.learn(ticket(202, 22.0), mark(101, 2.0, fresh=True), 1.0, 1.0)
-    assert estimator.estimate == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +61,6 @@ def test_what_is_refused_tells_what_a_limit_is_of(by_tokens: bool, refused: list
     estimator.by_tokens = by_tokens
     for number, tokens in enumerate(refused, 1):
         at, sent = number * 10.0, number * 101
-        before = Mark(sent - 101, at - 10, sent - 101.0, fresh=False, rate=10.0, in_flight=0)
-        estimator.learn(Ticket(sent, at, 1, tokens, sent + tokens - 1, 10.0, 1.0), before, 1.0, 1.9)
+        before = Mark(sent - 101, at - 10, sent - 101.0)
+        estimator.learn(Ticket(sent, at, 1, tokens, sent + tokens - 1, 10.0, 1.0), before, 1.0)
     assert estimator.by_tokens == then
