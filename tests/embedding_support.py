@@ -7,7 +7,7 @@ from typing import Any
 from llm_provider._core.formats.protocol import EmbeddingFormat, Outgoing
 from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.api_keys import APIKey
-from llm_provider._core.requests.embed_request import EmbedRequest
+from llm_provider._core.requests.request import EmbedRequest
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.canonical_json import canonical
 from support import ignore

@@ -56,10 +56,9 @@ from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.pace.failures import RetryBudget, judge
 from llm_provider._core.requests.api_keys import find_accounts
-from llm_provider._core.requests.defaults import fill
-from llm_provider._core.requests.embed_request import DEFAULTS, EmbedRequest
 from llm_provider._core.requests.inputs import batch_inputs
-from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.parameter_table import fill
+from llm_provider._core.requests.request import DEFAULTS, EmbedRequest, Request
 from llm_provider._core.requests.routing import Target, price_names, resolve
 from llm_provider._core.schemas import reading
 from llm_provider._core.schemas.json_schema import Search
@@ -334,7 +333,7 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
     "transport.sse.events": _read_pieces,
     "_core.pace.failures.judge": _judge,
     "_features.views.results_pairs.pair_results": _pair_results,
-    "_core.requests.defaults.fill": _fill,
+    "_core.requests.parameter_table.fill": _fill,
     "_core.requests.routing.resolve": _find_route,
     "shared.embeddings.check_model": lambda **fields: check_model(*_embed_request(fields)),
     "_core.tokens.counting": _bounds,
@@ -446,7 +445,9 @@ def as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        defaults = {field.name: _default(field) for field in dataclasses.fields(value)}
+        defaults = {
+            field.name: _default(field) for field in dataclasses.fields(value) if field.init or field.repr
+        }
         return _without_defaults({name: getattr(value, name) for name in defaults}, defaults)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _without_defaults(value._asdict(), value._field_defaults)

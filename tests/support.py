@@ -20,7 +20,6 @@ import pytest
 
 import llm_provider
 from llm_provider import Choice, Client, Delta, LLMError, Response, Usage
-from llm_provider._core.batches.journal import Header, Journal, Record, RowLine
 from llm_provider._core.money.pricing import find_table
 from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.attachments import Attachment
@@ -227,27 +226,3 @@ def run_copy(root: Path, *command: str, **variables: str) -> subprocess.Complete
         timeout=120,
         check=False,
     )
-
-
-def batch_header(**fields: object) -> Header:
-    """The header of a batch, with some other fields."""
-    known: dict[str, object] = {
-        "id": "0123456789abcdef",
-        "job": "job",
-        "created": 1_000_000_000.0,
-        "kind": "chat",
-        "provider": "openai",
-        "model": "gpt-5.5",
-        "name": "gpt-5.5",
-        "base_url": None,
-        "custom_base_url": False,
-        "account": "acc",
-        "operation": "chat/completions",
-    }
-    return Header(**{**known, **fields})  # type: ignore[arg-type]  # the names are those of the fields
-
-
-def write_record(journal: Journal, *names: str, **fields: object) -> Record:
-    """Write a batch with some rows of one sample."""
-    lines = [RowLine(name, (0,), b'{"model":"gpt-5.5"}', None, (name,)) for name in names]
-    return journal.write(batch_header(**fields), [(line.custom_id, line.encode()) for line in lines])

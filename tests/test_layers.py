@@ -250,7 +250,7 @@ def test_the_imports_are_seen() -> None:
     assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
     assert "_core.formats.protocol" in own_imports("_core.formats.openai.encode")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
-    assert {"_core.store.row_format", "_core.schemas.checking"} <= own_imports("_core.batches.lookup")
+    assert {"_core.store.row_format", "_core.schemas.reading"} <= own_imports("_core.batches.lookup")
     assert (
         named_module("llm_provider._core.formats.") == "_core.formats"
     )  # an f-string, before its first field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CORE: tuple[str, ...] = (
-    "doors", "hints", "json_values", "terminal_text", "words", "errors", "runtime", "schemas",
+    "doors", "hints", "json_values", "words", "errors", "runtime", "schemas",
     "types", "events", "pace", "money", "store", "requests", "settings", "formats", "tokens", "journey",
     "batches", "client",
 )  # fmt: skip

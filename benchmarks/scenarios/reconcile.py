@@ -20,7 +20,7 @@ from typing import Any
 
 from llm_provider import Client, LLMError
 from llm_provider._core.money.pricing import default_prices_path
-from llm_provider._core.requests.credential import APIKey
+from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.runtime import clock
 from llm_provider._features.cli.main import main
 from llm_provider.simulator import Fault, Simulator

@@ -20,8 +20,7 @@ from typing import Any
 
 from llm_provider._core.tokens.counting import _LIKE, _MEASURED
 from llm_provider._core.tokens.text import text_tokens
-from llm_provider._core.tokens.tokenizer import encoding_counter
-from llm_provider._core.tokens.vocabularies import ENCODINGS, VOCABULARIES
+from llm_provider._core.tokens.tokenizer import ENCODINGS, VOCABULARIES, encoding_counter
 
 from ..fleet import WorkerError
 from ..report import Cell, Result, Table

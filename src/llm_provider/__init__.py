@@ -12,7 +12,7 @@ from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 
-from ._core.types import raw_reader as _raw_reader
+from ._core.types import usage as _usage
 
 if TYPE_CHECKING:
     from typing import Any as _Any
@@ -88,20 +88,18 @@ if TYPE_CHECKING:
     from ._core.events.events import AskedCall
     from ._core.journey.stream import AsyncStream, Stream
     from ._core.money.budget import Budget
-    from ._core.money.ledger import Ledger
+    from ._core.money.ledger import Ledger, track
     from ._core.money.ledger_file import LedgerWarning
     from ._core.money.model_drift import ModelDriftWarning
     from ._core.money.price_rows import PriceWarning
     from ._core.money.totals import LedgerRow
-    from ._core.money.track import track
     from ._core.pace.call_limits import Timeouts
     from ._core.pace.scopes import ScopeStatistics
     from ._core.requests.api_keys import KeyWarning
     from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
     from ._core.store.response_cache import CacheStatistics, CacheWarning
-    from ._core.tokens.range import Range
+    from ._core.tokens.counting import Range
     from ._core.types.embeddings import Embeddings
-    from ._core.types.logprobs import TokenLogprob
     from ._core.types.messages import (
         Content,
         Delta,
@@ -114,8 +112,7 @@ if TYPE_CHECKING:
     )
     from ._core.types.response import Choice, Response
     from ._core.types.results import Results
-    from ._core.types.served_by import ServedBy
-    from ._core.types.usage import Cost, Timing, Usage
+    from ._core.types.usage import Cost, ServedBy, Timing, TokenLogprob, Usage
     from ._features.cache_care.maintenance import Explanation
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
@@ -163,12 +160,12 @@ __all__ = [
 _HOMES = (
     "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
     "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
-    "_features.fallback.passed_over", "_core.types.logprobs", "_core.types.results",
-    "_features.score.scores", "_core.types.served_by", "_features.models.token_count", "_core.errors",
+    "_features.fallback.passed_over", "_core.types.results",
+    "_features.score.scores", "_features.models.token_count", "_core.errors",
     "_core.pace.call_limits", "_core.requests.api_keys", "_core.store.response_cache",
     "_features.second_level.settings",
-    "_features.second_level.access", "_core.money.price_rows", "_core.money.track", "_core.money.ledger",
-    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.range",
+    "_features.second_level.access", "_core.money.price_rows", "_core.money.ledger",
+    "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.counting",
     "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
     "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",
@@ -214,9 +211,7 @@ def _import_when_called(module: str, name: str) -> _Any:
     return call
 
 
-_raw_reader.export = _import_when_called("_features.evidence.client_methods", "export_results")
-_raw_reader.read = _import_when_called("_features.rich_content.reading", "read")
-_raw_reader.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
+_usage.read_served_by = _import_when_called("_core.formats.shared.served_by", "read_served_by")
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.

@@ -6,7 +6,7 @@ import pytest
 
 from llm_provider import BudgetExceededError, Client, RequestError
 from llm_provider._core.money.pricing import default_prices_path
-from llm_provider._core.types.logprobs import TokenLogprob
+from llm_provider._core.types.usage import TokenLogprob
 from llm_provider.integrations.conversation import (
     Variant,
     assistant_message,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
     from .._features.estimates import client_methods as estimates
+    from .._features.evidence import client_methods as evidence
     from .._features.fallback import fallback, passed_over
     from .._features.foreign import attributes as foreign_attributes
     from .._features.foreign import messages as foreign_messages
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
     from .._features.recheck import run as recheck
+    from .._features.rich_content import reading as rich_content
     from .._features.score import operation as score
     from .._features.score import score_many, scores
     from .._features.second_level import access as second_level_access
@@ -57,6 +59,7 @@ _MODULES = {
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
     "estimates": "estimates.client_methods",
+    "evidence": "evidence.client_methods",
     "fallback": "fallback.fallback",
     "passed_over": "fallback.passed_over",
     "foreign_attributes": "foreign.attributes",
@@ -78,6 +81,7 @@ _MODULES = {
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
+    "rich_content": "rich_content.reading",
     "score": "score.operation",
     "score_many": "score.score_many",
     "scores": "score.scores",

@@ -14,7 +14,7 @@ from . import doors
 from .hints import missing_attribute
 from .json_values import JSONMapping, JSONObject, check_fields, json_value
 from .json_values import cite as cite  # noqa: PLC0414  # mypy takes it for a re-export by this form alone
-from .terminal_text import escape_controls
+from .words import escape_controls
 
 if TYPE_CHECKING:
     from decimal import Decimal

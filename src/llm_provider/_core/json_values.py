@@ -59,7 +59,7 @@ def _to_text(value: object) -> str:
         return format(value, "f")
     try:
         return str(value)
-    except Exception:  # the class may be the user's, as that of an exception of a tool
+    except Exception:  # the class may be the user's, such as an exception of a tool
         return cite(value)
 
 
@@ -108,10 +108,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
 def _is_count(value: object) -> bool:
     return type(value) is int and abs(value) < _MOST
 
@@ -129,19 +125,19 @@ def _has_texts(value: object) -> bool:
     return value is None or (isinstance(value, Mapping) and all(map(_is_text, value.values())))
 
 
-def _may_be_text(value: object) -> bool:
-    return value is None or _is_text(value)
-
-
 _MOST = 10**15
 _KINDS: tuple[tuple[str, str, Callable[[object], bool]], ...] = (
     ("cost price retry_after queue first_token total overhead waited seconds", "a number", _is_number),
     ("text reasoning finish_reason provider code request_id model id name arguments", "text", _is_text),
     ("status attempts!", "a whole number", _is_count),
     ("cached! retryable! maybe_billed!", "true or false", lambda value: isinstance(value, bool)),
-    ("response_format row_label", "an object", _is_object),
+    ("response_format row_label", "an object", lambda value: isinstance(value, Mapping)),
     ("dropped", "a list of texts", functools.partial(_is_list, of=_is_text)),
-    ("cache_keys", "a list of texts", functools.partial(_is_list, of=_may_be_text)),
+    (
+        "cache_keys",
+        "a list of texts",
+        functools.partial(_is_list, of=lambda value: value is None or _is_text(value)),
+    ),
     ("origins", "a list of objects of texts", functools.partial(_is_list, of=_has_texts)),
     ("choices tool_calls failures!", "a list", _is_list),
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
     from .._features.telemetry.observer import Telemetry
     from .money.budget import Budget
-    from .requests.env_file import EnvFile
+    from .requests.credential import EnvFile
 
 Path = str | os.PathLike[str]
 
@@ -52,8 +52,6 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
             raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
-    # Imported here because most clients have one level.
-
     level = (
         cache
         if isinstance(cache, doors.second_level_settings.SecondLevel)
@@ -78,7 +76,6 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
         raise RequestError(
             f"{name} must be a dict, such as {{'azure/mine': 'gpt-6.1-sol'}}, not {cite(deployments)}"
         )
-
     for deployment, model in deployments.items():
         provider, _, rest = str(deployment).partition("/")
         if not rest or provider not in ROUTES or ROUTES[provider].cloud is None:
@@ -99,7 +96,7 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
 
 
 def read_deployments() -> Mapping[str, str]:
-    """Those of the environment, such as `azure/mine=gpt-6.1-sol`, with spaces or commas between them."""
+    """The deployments of the environment, such as `azure/mine=gpt-6.1-sol`, between spaces or commas."""
     entries = os.environ.get("LLM_PROVIDER_DEPLOYMENTS", "").replace(",", " ").split()
     pairs = [entry.partition("=") for entry in entries]
     return _check_deployments("LLM_PROVIDER_DEPLOYMENTS", {name: model for name, _, model in pairs})
@@ -107,7 +104,7 @@ def read_deployments() -> Mapping[str, str]:
 
 def _check_env_file(_: str, path: Path) -> EnvFile:
     # Imported here because few clients have one.
-    from .requests.env_file import EnvFile
+    from .requests.credential import EnvFile
 
     return EnvFile(path)
 
@@ -115,8 +112,6 @@ def _check_env_file(_: str, path: Path) -> EnvFile:
 def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
-    # Imported here because few clients have one.
-
     return doors.host_routes.read_hosts(hosts)
 
 
@@ -169,9 +164,9 @@ def _rule(
 ) -> Any:
     """How a setting is checked.
 
-    `check` makes the value of the field from the name and the value that the user gave. `default` is that of
-    a setting that is not given, or a function that finds it in the environment. `of` is the name of the
-    setting, where it is not that of the field. None means "not given", unless it counts as a value.
+    `check` makes the value of the field from the name and the value that the user gave. `default` is for a
+    setting that is not given: a value, or a function that finds it in the environment. `of` names the setting
+    if it has another name than the field. None means "not given", unless it counts as a value.
     """
     return field(metadata={"check": check, "default": default, "of": of, "none_counts": none_counts})
 
@@ -188,7 +183,9 @@ class Settings:
         lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
     )
     """The store of answers that machines share."""
-    kept: frozenset[str] = _rule(_check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons")
+    kept_reasons: frozenset[str] = _rule(
+        _check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons"
+    )
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
     # Sealed by `parse_settings`, which knows the hosts too.

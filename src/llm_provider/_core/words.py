@@ -1,8 +1,13 @@
-"""Money, durations and times of day as people read them, and switches as they write them."""
+"""Money, durations and times as people read them, switches as they write them, and what terminals show."""
+
+from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
 _SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
@@ -54,6 +59,8 @@ def format_usd(
         return f"{known}at most {format_usd(at_most)} ({unknown:,} unknown)"
     if unknown:
         return f"≥ {format_usd(amount)}, {unknown:,} unknown" if amount else f"{unknown:,} unknown"
+    from decimal import Decimal
+
     # A float is formatted by its digits, so that it rounds as the decimal that it stands for.
     amount = amount if isinstance(amount, Decimal) else Decimal(repr(float(amount)))
     # Of the smallest amounts, twenty decimal places are enough.
@@ -72,3 +79,22 @@ def format_cost(cost: float | None, bounds: Sequence[float | None] | None = None
     if cost is not None or not (least or most is not None):
         return "cost unknown" if cost is None else format_usd(cost)
     return format_usd(least or 0.0, 1, None if most is None else most - (least or 0.0))
+
+
+_ESCAPED = (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F))
+"""The control characters, which begin every command to a terminal, and the marks that reverse what follows.
+
+The isolating marks of right-to-left scripts end with their line, so they stay.
+"""
+
+_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _ESCAPED} | {0x0D: ""}
+"""A carriage return would let a text cover what stands before it."""
+
+
+def escape_controls(text: str) -> str:
+    r"""A text with escapes in the place of control characters. Line breaks and tabs stay.
+
+    >>> escape_controls("copied\x1b]52;c;aGk=\x07 \u202eback\r\n")
+    'copied\\x1b]52;c;aGk=\\x07 \\u202eback\n'
+    """
+    return text.translate(_ESCAPES)

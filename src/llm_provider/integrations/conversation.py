@@ -13,9 +13,9 @@ from .._core.client.functions import default_client
 from .._core.errors import ToolArgumentsError
 from .._core.json_values import JSONMapping, JSONObject
 from .._core.requests.parameters import Parameters
-from .._core.types.logprobs import TokenLogprob
 from .._core.types.messages import Message, ToolCall
 from .._core.types.response import Response
+from .._core.types.usage import TokenLogprob
 
 NAME = "llm_provider"
 """The key under which the messages and the metadata of another tool hold values of this library."""

@@ -9,10 +9,9 @@ from dspy import lm15
 
 from .._core import errors
 from .._core.json_values import JSONMapping, JSONObject
-from .._core.types.logprobs import TokenLogprob
 from .._core.types.messages import Delta, FinishReason, Message
 from .._core.types.response import Choice, Response
-from .._core.types.usage import Usage
+from .._core.types.usage import TokenLogprob, Usage
 from . import conversation
 from .conversation import NAME, media_part
 

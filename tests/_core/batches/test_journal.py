@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from batch_records import MakeRecord, header
 from llm_provider._core.batches.journal import KEPT_SECONDS, Journal, Record, RowLine, content_hash
 from llm_provider._core.runtime import files
-from support import batch_header
-
-from .conftest import MakeRecord
 
 
 def test_a_row_keeps_its_bytes_and_a_damaged_one_is_told() -> None:
@@ -32,7 +30,7 @@ def test_another_process_reads_what_was_written(journal: Journal, make_record: M
     record.append("uploaded", file="file-1")
     record.append("submitting")
     (again,) = Journal(journal.directory).records()
-    assert (again.id, again.header, list(again.rows)) == (record.id, batch_header(), ["a", "b"])
+    assert (again.id, again.header, list(again.rows)) == (record.id, header(), ["a", "b"])
     assert (again.file, again.state, again.is_uncertain) == ("file-1", "submitting", True)
     record.append("submitted", remote="batch_1", state="in_progress")
     again.reload()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from llm_provider import BatchError, Budget, BudgetExceededError, Client, Response
+from llm_provider._core.client.batch_methods import parse_batch
 from llm_provider.simulator import Fault, Simulator
 from support import finish, wait_until
 
@@ -113,3 +114,17 @@ def test_metadata_that_json_cannot_hold_loses_no_answer(simulator: Simulator, ow
     assert lines[:2] == values[:2]
     assert lines[2].startswith("<")
     assert lines[3] == [1, 2]
+
+
+def test_a_parameter_is_known_under_the_function_that_has_it() -> None:
+    with pytest.raises(TypeError, match=r"iter_many\(\) got an unexpected parameter 'on_error'"):
+        parse_batch("iter_many", "a", ["a"], {"on_error": "raise"}, {})  # type: ignore[typeddict-unknown-key]  # on purpose
+
+
+def test_metadata_of_a_call_stays_a_parameter() -> None:
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": {"run": "7"}}, {})
+    assert parsed.inputs[0].metadata is None
+    assert parsed.parameters == {"metadata": {"run": "7"}}
+    parsed = parse_batch("call_many", "m", ["a"], {"metadata": [1]}, {})
+    assert parsed.inputs[0].metadata("a") == 1
+    assert parsed.parameters == {}

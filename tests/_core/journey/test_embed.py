@@ -9,7 +9,7 @@ from llm_provider import BadRequestError, BudgetExceededError, Client, ContextWi
 from llm_provider._core.journey.embed import EMBED
 from llm_provider._core.money.pricing import default_prices_path
 from llm_provider._core.pace.call_limits import UNBOUNDED
-from llm_provider._core.requests.embed_request import EmbedRequest
+from llm_provider._core.requests.request import EmbedRequest
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "text-embedding-3-small"

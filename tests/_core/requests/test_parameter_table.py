@@ -15,9 +15,9 @@ def test_every_documented_parameter_has_a_row_and_no_other() -> None:
 def test_a_parameter_that_depends_on_another_comes_after_it(first: str, later: str) -> None:
     tools = [{"type": "function", "function": {"name": "weather"}}]
     parameters = {"top_k": 3, "tool_choice": "auto", "reasoning_effort": "low", "tools": tools}
-    names = list(Request.build("claude-haiku-4-5", "Hi", parameters).parameters_to_send())  # type: ignore[arg-type]  # a dict
+    names = list(Request.build("claude-haiku-4-5", "Hi", parameters).parameters_to_send)  # type: ignore[arg-type]  # a dict
     assert names.index(first) < names.index(later)
 
 
 def test_empty_lists_ask_for_nothing() -> None:
-    assert Request.build("gpt-5.5", "Hi", {"stop": [], "tools": []}).parameters_to_send() == {}
+    assert Request.build("gpt-5.5", "Hi", {"stop": [], "tools": []}).parameters_to_send == {}

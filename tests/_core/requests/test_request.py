@@ -1,9 +1,15 @@
 """The user's arguments: what is taken, how it is normalised, and what is refused before anything is sent."""
 
+import asyncio
 import dataclasses
 import string
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy
+import pandas
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,9 +19,10 @@ from llm_provider import Client
 from llm_provider._core.errors import LLMError, RequestError
 from llm_provider._core.pace.call_limits import Timeouts
 from llm_provider._core.requests.parameter_table import RARE
-from llm_provider._core.requests.parameters import Parameters
-from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.parameters import BatchParameters, EmbedParameters, Parameters
+from llm_provider._core.requests.request import SHARED, EmbedRequest, Request
 from llm_provider._core.runtime.canonical_json import canonical
+from llm_provider.simulator import Simulator
 
 NAME_CHARACTERS = set(string.ascii_letters + string.digits + "._:/@+-")
 USER = {"role": "user", "content": "Hi"}
@@ -78,7 +85,11 @@ class TestMessages:
 class TestParameters:
     def test_every_documented_parameter_is_checked_and_no_other(self) -> None:
         names = set(Parameters.__annotations__)
-        fields = {field.name for field in dataclasses.fields(Request)} - {"model", "messages", "options"}
+        fields = {field.name for field in dataclasses.fields(Request) if field.init} - {
+            "model",
+            "messages",
+            "options",
+        }
         assert fields == names - {"system", *RARE}
         for name in names:
             with pytest.raises((RequestError, TypeError)):
@@ -153,3 +164,137 @@ def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
 def test_a_chosen_tool_is_among_the_tools(tools: Any, choice: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         build(tools=tools, tool_choice=choice)
+
+
+MODEL = "text-embedding-3-small"
+
+
+def build_texts(inputs: Any = ("Hi",), model: Any = MODEL, **parameters: Any) -> EmbedRequest:
+    return EmbedRequest.build(model, inputs, parameters)  # type: ignore[arg-type]  # wrong ones are tried too
+
+
+class TestTexts:
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            ["a", "b"], ("a", "b"), (text for text in "ab"), {"a": 1, "b": 2}.keys(), numpy.array(["a", "b"]),
+            pandas.Series(["a", "b"]),
+        ],
+    )  # fmt: skip
+    def test_whatever_has_an_order_is_taken(self, inputs: Any) -> None:
+        texts = build_texts(inputs).inputs
+        assert texts == ("a", "b")
+        assert {type(text) for text in texts} == {str}
+
+
+OF_DELIVERY = {"batch_size", "delivery", "resend"}
+"""The client takes them out before it builds a request."""
+
+
+class TestEmbedParameters:
+    def test_every_parameter_has_a_field_and_the_other_way_round(self) -> None:
+        names = {field.name for field in dataclasses.fields(EmbedRequest)}
+        assert names == {"model", "inputs", *EmbedParameters.__annotations__} - OF_DELIVERY
+
+    def test_those_that_call_has_too_are_checked_as_call_does(self) -> None:
+        shared = EmbedParameters.__annotations__.keys() & BatchParameters.__annotations__.keys()
+        assert shared == EmbedParameters.__annotations__.keys() - {"dimensions"}
+        # A call has it among its options.
+        shared -= OF_DELIVERY | {"upstream"}
+        assert shared == {*SHARED}
+        values: dict[str, Any] = {
+            "strict_model": True, "timeout": 3, "deadline": 5, "max_retries": 1, "outage_patience": 0,
+            "cache": False, "in_batch": "wait", "extra_body": {"user": "x"}, "extra_headers": {"X-Own": "1"},
+            "base_url": "http://localhost", "api_key": "sk-secret",
+        }  # fmt: skip
+        assert values.keys() == shared - {"budget"}
+        ours, theirs = build_texts(**values), Request.build(MODEL, "Hi", values)  # type: ignore[arg-type]  # as above
+        for name in values:
+            assert getattr(ours, name) == getattr(theirs, name)
+        assert ours.timeout == Timeouts(total=3)
+        assert ours.cache == "off"
+        budget = build_texts(budget=0.5).budget
+        assert budget is not None
+        assert budget.limit == Request.build(MODEL, "Hi", {"budget": 0.5}).budget.limit  # type: ignore[union-attr]  # known to be set here
+
+    @pytest.mark.parametrize("dimensions", [1, 256, 3072, numpy.int64(8)])
+    def test_dimensions(self, dimensions: Any) -> None:
+        checked = build_texts(dimensions=dimensions).dimensions
+        assert (type(checked), checked) == (int, dimensions)
+
+    def test_none_means_not_set(self) -> None:
+        unset = dict.fromkeys(EmbedParameters.__annotations__.keys() - OF_DELIVERY)
+        assert build_texts(**unset) == build_texts()
+
+
+VARIABLES = {"gpt-6.1-sol": "OPENAI", "gpt-5.5-pro": "OPENAI", "claude-sonnet-5-5": "ANTHROPIC"}
+OWN = ["Authorization", "authorization", "X-API-Key", "x-goog-api-key", "api-key", "Host", "Content-Length"]
+
+
+USES: dict[str, Callable[[Client, str], object]] = {
+    "call": lambda client, model: client.call(model, "Hi"),
+    "stream": lambda client, model: list(client.stream(model, "Hi")),
+    "acall": lambda client, model: asyncio.run(client.acall(model, "Hi")),
+    "call_many": lambda client, model: client.call_many(model, ["Hi"], on_error="raise", progress=False),
+    "batch": lambda client, model: client.call_many(
+        model, ["Hi"], on_error="raise", delivery="batch", progress=False
+    ),
+    "models": lambda client, model: client.models(VARIABLES[model].lower(), live=True),
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("model", VARIABLES)
+def test_no_variable_replaces_the_key(
+    own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, model: str, use: Any, own: str
+) -> None:
+    monkeypatch.setenv(f"{VARIABLES[model]}_CUSTOM_HEADERS", f"X-Team: red\n{own}: Bearer sk-other")
+    with (
+        Client(cache_dir=own_cache) as client,
+        pytest.raises(RequestError, match=r"CUSTOM_HEADERS cannot set.*api_key=") as caught,
+    ):
+        use(client, model)
+    assert "sk-other" not in str(caught.value)
+    assert not simulator.requests()
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("model", VARIABLES)
+@pytest.mark.sampled(5)
+def test_other_headers_are_sent_and_are_part_of_the_key(
+    own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, model: str, use: Any
+) -> None:
+    monkeypatch.setenv(f"{VARIABLES[model]}_CUSTOM_HEADERS", "no header\nX-Team: red")
+    with Client(cache_dir=own_cache) as client:
+        use(client, model)
+        first = simulator.requests()
+        assert {request.headers.get("x-team") for request in first} == {"red"}
+        monkeypatch.setenv(f"{VARIABLES[model]}_CUSTOM_HEADERS", "X-Team: blue")
+        use(client, model)
+        assert len(simulator.requests()) > len(first)
+        assert client.call(model, "Hi", extra_headers={"X-TEAM": "green"}).cached is False
+        assert simulator.requests()[-1].headers["x-team"] == "green"
+
+
+@pytest.mark.parametrize("model", ["groq/openai/gpt-oss-120b", "local/m", "gemini/gemini-4-argon"])
+def test_no_other_host_gets_them(
+    own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_CUSTOM_HEADERS", "Authorization: Bearer sk-other\nX-Team: red")
+    with Client(cache_dir=own_cache) as client:
+        client.call(model, "Hi")
+    (request,) = simulator.requests()
+    assert "x-team" not in request.headers
+    assert "sk-other" not in repr(request)
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
+def test_litellm_is_not_called_with_such_a_variable(
+    own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-other")
+    with Client(cache_dir=own_cache) as client, pytest.raises(RequestError, match="cannot set"):
+        client.call("litellm/openai/gpt-6.1-sol", "Hi", base_url=simulator.url("openai"), api_key="sk-test")
+    assert not simulator.requests()

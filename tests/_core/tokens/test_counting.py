@@ -18,8 +18,7 @@ from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.tokens import counting
-from llm_provider._core.tokens.counting import image_tokens, most_image_tokens, size_of
-from llm_provider._core.tokens.range import Range
+from llm_provider._core.tokens.counting import Range, image_tokens, most_image_tokens, size_of
 from llm_provider._core.tokens.tokenizer import counter_for
 
 ROOT = Path(__file__).parents[3]

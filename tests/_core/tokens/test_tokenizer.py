@@ -1,12 +1,19 @@
 """OpenAI's tokenizer: used where it is on the machine, never fetched."""
 
+import csv
 import hashlib
 from pathlib import Path
 
 import pytest
 
 from llm_provider._core.tokens import tokenizer
-from llm_provider._core.tokens.tokenizer import counter_for
+from llm_provider._core.tokens.tokenizer import (
+    ENCODINGS,
+    VOCABULARIES,
+    counter_for,
+    load_weights,
+    vocabulary_of,
+)
 from support import RunScript
 
 needs_encoding = pytest.mark.usefixtures("vocabulary")
@@ -67,3 +74,20 @@ def test_nothing_is_fetched_and_nothing_deleted(run_script: RunScript, tmp_path:
     )
     assert damaged.read_text(encoding="utf-8") == "damaged"
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_model_of_openai_in_the_price_table_has_an_encoding() -> None:
+    with (ROOT / "prices.csv").open(encoding="utf-8") as file:
+        models = {row["model"] for row in csv.DictReader(file) if row["provider"] == "openai"}
+    assert len(models) > 50
+    assert {vocabulary_of("openai", model) for model in models} == set(ENCODINGS)
+
+
+def test_every_vocabulary_has_weights_that_count_something() -> None:
+    assert set(load_weights()) == set(VOCABULARIES)
+    for weights in load_weights().values():
+        assert all(weight >= 0 for weight in weights.values())
+        assert weights["words"] > 0.5

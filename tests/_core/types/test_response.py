@@ -4,11 +4,14 @@ import copy
 import dataclasses
 import json
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+import support
 from llm_provider._core.errors import (
     FailedAttempt,
     JSONSchemaValidationError,
@@ -17,10 +20,9 @@ from llm_provider._core.errors import (
     RequestError,
     SchemaMismatchError,
 )
-from llm_provider._core.types.logprobs import TokenLogprob
 from llm_provider._core.types.messages import ToolCall
 from llm_provider._core.types.response import Choice, Response
-from llm_provider._core.types.usage import Timing, Usage
+from llm_provider._core.types.usage import Timing, TokenLogprob, Usage
 
 CHOICE_FIELDS = frozenset({"finish_reason", "reasoning", "tool_calls", "message"})
 
@@ -183,3 +185,13 @@ class TestParsed:
         cut = (*choices, Choice(text="4", finish_reason="length"))
         with pytest.raises(LengthFinishReasonError):
             _ = dataclasses.replace(answer, choices=cut).all_parsed
+
+
+def test_a_pickled_answer_reads_its_citations() -> None:
+    reply = b'{"content": [{"type": "text", "text": "A", "citations": [{"title": "Zug"}]}]}'
+    answer = support.response("A", provider="anthropic", body=reply)
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).citations[0].title)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(answer), capture_output=True, check=True
+    )
+    assert ended.stdout.strip() == b"Zug"

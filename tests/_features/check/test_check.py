@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from llm_provider import RequestError
-from llm_provider._core.requests.credential import APIKey
+from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.routing import ROUTES, find_route
 from llm_provider._features.check.check import Check, choose_models
 from llm_provider._features.check.replies import UNKNOWN, WRONG

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheMissError, Client, Estimate, Range, Usage
-from llm_provider._core.client.batch_arguments import parse_batch
+from llm_provider._core.client.batch_methods import parse_batch
 from llm_provider._core.journey.call import Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Concurrency

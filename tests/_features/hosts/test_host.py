@@ -6,7 +6,7 @@ from typing import get_args
 from llm_provider import Host
 from llm_provider._core.formats.openai_chat.encode import ACCEPTS
 from llm_provider._core.requests.routing import EmbeddingLimits
-from llm_provider._core.tokens.vocabularies import VOCABULARIES
+from llm_provider._core.tokens.tokenizer import VOCABULARIES
 from llm_provider._features.hosts.host import PARAMETERS, Tokenizer
 
 URL = "http://10.0.0.7:8000/v1"

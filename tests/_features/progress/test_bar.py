@@ -9,13 +9,12 @@ import pty
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batch_records import MakeRecord
 from llm_provider import Client
-from llm_provider._core.batches.journal import Journal
 from llm_provider._features.progress.bar import (
     BatchProgress,
     Progress,
@@ -24,7 +23,6 @@ from llm_provider._features.progress.bar import (
     marimo_bar,
 )
 from llm_provider.simulator import Fault, Simulator
-from support import write_record
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
 
@@ -127,8 +125,8 @@ def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
     assert "3call" in capsys.readouterr().err
 
 
-def test_the_bar_shows_the_providers_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = write_record(Journal(tmp_path), "a", "b", "c")
+def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record("a", "b", "c")
     record.append("submitted", remote="batch_1", state="in_progress")
     record.counts = 1, 1
     output = io.StringIO()
@@ -139,8 +137,7 @@ def test_the_bar_shows_the_providers_counts(tmp_path: Path, monkeypatch: pytest.
     assert "elapsed" in output.getvalue()
 
 
-def test_equal_states_are_counted(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    records = [write_record(journal, "a", id="1" * 16), write_record(journal, "b", id="2" * 16)]
+def test_equal_states_are_counted(make_record: MakeRecord) -> None:
+    records = [make_record("a", id="1" * 16), make_record("b", id="2" * 16)]
     assert describe_records(records) == "2 of openai planned"
     assert describe_records(records[:1]) == "openai planned"

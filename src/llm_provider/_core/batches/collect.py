@@ -279,7 +279,7 @@ class Collector:
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
         if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
             return False
-        return call.operation.is_kept(sample.answer, self._engine.settings.kept)
+        return call.operation.is_kept(sample.answer, self._engine.settings.kept_reasons)
 
     def _enter_deleted(self, custom_id: str, sent: SentRequests) -> errors.LLMError:
         """Enter a row whose answer may have been billed and was deleted, and return its error."""

@@ -52,7 +52,7 @@ from .worker_pool import (
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
-    from ..types.row_label import RowLabel
+    from ..types.usage import RowLabel
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""

@@ -23,16 +23,16 @@ from ..journey.engine import Engine
 from ..journey.lookup import mismatch, mismatch_error
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import NOTHING_SENT, SentRequests
-from ..money.track import Tracks
+from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
+from ..requests.request import describe_input, describe_prompt
 from ..requests.routing import ROUTES, Target
 from ..runtime import clock, randomness
 from ..runtime.canonical_json import canonical, write_exactly
 from ..runtime.json_pieces import loads
-from ..types.messages import describe_input, describe_prompt
 from .journal import Header, Record, RowLine
 from .lookup import with_metadata
 from .remote import Pauses
@@ -176,6 +176,8 @@ def call_of(header: Header | None, line: RowLine, shared: Call[Any] | None = Non
     # A call without a request has no structure.
     shared = call_without_request(header) if shared is None else shared
     payload = dict(header.payload or {}) if line.payload is None else loads(line.payload)
+    if not isinstance(payload, dict):
+        raise KeyError(f"the payload of {line.custom_id} in the journal is damaged")
     encoded = EncodedRequest(
         header.operation,
         payload,

@@ -33,12 +33,12 @@ from ..journey.call import MAX_REQUEST_BYTES, Call
 from ..journey.engine import Engine
 from ..journey.lookup import READING
 from ..json_values import JSONObject
-from ..money.track import current
-from ..requests.request import Request
+from ..money.totals import find_tracks
+from ..requests.request import Request, describe_input, describe_prompt
 from ..runtime import clock, randomness
 from ..runtime.canonical_json import canonical
 from ..store.entry import key_frame
-from ..types.messages import Message, Prompt, describe_input, describe_prompt
+from ..types.messages import Message, Prompt
 from ..types.response import Response, Result
 
 _NEEDED = 64
@@ -50,10 +50,7 @@ SHORTAGES = (errno.EMFILE, errno.ENFILE)
 _MODULES = ("diskcache", "llm_provider._core.store.row_format")
 """What is imported at the first answer otherwise."""
 
-_MODULES_OF_STRUCTURES = (
-    "jsonschema_rs",
-    "llm_provider._core.schemas.checking",
-)
+_MODULES_OF_STRUCTURES = ("jsonschema_rs", "llm_provider._core.schemas.reading")
 """What is imported at the first answer with a `response_format` otherwise."""
 
 _prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -130,7 +127,7 @@ class Template:
         self._called_alike: JSONObject = {
             field.name: getattr(call, field.name) for field in fields(Call) if field.name not in _OF_A_PROMPT
         }
-        names = [field.name for field in fields(Request) if field.name != "messages"]
+        names = [field.name for field in fields(Request) if field.init and field.name != "messages"]
         self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
         head, tail = key_frame(**key_fields, draw=call.request.draw)
@@ -281,7 +278,7 @@ def _by_template(
             else:
                 result: Result | None = None
                 # A call counts in the `track` blocks around the code that takes its result.
-                call.tracks = current()
+                call.tracks = find_tracks()
                 if metadata is not None:
                     call.metadata = metadata(prompt)
                 if key is not None:

@@ -27,8 +27,9 @@ from ..errors import LLMError
 from ..journey.call import Call
 from ..journey.engine import WRITING, Engine
 from ..journey.sent_requests import EarlyStop
+from ..requests.request import describe_input
 from ..runtime import event_loop, threads
-from ..types.messages import Prompt, describe_input
+from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .lookup import Lookup
 

@@ -1,10 +1,15 @@
-"""Runs one operation for a client, in the user's thread or in the user's task."""
+"""Runs one operation for a client, in the user's thread or task, and closes what the client has opened."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import os
+import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -17,13 +22,21 @@ from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
 from ..json_values import JSONMapping
+from ..money.ledger_file import LedgerFile
+from ..money.pricing import PriceTable
 from ..pace.call_limits import Concurrency
-from ..requests.checks import DeliveryMode
+from ..requests.checks import DeliveryMode, flag
+from ..requests.parameter_table import fill
 from ..requests.request import check
-from ..requests.routing import price_names
+from ..requests.routing import NO_HOSTS, Route, price_names
+from ..runtime.files import check_path
+from ..runtime.forks import reset_in_child
 from ..runtime.warning import warn_user
+from ..store.response_cache import ResponseCache
 
 if TYPE_CHECKING:
+    from ..._features.second_level.settings import SecondLevel
+    from ..journey.engine import Engine
     from ..journey.stream import Arrived, MakeSource
     from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
@@ -45,10 +58,10 @@ class CallRunner:
     start: Callable[[], None]
     """Prepares the end of the process. It is called before a call is sent."""
     concurrency: Concurrency
-    """That of batches and asynchronous calls."""
+    """The limit of batches and asynchronous calls."""
     concurrency_of_threads: Concurrency
-    tell: Callable[[object], None] | None
-    """Tells the user's `on_result` of a result; None if there is none."""
+    on_result: Callable[[object], None] | None
+    """Calls the user's `on_result` with a result; None if there is none."""
     defaults: JSONMapping
     """The checked defaults for the parameters of calls."""
     counts: OrderedDict[str, Any] = field(default_factory=OrderedDict)
@@ -89,7 +102,7 @@ class CallRunner:
                     chat, hit = cast("Any", call), cast("Any", result)
                     result = cast("T", doors.tool_loop.run_and_wait(engine, chat, hit))
         except LLMError as error:
-            self.tell_of(error)
+            self.report(error)
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
@@ -99,11 +112,11 @@ class CallRunner:
 
                 note_parts(engine, call, interrupt)
             raise
-        if self.tell is not None:
-            self.tell(result)
+        if self.on_result is not None:
+            self.on_result(result)
         return result
 
-    async def answer_soon(
+    async def await_answer(
         self,
         function: str,
         operation: Operation[Any, T],
@@ -127,12 +140,12 @@ class CallRunner:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
         except LLMError as error:
-            self.tell_of(error)
+            self.report(error)
             raise
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
-        if self.tell is not None:
-            self.tell(result)
+        if self.on_result is not None:
+            self.on_result(result)
         return result
 
     def prepare(
@@ -154,10 +167,7 @@ class CallRunner:
 
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""
-        if self.defaults:
-            from ..requests.defaults import fill
-
-            fill(parameters, self.defaults, operation.defaults)
+        fill(parameters, self.defaults, operation.defaults)
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not stored."""
@@ -173,7 +183,6 @@ class CallRunner:
         """Whether a batch delivers a call. All models go one way, since they share budget and deadline."""
         if delivery.mode == "live":
             return False
-
         self.start()
         engine, prices = self.engine, self.prices
         return all(uses_batch_api(engine, prices, model, delivery.mode, parameters) for model in models)
@@ -205,9 +214,9 @@ class CallRunner:
 
         return make
 
-    def tell_of(self, result: object) -> None:
-        if self.tell is not None:
-            self.tell(result)
+    def report(self, result: object) -> None:
+        if self.on_result is not None:
+            self.on_result(result)
 
 
 def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Callable[[object], None] | None:
@@ -273,8 +282,8 @@ def uses_batch_api(
     deadline = parameters.get("deadline")
     if deadline is not None:
         deadline = check("deadline", deadline)
-    alone = parameters.get("max_tool_rounds") or parameters.get("fallback")
-    if not has_batches or not cached or alone or (deadline is not None and deadline < DAY):
+    live_only = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    if not has_batches or not cached or live_only or (deadline is not None and deadline < DAY):
         return False
     standard, batch = (
         prices().find(*price_names(target), variant=variant) for variant in ("standard", "batch")
@@ -285,3 +294,118 @@ def uses_batch_api(
     return all(low is not None and high is not None and low <= high for low, high in pairs) and any(
         low != high for low, high in pairs
     )
+
+
+_lifetimes: weakref.WeakSet[Lifetime] = weakref.WeakSet()
+"""Every client that may have open files or connections."""
+
+
+class Lifetime:
+    """Opens and closes what a client and its variants share."""
+
+    def __init__(self, engine: Engine, cache: ResponseCache, ledger_file: LedgerFile | None) -> None:
+        self._engine, self.cache, self._ledger_file = engine, cache, ledger_file
+        self._started, self._starting = False, threading.Lock()
+        _lifetimes.add(self)
+        # For a client that is dropped without `close`. The thread that drops it must not wait.
+        weakref.finalize(self, cache.close, wait=False).atexit = False
+
+    def start(self) -> None:
+        """Prepare the end of the process, before the first call that has to be sent."""
+        with self._starting:
+            if not self._started:
+                self._started = True
+                from ..runtime import event_loop
+
+                # The loop ends before this module's exit function is called, so it closes the clients.
+                event_loop.at_exit(_close_all)
+                closing = weakref.finalize(self, event_loop.close_on_loop, self._engine.close, wait=False)
+                closing.atexit = False
+
+    def after_fork(self) -> None:
+        self.cache.after_fork()
+        self._engine.after_fork()
+        self._starting = threading.Lock()
+
+    def close(self) -> None:
+        if not self._engine.closed:
+            self._engine.closed = True
+            self._close_engine()
+            self._close_files()
+
+    async def aclose(self) -> None:
+        if not self._engine.closed:
+            self._engine.closed = True
+            import asyncio
+
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:  # in a child that was forked within a coroutine, no loop runs
+                self._close_engine()
+            else:
+                await asyncio.to_thread(self._close_engine)
+            # Files of sqlite are closed by the thread that opened them. It takes milliseconds.
+            self._close_files()
+
+    def _close_files(self) -> None:
+        self.cache.close()
+        if self._ledger_file is not None:
+            self._ledger_file.close()
+
+    def _close_engine(self) -> None:
+        if self._started:
+            from ..runtime import event_loop
+
+            event_loop.close_on_loop(self._engine.close)
+
+
+def _close_all() -> None:
+    for lifetime in list(_lifetimes):
+        lifetime.close()
+
+
+atexit.register(_close_all)
+reset_in_child(_lifetimes, Lifetime.after_fork)
+
+
+Path = str | os.PathLike[str]
+
+
+def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Callable[[], PriceTable]:
+    """Returns the price table, with the prices of the user's own hosts. The first use reads it.
+
+    The user's own file is read at once: a `RequestError` comes before an answer is paid for.
+    """
+    own = None if path is None else check_path("prices", path)
+
+    @functools.cache
+    def table() -> PriceTable:
+        try:
+            loaded = PriceTable.load(overrides=own)
+        except (OSError, ValueError) as error:
+            raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
+        loaded.replace_rows(row for route in hosts.values() if route.host for row in route.host.price_rows())
+        return loaded
+
+    if own is not None:
+        table()
+    return table
+
+
+def ledger_of(path: Path | None) -> LedgerFile | None:
+    """The file of the ledger; by default the one in `LLM_PROVIDER_LEDGER`, else None."""
+    if path is not None:
+        return LedgerFile(check_path("ledger", path))
+    named = os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+    return LedgerFile(named, "LLM_PROVIDER_LEDGER") if named else None
+
+
+def cache_of(
+    level: SecondLevel | None, directory: Path | None, saved: Callable[[], float], *, shared: bool | None
+) -> ResponseCache:
+    if shared is not None:
+        flag("cache_shared", shared)
+    directory = None if directory is None else check_path("cache_dir", directory)
+    if level is None:
+        return ResponseCache(directory, saved=saved, shared=shared)
+    return doors.two_level_cache.TwoLevelCache(level, directory, saved=saved, shared=shared)

@@ -8,14 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 from .. import doors
+from ..errors import RequestError, cite
 from ..journey.chat import CHAT
 from ..journey.embed import EMBED
 from ..journey.engine import Engine
 from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping
 from ..money.ledger import Ledger
+from ..money.price_rows import VARIANTS
+from ..money.pricing import NO_PRICE, warn_of_unknown_cost
 from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
+from ..requests.parameter_table import check_defaults
 from ..requests.request import seal
 from ..requests.routing import find_route, price_names
 from ..requests.signatures import document, take_types_of, with_parameters
@@ -25,8 +29,7 @@ from ..types.messages import Prompt
 from ..types.response import Response
 from ..types.usage import Usage
 from .batch_methods import BatchMethods
-from .call_runner import CallRunner, Run, observer_of
-from .lifetime import Lifetime, cache_of, ledger_of, prices_of
+from .call_runner import CallRunner, Lifetime, Run, cache_of, ledger_of, observer_of, prices_of
 
 # The event loop, asyncio and their modules are imported by the first call that is not stored: their import
 # takes longer than the rest of such a call.
@@ -85,12 +88,8 @@ class Client(BatchMethods):
         self._own_settings = {name: value for name, value in parameters.items() if name in NAMES}
         settings = parse_settings(self._own_settings)
         self._has_keys = self._own_settings.pop("keys", None) is not None
-        defaults: JSONMapping = {}
-        if parameters.keys() - NAMES:
-            from ..requests.defaults import check_defaults
-
-            rest = {name: value for name, value in parameters.items() if name not in NAMES}
-            defaults = check_defaults("Client", rest, NAMES)
+        rest = {name: value for name, value in parameters.items() if name not in NAMES}
+        defaults = check_defaults("Client", rest, NAMES)
         self._original: Client | None = None
         prices, ledger_file = prices_of(settings.prices, settings.hosts), ledger_of(settings.ledger)
         recorder = CostRecorder(prices, ledger_file, strict=settings.strict_model)
@@ -107,7 +106,7 @@ class Client(BatchMethods):
                 start=self._lifetime.start,
                 concurrency=settings.max_concurrent or default_concurrency(),
                 concurrency_of_threads=settings.max_concurrent or UNBOUNDED,
-                tell=observer_of(settings.on_result, self._engine),
+                on_result=observer_of(settings.on_result, self._engine),
                 defaults=defaults,
             )
         )
@@ -138,7 +137,7 @@ class Client(BatchMethods):
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
         seal(parameters)
-        return await self._runner.answer_soon("acall", CHAT, model, messages, parameters)
+        return await self._runner.await_answer("acall", CHAT, model, messages, parameters)
 
     @take_types_of(lambda: functions.stream)
     @with_parameters
@@ -149,7 +148,7 @@ class Client(BatchMethods):
 
         runner = self._runner
         make = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
-        return Stream(make, runner.tell_of)
+        return Stream(make, runner.report)
 
     @take_types_of(lambda: functions.astream)
     @with_parameters
@@ -160,7 +159,7 @@ class Client(BatchMethods):
 
         runner = self._runner
         make = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
-        return AsyncStream(make, runner.tell_of)
+        return AsyncStream(make, runner.report)
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
@@ -176,7 +175,7 @@ class Client(BatchMethods):
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
         run = self._choose_run(model, parameters)
-        return await self._runner.answer_soon("aembed", EMBED, model, inputs, parameters, run)
+        return await self._runner.await_answer("aembed", EMBED, model, inputs, parameters, run)
 
     @with_parameters
     def score(
@@ -194,7 +193,7 @@ class Client(BatchMethods):
         """`llm_provider.ascore` with the settings and defaults of this client."""
         seal(parameters)
         inputs = (context, continuations)
-        return await self._runner.answer_soon("ascore", doors.score.SCORE, model, inputs, parameters)
+        return await self._runner.await_answer("ascore", doors.score.SCORE, model, inputs, parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""
@@ -230,7 +229,6 @@ class Client(BatchMethods):
     ) -> Recheck:
         """`llm_provider.recheck` with the settings and defaults of this client."""
         seal(parameters)
-
         return doors.recheck.run_recheck(self, self._runner, model, inputs, parameters)
 
     @with_parameters
@@ -252,8 +250,6 @@ class Client(BatchMethods):
         ...     creative.usage is client.usage
         True
         """
-        from ..requests.defaults import check_defaults
-
         seal(options)
         variant = object.__new__(type(self))
         variant.__dict__.update(self.__dict__)
@@ -324,11 +320,36 @@ class Client(BatchMethods):
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None
     ) -> Decimal | None:
         """`llm_provider.price` with the settings and defaults of this client."""
-        from ..money.quote import quote
+        from datetime import date
 
         settings = self._engine.settings
         names = price_names(find_route(model, settings.hosts, settings.deployments))
-        return quote(self._runner.prices(), names, usage, service_tier, at)
+        if not isinstance(usage, Usage):
+            raise RequestError(
+                f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
+                "Usage(input_tokens=1000)"
+            )
+        counts = {name: getattr(usage, name) for name in Usage.__slots__}
+        wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**63]
+        if wrong:
+            value = cite(getattr(usage, wrong[0]))
+            raise RequestError(f"{wrong[0]} of a usage is a whole number from 0 to 2**63 - 1, not {value}")
+        variant = "standard" if service_tier in (None, "default", "auto") else service_tier
+        if variant not in VARIANTS:
+            raise RequestError(
+                f"service_tier is one of {', '.join(sorted(VARIANTS))}, not {cite(service_tier)}"
+            )
+        if at is not None and not isinstance(at, date):
+            raise RequestError(
+                f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write "
+                "date(2026, 1, 31)"
+            )
+        cost = self._runner.prices().explain_cost(*names, usage, variant=variant, at=at)
+        if not isinstance(cost, str):
+            return cost
+        if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
+            warn_of_unknown_cost(cost)
+        return None
 
     def models(self, provider: str | None = None, *, live: bool = False) -> list[Model]:
         """`llm_provider.models`, with the models of the client's own price table too.

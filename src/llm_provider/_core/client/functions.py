@@ -13,7 +13,7 @@ from ..requests.signatures import with_parameters
 from ..types.embeddings import Embeddings
 from ..types.messages import Prompt
 from ..types.response import Response, Result
-from .batch_arguments import Models, OnError
+from .batch_methods import Models, OnError
 from .client import Client
 
 if TYPE_CHECKING:
@@ -278,10 +278,7 @@ def call_many(
     """
     seal(parameters)
     client: Any = default_client()
-    results: Results[Result] | dict[str, Any] = client.call_many(
-        model, inputs, on_error=on_error, **parameters
-    )
-    return results
+    return client.call_many(model, inputs, on_error=on_error, **parameters)  # type: ignore[no-any-return]
 
 
 @overload
@@ -350,10 +347,7 @@ async def acall_many(
     """`call_many` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    results: Results[Result] | dict[str, Any] = await client.acall_many(
-        model, inputs, on_error=on_error, **parameters
-    )
-    return results
+    return await client.acall_many(model, inputs, on_error=on_error, **parameters)  # type: ignore[no-any-return]
 
 
 @with_parameters

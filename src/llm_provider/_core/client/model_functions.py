@@ -9,7 +9,7 @@ from ..requests.request import seal
 from ..requests.signatures import with_parameters
 from ..types.messages import Prompt
 from ..types.usage import Usage
-from .batch_arguments import Models, OnError
+from .batch_methods import Models, OnError
 from .functions import default_client
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def models(provider: str | None = None, *, live: bool = False) -> list[Model]:
         provider: The only provider to list, such as "openai", "groq" or "openrouter"; default all. Your own
             servers ("local") and litellm's other providers have no list here.
         live: Whether the provider is asked which models the key reaches, "local" too. Its own limits and
-            modalities come before those of the tables; prices are those of the tables. It needs a provider.
+            modalities come before the tables'; prices always come from the tables. It needs a provider.
 
     Raises:
         RequestError: there is no such provider. The message names near ones.
@@ -76,7 +76,7 @@ def estimate(
     """Estimate the requests, tokens, USD and time of `call_many` or `embed` with the same arguments.
 
     Nothing is sent. It looks into the cache, loads no SDK and needs no key. Input tokens are counted if
-    tiktoken and the model's encoding are on this machine, else estimated. Output tokens are those of stored
+    tiktoken and the model's encoding are on this machine, else estimated. Output tokens come from stored
     answers of the model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the
     rules and their errors.
 
@@ -99,8 +99,7 @@ def estimate(
     """
     seal(parameters)
     client: Any = default_client()
-    result: Estimate | Estimates = client.estimate(model, inputs, **parameters)
-    return result
+    return client.estimate(model, inputs, **parameters)  # type: ignore[no-any-return]
 
 
 @overload
@@ -122,8 +121,7 @@ async def aestimate(
     """`estimate` for any event loop. `inputs` may also be an asynchronous iterable."""
     seal(parameters)
     client: Any = default_client()
-    result: Estimate | Estimates = await client.aestimate(model, inputs, **parameters)
-    return result
+    return await client.aestimate(model, inputs, **parameters)  # type: ignore[no-any-return]
 
 
 def price(
@@ -204,8 +202,8 @@ def score(
 ) -> Scores:
     """Find how likely a model finds given texts: the log-probability of each continuation of a context.
 
-    Each continuation has a cache entry of its own. The rule for the border between both is that of
-    lm-evaluation-harness. Before the first score of a server, a probe asks it for what is known, and every
+    Each continuation has a cache entry of its own. The rule for the border between both is
+    lm-evaluation-harness's. Before the first score of a server, a probe asks it for what is known, and every
     reply is checked: docs/scoring.md has the rules, the checks and the servers.
 
     Args:
@@ -291,7 +289,7 @@ def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[Reche
         model: The model, by the name under which it was asked.
         inputs: The inputs of stored answers, or the `Results`. None for the border prompts of `history=`, or
             for the questions that the cache has: those to the model, or of a `tag`.
-        **parameters: Those of the calls for `inputs`, and see `RecheckParameters`.
+        **parameters: The parameters of the calls for `inputs`, and see `RecheckParameters`.
 
     Raises:
         RequestError: an argument is not valid, no answer is stored, or the budget is too small.

@@ -19,7 +19,7 @@ _PATHS = ("cache_dir", "ledger", "prices", "env_file")
 
 _lock = threading.Lock()
 _names: weakref.WeakKeyDictionary[Client, str] = weakref.WeakKeyDictionary()
-_here: weakref.WeakValueDictionary[str, Client] = weakref.WeakValueDictionary()
+_pickled: weakref.WeakValueDictionary[str, Client] = weakref.WeakValueDictionary()
 """The clients of this process that were pickled, by their names in pickles."""
 _restored: dict[str, Client] = {}
 """The clients that were made of pickles. They are kept, because the next task brings the same pickle."""
@@ -30,8 +30,8 @@ def reduce_client(
 ) -> tuple[Any, ...]:
     """What `pickle` writes for a client; `TypeError` if it holds what only this process can have.
 
-    `original` is the client that it is a variant of, else itself. `settings` are those of the original,
-    without its API keys. `has_keys` says whether the user gave it API keys.
+    `original` is the client that it is a variant of, else itself. `settings` are the original's, without its
+    API keys. `has_keys` says whether the user gave it API keys.
     """
     defaults: tuple[JSONMapping, ...] = (original._runner.defaults, client._runner.defaults)  # noqa: SLF001  # of this package
     if has_keys:
@@ -51,7 +51,7 @@ def reduce_client(
             portable[name] = str(Path(os.fspath(portable[name])).expanduser().absolute())
     with _lock:
         name = _names.setdefault(original, randomness.make_token(16))
-        _here[name] = original
+        _pickled[name] = original
     variant = None if client is original else dict(client._runner.defaults)  # noqa: SLF001  # as above
     own_defaults = dict(original._runner.defaults)  # noqa: SLF001  # as above
     return restore_client, (name, type(original), portable, own_defaults, variant)
@@ -66,7 +66,7 @@ def restore_client(
 ) -> Client:
     """The client of a pickle, which a process makes once; a `RequestError` if a setting is not valid here."""
     with _lock:
-        client = _here.get(name) or _restored.get(name)
+        client = _pickled.get(name) or _restored.get(name)
         if client is None or client._engine.closed:  # noqa: SLF001  # of this package
             client = _restored[name] = kind(**settings, **defaults)
             _names[client] = name

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from .. import errors
 from ..runtime import clock
-from ..terminal_text import escape_controls
-from ..words import format_duration
+from ..words import escape_controls, format_duration
 
 ROOT = logging.getLogger("llm_provider")
 WAITS = logging.getLogger("llm_provider.waits")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import Timeouts
 from ..requests.api_keys import Credential
-from ..requests.embed_request import EmbedRequest
-from ..requests.request import Request
+from ..requests.request import EmbedRequest, Request
 from ..requests.routing import EmbeddingLimits, Target
 from ..types.messages import Step
 from ..types.response import Choice

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import doors
 from ..requests.api_keys import Credential
-from ..requests.environment_headers import read_headers
+from ..requests.request import read_headers
 from ..requests.routing import Target
 from ..settings import MAX_RESPONSE_BYTES
 

@@ -17,7 +17,7 @@ from ..formats.protocol import Adapter, AnyAnswer, EncodedRequest
 from ..formats.shared.replies import number_step
 from ..formats.shared.served_by import read_served_by
 from ..json_values import JSONObject
-from ..money.track import Tracks
+from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.routing import Target, price_names
 from ..runtime import clock

@@ -15,14 +15,13 @@ from ..pace.call_limits import DEFAULT_PATIENCE
 from ..requests.attachments import Attachment
 from ..requests.model_kinds import check_answers
 from ..requests.parameter_table import PARAMETERS, RARE
-from ..requests.request import Request
+from ..requests.request import Request, describe_prompt
 from ..requests.routing import Target
 from ..runtime import clock
 from ..runtime.canonical_json import canonical, write_exactly
 from ..runtime.json_pieces import loads
 from ..runtime.warning import warn_user
 from ..store.entry import Entry
-from ..types.messages import describe_prompt
 from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
 from .call import Call, Operation, Sample, sum_stored_prices

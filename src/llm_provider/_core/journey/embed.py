@@ -12,7 +12,7 @@ from ..formats import registry
 from ..formats.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from ..formats.shared.request_facts import RequestFacts
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
-from ..requests.embed_request import DEFAULTS, EmbedRequest
+from ..requests.request import DEFAULTS, EmbedRequest
 from ..requests.routing import Target
 from ..runtime.canonical_json import canonical
 from ..runtime.json_pieces import loads

@@ -393,7 +393,7 @@ class Engine(LookupEngine):
         inbox, created, writes = self.here().inbox, clock.time(), []
         for part, sample in zip(parts, samples, strict=False):
             answer = sample.answer
-            if call.operation.is_kept(answer, self.settings.kept):
+            if call.operation.is_kept(answer, self.settings.kept_reasons):
                 question, answer.key = call.build_question(part), call.key(part)
                 entry = Entry(
                     sample.body, sample.sending, created, answer.model, question, sample.price, answer.origin

@@ -17,16 +17,16 @@ from .. import doors
 from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
-from ..money.track import current
+from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
-from ..requests.environment_headers import adds_headers, with_headers
+from ..requests.request import adds_headers, describe_input, with_headers
+from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.canonical_json import canonical
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
-from ..types.messages import describe_input
 from ..types.response import Response, text_to_parse
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .recorder import CostRecorder
@@ -81,7 +81,8 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        target = settings.find_target(request.model, request.base_url)
+        hosts, deployments = settings.hosts, settings.deployments
+        target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter, target.quirks)
         parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
@@ -113,7 +114,7 @@ class LookupEngine:
             started=started,
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
-            tracks=current(),
+            tracks=find_tracks(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
             upstream=request.options.get("upstream")
             if request.options
@@ -218,7 +219,7 @@ class LookupEngine:
             # The entry was written by another version, whose decoder accepted other replies.
             return None
         answer.origin, answer.key = entry.origin, key
-        kept = call.operation.is_kept(answer, self.settings.kept)
+        kept = call.operation.is_kept(answer, self.settings.kept_reasons)
         if kept and call.encoded.structure is not None:
             # Another type of the same schema may have accepted it, or a version that did not check.
             kept = mismatch(call, answer) is None
@@ -282,7 +283,7 @@ def mismatch(call: Call[Any], answer: Any) -> str | None:
     if answer.checked is not None and answer.checked[0] is structure:
         known: str | None = answer.checked[1]
         return known
-    from ..schemas.checking import find_problem, is_small
+    from ..schemas.reading import find_problem, is_small
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and is_small(text := text_to_parse(choice), structure):
@@ -297,11 +298,11 @@ async def find_mismatch(call: Call[Any], answer: Any) -> str | None:
     structure, problem = call.encoded.structure, None
     if structure is None or (answer.checked is not None and answer.checked[0] is structure):
         return mismatch(call, answer)
-    from ..schemas import checking
+    from ..schemas import reading
 
     for choice in answer.choices:
         if choice.finish_reason == "stop" and problem is None:
-            problem = await checking.find_mismatch(text_to_parse(choice), structure)
+            problem = await reading.find_mismatch(text_to_parse(choice), structure)
     answer.checked = structure, problem
     return problem
 

@@ -38,12 +38,12 @@ from ..pace.failures import (
 from ..pace.scopes import Controller, Limiter, ScopeStatistics
 from ..pace.state import Ticket
 from ..requests.api_keys import environment_secrets, name_source
+from ..requests.request import describe_input
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
 from ..settings import Settings
 from ..tokens.counting import count_charged_tokens
-from ..types.messages import describe_input
 from .attempt import Attempt
 from .call import Call, Emit, Sample
 from .doubts import Doubts

@@ -24,7 +24,7 @@ class Balance(NamedTuple):
     uncertain: Decimal
     """The part of `spent` that the provider may not have billed."""
     parked: Decimal
-    """The part of `reserved` whose request nobody waits for, so that nothing may ever end it."""
+    """Reserved for batches that no process is waiting for."""
 
     def reserve(self, amount: Decimal) -> Balance:
         return self._replace(reserved=exact().add(self.reserved, amount))
@@ -47,7 +47,7 @@ class BusyError(Exception):
 
 
 class MemoryBalance:
-    """The store of one process, and its own transaction. Those of a file have the same methods.
+    """The store of one process, and its own transaction. A file's store has the same methods.
 
     All changes of a transaction take effect when it ends, or none.
     """
@@ -67,7 +67,7 @@ class MemoryBalance:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[MemoryBalance]:
-        """Begin a transaction; that of a file raises `BusyError`."""
+        """Begin a transaction; a file's store may raise `BusyError`."""
         if os.getpid() != self._process:
             raise RequestError(
                 "this budget was made by the parent of this forked process, and both would spend all of it: "

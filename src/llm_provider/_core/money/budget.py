@@ -143,7 +143,7 @@ class Budget:
             raise RequestError(f"allow_unknown must be True or False, not {allow_unknown!r}")
         self._allow_unknown = allow_unknown
         self.rank = (self._path or "", next(_numbers))
-        """Where it stands when several are taken: first those of this process, then files by their paths."""
+        """The order in which several budgets are reserved: in memory first, then files by path."""
         self._queue: deque[_QueuedReservation]
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()

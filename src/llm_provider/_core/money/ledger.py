@@ -1,8 +1,10 @@
-"""`Ledger`: the cost of calls as users read it: printed, plotted, or exported as a table."""
+"""`Ledger`: the cost of calls as users read it, and `track`, which sums the calls inside a `with` block."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,17 @@ from ..hints import Hinting
 from ..runtime.exact_decimal import total
 from ..runtime.imports import import_optional
 from ..types.usage import Usage
-from .totals import Key, LedgerRow, RowSums, Totals, row_of
+from .totals import (
+    Key,
+    LedgerRow,
+    RowSums,
+    Totals,
+    Tracks,
+    find_tracks,
+    main_thread,
+    open_tracks,
+    row_of,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -50,7 +62,7 @@ class Ledger(Hinting):
         their number.
 
         Args:
-            *paths: The files, for example those of all workers of a cluster. A file that is given twice
+            *paths: The files, for example one of each worker of a cluster. A file that is given twice
                 counts once.
 
         Raises:
@@ -198,9 +210,52 @@ class Ledger(Hinting):
         return iter(self.rows())
 
     def __repr__(self) -> str:
-
         return doors.ledger_views.format_text(self.rows(), self.total)
 
     def _repr_html_(self) -> str:
-
         return doors.ledger_views.format_html(self.rows(), self.total)
+
+
+@contextlib.contextmanager
+def track(name: str = "") -> Iterator[Ledger]:
+    """Sum the cost of all calls that are made inside a `with` block, by any client.
+
+    Calls of the block itself count, of the tasks that it starts, and of its batches and streams. If the block
+    runs in the main thread, calls of threads without a track of their own count too. Another thread counts if
+    it is started with a copy of the context (`contextvars.copy_context().run`). Blocks can be nested: each
+    has its own sums, and calls of an inner block count in the outer one too. A request that is still under
+    way when the block ends counts when the request ends.
+
+    Args:
+        name: The tag of the block's rows. Inside another track, that track's tag and a slash precede it.
+
+    Yields:
+        The sums, which grow while the block runs and can be read at any time.
+
+    Raises:
+        TypeError: the name is not a str.
+        ValueError: the name contains half a surrogate pair, which cannot be written to a file.
+
+    >>> from llm_provider import call
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, track("addition") as sums:
+    ...     answer = call("gpt-6.1-sol", "What is 2+3?", base_url=simulator.url("openai"))
+    >>> sums.requests, float(sums.spent) == answer.cost, sums.rows()[0].tag
+    (1, True, 'addition')
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a track must be a str, not {type(name).__name__}: write 'evaluation'")
+    name.encode()
+    outer, totals = find_tracks(), Totals()
+    tracks = Tracks("/".join(filter(None, (outer.tag, name))), (*outer.totals, totals))
+    token = open_tracks.set(tracks)
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main:
+        main_thread.enter(tracks)
+    try:
+        yield Ledger(totals)
+    finally:
+        if in_main:
+            main_thread.leave(tracks)
+        with contextlib.suppress(ValueError):  # left in another context, as by a test's fixture
+            open_tracks.reset(token)

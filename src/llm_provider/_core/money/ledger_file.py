@@ -95,7 +95,7 @@ class LedgerFile:
         return {str(line.get("row")) for line in lines if line.get("batch") == batch}
 
     def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[JSONObject]:
-        """The valid lines, of the last bytes alone, that contain a mark."""
+        """The valid lines that contain a mark; with `last`, only of the last bytes."""
         # A pipe or a device keeps nothing, and reading it might block.
         if self.path.is_file():
             with self.path.open("rb") as file:

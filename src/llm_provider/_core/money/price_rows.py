@@ -28,7 +28,7 @@ Line: TypeAlias = "tuple[str, Sequence[str]]"
 class PriceRow(NamedTuple):
     """One row of the table; a price is None where the cell is blank.
 
-    Prices are in USD per million tokens, those of `web_search` and `request` in USD per thousand.
+    Prices are in USD per million tokens, `web_search` and `request` in USD per thousand.
     `min_input_tokens` is the smallest prompt, cached tokens included, to which the row applies.
     `effective_from` and `as_of` are ISO dates. With an empty `effective_from` the row applies from the
     beginning, as its first day is not known. `source` names the source of the figures on the day `as_of`.
@@ -174,7 +174,7 @@ def is_date(text: str) -> bool:
     """Whether a text is a date like 2026-11-20."""
     from datetime import date
 
-    # `fromisoformat` alone would also accept week dates and dates without hyphens.
+    # `fromisoformat` by itself would also accept week dates and dates without hyphens.
     if _DATE.fullmatch(text) is None:
         return False
     try:

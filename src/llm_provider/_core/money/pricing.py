@@ -213,7 +213,7 @@ class PriceTable:
     ) -> list[PriceRow]:
         """Every row at which a call may be billed that is sent now, for budgets.
 
-        These include the rows for smaller prompts than `input_tokens`, and those of the next (UTC) day, on
+        These include the rows for smaller prompts than `input_tokens`, and the rows of the next (UTC) day, on
         which the call may end. "off_peak" does not replace "standard", as it may end before the call. Names
         are found as by `find`.
 
@@ -329,7 +329,7 @@ class PriceTable:
             units = 1000 * count if column == "web_search" else count
             millions = context.add(millions, context.multiply(price, units))
         usd = context.normalize(context.scaleb(millions, -6))
-        # `normalize` alone writes 10 as 1E+1.
+        # `normalize` by itself writes 10 as 1E+1.
         return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
 
     def _variants(self, provider: str, model: str) -> _Variants:
@@ -446,7 +446,6 @@ def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
         spelled = _spell_name(provider, model)
         yield from ((provider, name) for name in _add_families(spelled))
         return
-
     for cloud in filter(None, (provider, doors.cloud_price_names.SAME_BILL.get(provider))):
         yield from (
             (cloud, name) for name in _add_families(doors.cloud_price_names.spell_cloud_name(cloud, model))
@@ -454,7 +453,7 @@ def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
 
 
 def _add_families(spelled: Iterable[str]) -> Iterator[str]:
-    """Names, then those of the families that dated ones belong to."""
+    """Names, then the families that dated names belong to."""
     names = list(spelled)
     yield from names
     for name in names:

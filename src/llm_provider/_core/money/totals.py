@@ -6,6 +6,7 @@ They are queued, because pricing each hit at once would take 15 % more instructi
 """
 
 import bisect
+import contextvars
 import operator
 import threading
 import weakref
@@ -231,7 +232,7 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
 class Totals:
     """Sums of postings by provider, model asked for, model served and tag. Safe to share between threads.
 
-    Postings are queued and added up together. Those of a forked child begin at zero.
+    Postings are queued and added up together. The sums of a forked child begin at zero.
     """
 
     def __init__(self) -> None:
@@ -325,3 +326,69 @@ _all_totals: weakref.WeakSet[Totals] = weakref.WeakSet()
 
 # A thread that does not exist in the child may hold a lock.
 reset_in_child(_all_totals, Totals.clear)
+
+
+# What runs in a copy of the context inherits its open tracks. A new thread has an empty context: its calls
+# count in the tracks that the main thread has open at that moment. Other threads never share their tracks.
+
+
+class Tracks(NamedTuple):
+    """The open tracks in which a call counts."""
+
+    tag: str = ""
+    """Their names from the outermost to the innermost, joined by slashes."""
+    totals: tuple[Totals, ...] = ()
+    """Their sums, in the same order."""
+
+
+NOWHERE = Tracks()
+open_tracks: contextvars.ContextVar[Tracks | None] = contextvars.ContextVar(
+    "llm_provider_tracks", default=None
+)
+
+
+class _MainThread:
+    """The tracks of the main thread, for threads without a context of their own."""
+
+    def __init__(self) -> None:
+        self._open: list[Tracks] = []
+        self.tracks = NOWHERE
+
+    def enter(self, tracks: Tracks) -> None:
+        self._open.append(tracks)
+        self._update()
+
+    def leave(self, tracks: Tracks) -> None:
+        # By identity: equal tracks may be open side by side.
+        self._open = [other for other in self._open if other is not tracks]
+        self._update()
+
+    def _update(self) -> None:
+        # Tasks of the main thread may have tracks open side by side. For which of these tasks a thread works
+        # is unknown, so its calls count in the tracks around all of them.
+        chains = [tracks.totals for tracks in self._open]
+        around = [
+            tracks
+            for tracks in self._open
+            if all(_begins(chain, tracks.totals) or _begins(tracks.totals, chain) for chain in chains)
+        ]
+        self.tracks = max(around, key=lambda tracks: len(tracks.totals), default=NOWHERE)
+
+
+def _begins(chain: tuple[Totals, ...], start: tuple[Totals, ...]) -> bool:
+    return chain[: len(start)] == start
+
+
+main_thread = _MainThread()
+
+
+def find_tracks() -> Tracks:
+    """The tracks in which a call counts that this thread or task makes now."""
+    tracks = open_tracks.get()
+    if tracks is not None:
+        return tracks
+    # First the cheap test, which is enough where no track is open.
+    shared = main_thread.tracks
+    if shared is NOWHERE or threading.current_thread() is threading.main_thread():
+        return NOWHERE
+    return shared

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import doors
 from ..errors import MissingAPIKeyError, RequestError
-from .credential import APIKey, Credential, make_key
+from .credential import APIKey, Credential, EnvFile, make_key
 
 if TYPE_CHECKING:
-    from .env_file import EnvFile
     from .routing import Target
 
 __all__ = [
-    "NO_KEY", "APIKey", "Accounts", "Credential", "KeyList", "KeyWarning", "environment_secrets",
+    "NO_KEY", "APIKey", "Accounts", "Credential", "EnvFile", "KeyList", "KeyWarning", "environment_secrets",
     "find_accounts", "find_key", "find_written_key", "make_key", "name_source", "seal_keys",
 ]  # fmt: skip
 
@@ -73,7 +72,7 @@ def _of_environment(value: str) -> APIKey | None:
 
 
 def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
-    """The single key that the environment has for a target, else that of a `.env` file, else its identity.
+    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
 
     `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
     """
@@ -82,8 +81,6 @@ def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
     if key is not None:
         return key
     if target.route.cloud is not None:
-        # Imported here, because few programs call a cloud.
-
         return doors.cloud_identities.identity_of(target, env_file)
     if target.route.key_required and not target.custom_base_url:
         where = "" if env_file is None else f" (it is not in {env_file.path} either)"
@@ -119,7 +116,7 @@ def find_accounts(
     configured: Mapping[str, Accounts],
     env_file: EnvFile | None = None,
 ) -> Accounts | None:
-    """The accounts of a provider: the client's, else those of the first variable that lists any, else None.
+    """The accounts of a provider: the client's, else the first variable's that lists any, else None.
 
     Lists for the variable `OPENAI_API_KEY` are read from `OPENAI_API_KEYS`, then from `OPENAI_KEYS`. The
     environment comes before the `.env` file, also with a single key. Without a list there is at most one key,

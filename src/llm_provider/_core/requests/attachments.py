@@ -28,7 +28,7 @@ _FIELDS = {
 
 
 class UploadReference(str):
-    """The text that stands for an uploaded file in a payload. It depends on the content of the file alone.
+    """The text that stands for an uploaded file in a payload. It depends only on the content of the file.
 
     The cache key is made of it. The file's id at the provider takes its place when the request is sent.
     """

@@ -39,7 +39,7 @@ CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `pace/controller`, which
 the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
-is the baseline for comparisons: additive increase and multiplicative decrease alone."""
+is the baseline for comparisons: only additive increase and multiplicative decrease."""
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
@@ -74,7 +74,6 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         # An API key must not be shown.
         description = type(value).__name__ if name == "api_key" else cite(value)
-
         raise RequestError(
             f"{name} must be a non-empty str, not {description}{doors.remedies.text_remedy(name, value)}"
         )
@@ -271,7 +270,7 @@ def check_tool_choice(name: str, value: Any) -> object:
     if isinstance(value, str) and value in _CHOICES:
         return _CHOICES[value]
     if callable(value):
-        # `related_parameters` looks for it among the tools.
+        # `check_together` looks for it among the tools.
         return value
     if (
         isinstance(value, Mapping)

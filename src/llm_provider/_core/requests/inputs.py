@@ -25,7 +25,7 @@ from ..errors import RequestError, cite
 from ..json_values import MISSING, JSONObject
 from ..runtime.warning import warn_user
 from ..types.messages import Prompt
-from ..types.row_label import RowLabel
+from ..types.usage import RowLabel
 
 Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 """Prompts; or with `rows` a template, which is text with `{fields}` or a function of a row."""
@@ -360,7 +360,7 @@ _MOST_DIGITS = 4
 
 
 def parse_template(template: str, name: str, example: str) -> tuple[str, list[str]]:
-    """A template that reads fields of rows alone, else a `RequestError`, and the names of its columns.
+    """A template that reads only fields of rows, else a `RequestError`, and the names of its columns.
 
     Messages call it by its `name`, and have an `example` of a field, such as "{text}".
     """

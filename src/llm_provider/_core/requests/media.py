@@ -86,7 +86,7 @@ _HEAD_BYTES = 64
 """The beginning of a file that tells its kind."""
 
 _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a"}
-"""OpenAI's names of audio formats, where they are not those of the media type."""
+"""OpenAI's names of audio formats, where the media type has another name."""
 
 OTHER_TYPES = {"image/jpg": "image/jpeg"}
 """Common names of types that are not registered. Claude and Gemini refuse them:
@@ -133,7 +133,6 @@ def prompt_remedy(prompt: object) -> str:
     """How to write a prompt that is neither text nor a list."""
     if is_medium(prompt):
         return ": give a list, as in ['What is this?', Path('a.png')]"
-
     return _suggest(prompt) or doors.remedies.prompt_remedy(prompt)
 
 
@@ -160,7 +159,6 @@ def part_of(content: object, where: str) -> Part:
         return _encode_bytes(bytes(content), where)
     if is_image(content):
         return _encode_bytes(_encode_png(content, where), where)
-
     fields = doors.sdk_messages.plain(content)
     if isinstance(fields, Mapping):
         # A part or a block of an SDK.
@@ -329,7 +327,7 @@ def _attach(data: bytes, kind: str, size: int, path: str | None = None) -> Part:
         return {"type": "input_audio", "input_audio": {"data": attachment, "format": form}}
     if family in ("image", "video"):
         return {"type": f"{family}_url", f"{family}_url": {"url": attachment}}
-    # OpenAI requires a name. That of the file would make the cache key depend on the path.
+    # OpenAI requires a name. The file's own name would make the cache key depend on the path.
     return {"type": "file", "file": {"filename": "document.pdf", "file_data": attachment}}
 
 

@@ -30,7 +30,7 @@ _NAMES_ARE_OF_THE_USER = ("local", "litellm")
 
 
 def kind_of(model: str) -> ModelKind:
-    """The kind of a model as far as its name tells. No other name than that of an embedding model does.
+    """The kind of a model by its name. Only embedding models have names that tell it.
 
     >>> kind_of("text-embedding-3-small"), kind_of("together_ai/BAAI/bge-large-en"), kind_of("local/mine")
     ('embedding', 'embedding', 'chat')

@@ -205,7 +205,7 @@ class ClientSettings(TypedDict, total=False):
     beginning with 8, and threads that wait in `call` or `stream` have no limit. Within it the rate control
     finds the limits of the provider."""
     keys: Mapping[str, KeyList] | None
-    """API keys by provider name, before those of the environment: one key (`{"openai": "sk-..."}`), or a
+    """API keys by provider name, before the keys of the environment: one key (`{"openai": "sk-..."}`), or a
     list over which calls are spread. A list within it holds the keys of one account: docs/keys.md. In the
     place of a key may be a function, or a coroutine function, that returns a token: docs/clouds.md."""
     hosts: Sequence[Host] | None
@@ -215,7 +215,7 @@ class ClientSettings(TypedDict, total=False):
     """Which models your deployments at clouds are: `{"azure/my-deployment": "gpt-6.1-sol"}`. What the model
     accepts, its tokens and its prices follow from that: docs/clouds.md."""
     env_file: str | os.PathLike[str] | None
-    """A `.env` file, such as ".env", with API keys and base URLs, which come after those of the
+    """A `.env` file, such as ".env", with API keys and base URLs, which come after the
     environment. The file is read once and changes no variable. No file is read without this setting."""
     prices: str | os.PathLike[str] | None
     """A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones."""
@@ -337,7 +337,7 @@ class BatchCommon(SharedParameters, total=False):
     """One value for each input, such as a dict with its id, or a function of the prompt (of the row, with
     `rows`). Its result has the value as `metadata`, and so has its line in the ledger. Nothing of it is sent.
 
-    A single dict is that of `call`: pairs of text that OpenAI stores with every request."""
+    A single dict means the same as in `call`: pairs of text that OpenAI stores with every request."""
 
 
 class UntypedBatch(BatchCommon, JSONFormat, total=False):
@@ -380,13 +380,13 @@ class RecheckParameters(BatchParameters, total=False):
     tag: str | None
     """The name of a `track` block: its stored answers are asked again. Default all of the model."""
     ledger: str | os.PathLike[str] | None
-    """The file with the keys of the tag; default that of `LLM_PROVIDER_LEDGER`."""
+    """The file with the keys of the tag; default the file in `LLM_PROVIDER_LEDGER`."""
     dry_run: bool | None
     """Whether nothing is sent. The report then says what could be seen, and at what cost."""
 
 
 class TextParameters(TypedDict, total=False):
-    """What the functions for given texts have in common. Names and meanings are those of `call`."""
+    """What the functions for given texts have in common. `call` has the same names and meanings."""
 
     strict_model: bool | None
     """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""

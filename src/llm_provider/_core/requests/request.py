@@ -1,13 +1,15 @@
-"""The arguments of a call → `Request`. Invalid arguments raise here, before anything is sent."""
+"""The arguments of a call → `Request`, of `embed` → `EmbedRequest`. Invalid ones raise before it is sent."""
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import doors
 from ..errors import RequestError, cite
@@ -15,14 +17,16 @@ from ..json_values import JSONMapping, JSONObject
 from ..runtime.canonical_json import replace_halves
 from ..runtime.frozen import quickly_made
 from ..types.messages import Message, Prompt
-from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_key
+from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_headers, check_key, number
+from .inputs import is_missing, is_table
 from .parameter_table import CHECKS, RARE, SENT
 
 if TYPE_CHECKING:
     from ..money.budget import Budget
     from ..pace.call_limits import Timeouts
     from .api_keys import APIKey
-    from .parameters import Parameters
+    from .parameters import EmbedParameters, Parameters
+    from .routing import Target
     from .tools import SentTool
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -78,18 +82,27 @@ class Request(CommonArguments):
     top_logprobs: int | None = None
     options: JSONMapping | None = None
     """The rare parameters that are set, by name; None if there are none."""
+    parameters_to_send: JSONMapping = field(init=False, repr=False, compare=False)
+    """The parameters that are set and that a wire format has to send, by name, in the table's order."""
+
+    def __post_init__(self) -> None:
+        values, parameters = _sent_values(self), self.options or {}
+        if values != _UNSET:
+            # An empty tuple of stop texts or tools asks for nothing.
+            pairs = zip(SENT, values, strict=True)
+            parameters = {**{name: value for name, value in pairs if value not in (None, ())}, **parameters}
+        object.__setattr__(self, "parameters_to_send", parameters)
 
     @classmethod
     def build(cls, model: str, messages: Prompt, parameters: Parameters, function: str = "call") -> Request:
         """Check and normalise the arguments of a call by the public function with this name."""
-        seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, CHECKS, parameters)
         conversation = _conversation(messages)
         if not _RELATED.isdisjoint(checked):
             system = checked.pop("system", None)
             if not _RELATED.isdisjoint(checked):
-                relate(checked)
+                check_together(checked)
             if system is not None:
                 conversation = ({"role": "system", "content": system}, *conversation)
         return cls(model=model, messages=conversation, **checked)
@@ -112,17 +125,6 @@ class Request(CommonArguments):
             for message in self.messages
         )  # fmt: skip
         return replace(self, messages=mended)
-
-    def parameters_to_send(self) -> JSONObject:
-        """The parameters that are set and that a wire format has to send, by name, in the table's order."""
-        parameters: JSONObject = {}
-        values = _sent_values(self)
-        if values != _UNSET:
-            # An empty tuple of stop texts or tools asks for nothing.
-            parameters = {
-                name: value for name, value in zip(SENT, values, strict=True) if value not in (None, ())
-            }
-        return {**parameters, **self.options} if self.options else parameters
 
 
 def seal(parameters: Any) -> None:
@@ -228,7 +230,6 @@ def _check_message(message: Message, where: str) -> Message:
         )
     if all(isinstance(call, Mapping) for call in calls):
         return message
-
     return {**message, "tool_calls": [doors.sdk_messages.plain(call) for call in calls]}
 
 
@@ -256,7 +257,7 @@ def check(name: str, value: object) -> Any:
     return CHECKS[name](name, value)
 
 
-def relate(checked: JSONObject) -> None:
+def check_together(checked: JSONObject) -> None:
     """Check parameters against each other, and move the rare ones into `options`."""
     if checked.get("top_logprobs") is not None and not checked.setdefault("logprobs", True):
         raise RequestError("top_logprobs was given with logprobs=False; leave logprobs out or set it to True")
@@ -319,3 +320,132 @@ def _own_name(tool: SentTool) -> str | None:
     candidates = (tool.get("function"), tool.get("custom"), tool)
     names = (candidate.get("name") for candidate in candidates if isinstance(candidate, Mapping))
     return next((name for name in names if isinstance(name, str)), None)
+
+
+def describe_input(request: Any) -> Any:
+    """The input of a request, as its result keeps it: a prompt, or the context of scores; else None."""
+    messages = getattr(request, "messages", None)
+    return describe_prompt(messages) if messages else getattr(request, "context", None)
+
+
+def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
+    """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
+    if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
+        return messages[0]["content"]
+    return [
+        {**message, "content": list(map(_drop_data, message["content"]))}
+        if isinstance(message.get("content"), (list, tuple))
+        else message
+        for message in messages
+    ] or None
+
+
+def _drop_data(part: Any) -> Any:
+    return part if part.get("type") == "text" else {"type": part.get("type")}
+
+
+SHARED = tuple(CommonArguments.__dataclass_fields__)
+"""The parameters that `call` has too, with the same meaning."""
+
+DEFAULTS = frozenset({*SHARED, "upstream"}) - {"extra_body"}
+"""The defaults of a client that `embed` uses. The fields in `extra_body` belong to one endpoint."""
+
+_TEXT_CHECKS = {name: CHECKS[name] for name in (*SHARED, "upstream")}
+_TEXT_CHECKS["dimensions"] = number(1, 2**31 - 1, whole=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRequest(CommonArguments):
+    model: str
+    inputs: tuple[str, ...]
+
+    max_tool_rounds: ClassVar[None] = None
+    options: ClassVar[None] = None
+    messages: ClassVar[tuple[JSONMapping, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedRequest(TextRequest):
+    """One call of `embed` as the user asked for it; `EmbedRequest.build` is the only way to make one."""
+
+    dimensions: int | None = None
+    upstream: str | None = None
+
+    @classmethod
+    def build(
+        cls, model: str, inputs: Iterable[str], parameters: EmbedParameters, function: str = "embed"
+    ) -> EmbedRequest:
+        """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed."""
+        check_model_name(model)
+        checked = check_parameters(function, _TEXT_CHECKS, parameters)
+        return cls(model=model, inputs=_texts(inputs), **checked)
+
+
+def _texts(inputs: object) -> tuple[str, ...]:
+    kind = type(inputs).__name__
+    if isinstance(inputs, str):
+        raise RequestError("inputs must be a list of texts, not one str: write embed(model, [text])")
+    if isinstance(inputs, (set, frozenset)):
+        # The vectors come in the order of the texts.
+        raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
+    if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
+        raise RequestError(f"inputs must be a list of texts, not {kind}: write embed(model, ['a text'])")
+    if is_table(inputs):
+        raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
+    return tuple(_text(index, text) for index, text in enumerate(inputs))
+
+
+def _text(index: int, text: object) -> str:
+    if isinstance(text, str) and text:
+        # The plain type: NumPy's str_ is a subclass.
+        return text if type(text) is str else str.__str__(text)
+    if isinstance(text, str):
+        raise RequestError(f"inputs[{index}] is empty: providers refuse an empty text, so leave it out")
+    first = text[0] if isinstance(text, (list, tuple)) and text else text
+    if hasattr(type(first), "__index__"):
+        raise RequestError(
+            f"inputs[{index}] holds token ids; embed() takes texts: turn the tokens back into text, "
+            "with tiktoken by encoding.decode(tokens)"
+        )
+    remedy = ": leave it out, as dropna() does" if is_missing(text) else ": write str(value)"
+    raise RequestError(f"inputs[{index}] must be a str, not {cite(text)}{remedy}")
+
+
+RequestT = TypeVar("RequestT", bound=CommonArguments)
+
+# The SDKs would let these headers replace the API key, and send the headers for OpenAI to every host with its
+# wire format. The library makes them `extra_headers` of the provider that the variable names: checked, and
+# part of the cache key.
+_VARIABLES = {"openai": "OPENAI_CUSTOM_HEADERS", "anthropic": "ANTHROPIC_CUSTOM_HEADERS"}
+
+
+def adds_headers() -> bool:
+    """Whether the environment has one of the variables. A client looks once, and not for every call."""
+    return any(variable in os.environ for variable in _VARIABLES.values())
+
+
+def read_headers(target: Target) -> dict[str, str]:
+    """The headers that the environment adds to a request; `RequestError` for the library's own."""
+    if target.provider == "litellm":
+        # It leaves them to the SDKs, so they are only checked.
+        for variable in _VARIABLES.values():
+            _parse(variable, os.environ.get(variable, ""))
+        return {}
+    variable = _VARIABLES.get(target.provider, "")
+    text = os.environ.get(variable) if variable else None
+    return dict(_parse(variable, text)) if text else {}
+
+
+@functools.lru_cache(maxsize=8)
+def _parse(variable: str, text: str) -> dict[str, str]:
+    """The headers of a variable, a line for each. As in the SDKs, a line without a colon is ignored."""
+    pairs = (line.partition(":") for line in text.split("\n") if ":" in line)
+    return check_headers(variable, {name.strip(): value.strip() for name, _, value in pairs})
+
+
+def with_headers(request: RequestT, target: Target) -> RequestT:
+    """A request with the headers that the environment adds. The headers of the call replace them."""
+    headers = read_headers(target)
+    return (
+        replace(request, extra_headers={**headers, **(request.extra_headers or {})}) if headers else request
+    )

@@ -19,7 +19,7 @@ from ..errors import UnknownModelError
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
 if TYPE_CHECKING:
-    from .env_file import EnvFile
+    from .credential import EnvFile
 
 __all__ = [
     "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",
@@ -67,7 +67,7 @@ _ROWS = (
         "together_ai",
         "https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
-        # types/embedding_create_params.py of together 3.1 has a model and texts alone.
+        # types/embedding_create_params.py of together 3.1 has only a model and texts.
         lacks=frozenset({"dimensions"}),
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
@@ -223,6 +223,8 @@ class Target:
     """The server in the cache key. A host of the user's own has none: it may move."""
     maker: str = field(init=False, repr=False, compare=False)
     """The provider that makes the route's models: "openai" for Azure."""
+    known_model: str = field(init=False, repr=False, compare=False)
+    """The model's name at its maker, which says what it accepts."""
 
     def __post_init__(self) -> None:
         # Every call reads them several times, and the targets are kept.
@@ -231,26 +233,19 @@ class Target:
         note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
         note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
         note("maker", (route.cloud and route.cloud.maker) or route.provider)
+        name = self.model
+        if route.cloud is not None:
+            deployed = self.deployed and doors.cloud_price_names.drop_region(route.provider, self.deployed)
+            name = doors.cloud_addresses.plain_name(deployed or name)
+        note("known_model", name)
 
     @property
     def servers(self) -> tuple[Target, ...]:
-        """The targets that may answer: those of a host's equal servers, else this one."""
+        """The targets that may answer: one for each of a host's equal servers, else this one."""
         host = self.route.host
         if host is None or self.base_url is not None:
             return (self,)
         return tuple(replace(self, base_url=url) for url in host.urls)
-
-    @property
-    def known_model(self) -> str:
-        """The model's name at its maker, which says what it accepts."""
-        if self.route.cloud is None:
-            return self.model
-        if not self.deployed:
-            return doors.cloud_addresses.plain_name(self.model)
-
-        return doors.cloud_addresses.plain_name(
-            doors.cloud_price_names.drop_region(self.provider, self.deployed)
-        )
 
 
 NO_HOSTS: Mapping[str, Route] = MappingProxyType({})
@@ -271,7 +266,7 @@ def _refuse_cloud_within(prefix: str, rest: str, model: str) -> None:
 def find_route(
     model: str, hosts: Mapping[str, Route] = NO_HOSTS, deployments: Mapping[str, str] = _NO_DEPLOYMENTS
 ) -> Target:
-    """The target of a model at the provider's own server. That of a cloud has no address."""
+    """The target of a model at the provider's own server. A cloud's target has no address."""
     deployed = deployments.get(model, "")
     route, name = _find_host(model, hosts) or _route(model, deployed)
     return Target(route, name, route.base_url, deployed=deployed)
@@ -292,9 +287,9 @@ def resolve(
 ) -> Target:
     """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
-    Without `base_url`, the route's environment variable decides, else that of `env_file`, else the route's
-    own server. The client's own hosts come before litellm's providers. `deployments` has the models that
-    deployments at clouds are.
+    Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
+    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models
+    that deployments at clouds are.
 
     Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
@@ -362,7 +357,6 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
                 return row, rest if deployed else match[1]
         # litellm has more routes to the clouds.
         return ROUTES["litellm"], model
-
     _refuse_cloud_within(prefix, rest, model)
     problem = doors.foreign_parameters.problem_with(model, _OTHER_NAMES)
     if problem is not None:
@@ -373,10 +367,10 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
 def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     """The provider and model under which `prices.csv` lists a target.
 
-    A call through litellm has the price of the provider that litellm reaches; one to Vertex that of the
-    location in litellm's variables, or of litellm's default, `us-central1`. A model at a cloud has the price
-    of its region, and a deployment that of its model: the one that the user names, else the one that the
-    answer names, `served`.
+    A call through litellm has the price of the provider that litellm reaches. A call to Vertex has the price
+    in the location that litellm's variables name, else in litellm's default, `us-central1`. A model at a
+    cloud has the price of its region. A deployment has the price of its model: the user names it, else the
+    answer does, in `served`.
     """
     if target.provider == "litellm":
         prefix, slash, rest = target.model.partition("/")
@@ -391,7 +385,6 @@ def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
     cloud = target.route.cloud
     if cloud is None:
         return target.provider, target.model
-
     served = served if cloud.identity == "entra" else None
     model = target.deployed or served or target.model
     return target.provider, doors.cloud_price_names.name_in_region(

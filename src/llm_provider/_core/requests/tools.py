@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from ..errors import RequestError, ToolArgumentsError, cite
 from ..json_values import JSONMapping, JSONObject
-from ..schemas.python_types import slow_pattern
+from ..schemas.structure import slow_pattern
 from ..types.messages import ToolCall
 from ..types.response import Choice
 
@@ -271,7 +271,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
             options["description"] = meanings[parameter.name]
         if parameter.default is not parameter.empty and not _is_field(parameter.default):
             options["default"] = parameter.default
-        # Names of fields may not begin with an underscore or be those of pydantic's methods.
+        # Names of fields may not begin with an underscore or equal a method of pydantic's.
         field = f"field_{len(names)}"
         names[field], fields[field] = parameter.name, (annotation, Field(**options))
 
@@ -437,7 +437,7 @@ _FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The description of a function, and those of its parameters, from its docstring."""
+    """The descriptions of a function and of its parameters, from its docstring."""
     written = (
         inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
     )

@@ -36,8 +36,7 @@ def quickly_made(frozen: type[T]) -> type[T]:
     scope["opened"] = type(f"_Open{frozen.__name__}", frozen.__bases__, names)
     scope["slowly"] = frozen.__init__
     parameters, arguments, assignments = [], [], []
-    for entry in entries:
-        name = entry.name
+    for name, entry in ((entry.name, entry) for entry in entries if entry.init):
         if entry.kw_only and "*" not in parameters:
             parameters.append("*")
         scope[f"default_{name}"] = absent if entry.default is MISSING else entry.default
@@ -56,6 +55,7 @@ def quickly_made(frozen: type[T]) -> type[T]:
         "    set(self, '__class__', opened)",
         *assignments,
         "    self.__class__ = frozen",
+        *["    self.__post_init__()"] * hasattr(frozen, "__post_init__"),
     ]
     exec("\n".join(lines), scope)  # noqa: S102 -- the source holds names of fields only, as in dataclasses
     initialize = functools.update_wrapper(scope["__init__"], frozen.__init__)

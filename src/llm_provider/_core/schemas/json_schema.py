@@ -64,7 +64,7 @@ _MOST_BACKTRACKS = 2000
 """Steps back of a pattern that no engine of linear time can run, as one with a look-ahead: about 1 ms."""
 
 
-def looks_like_schema(value: SchemaObject) -> bool:
+def is_schema(value: SchemaObject) -> bool:
     """Whether a dict is a JSON schema, and not a `response_format` in OpenAI's form."""
     kind = value.get("type")
     kinds = kind if isinstance(kind, list) else [kind]

@@ -7,6 +7,8 @@
 docs/estimates.md gives the sources of the figures and their errors.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import math
@@ -21,9 +23,8 @@ from ..requests.routing import Target, maker_names
 from ..runtime.canonical_json import canonical
 from ..types.usage import Usage
 from .model_limits import limits_of_target
-from .range import Range
 from .text import text_tokens
-from .vocabularies import ENCODINGS, vocabulary_of
+from .tokenizer import ENCODINGS, vocabulary_of
 
 _BYTES_PER_TOKEN = 4
 """Bytes of a request's body per token. o200k_base has 3 to 5 in texts of all scripts: Chinese has more tokens
@@ -48,6 +49,37 @@ _LIKELY_TOKENS = {"image": 1120, "audio": 1500, "video": 10_000, "application": 
 _LIMITS_COUNT_MAX_TOKENS = frozenset({"openai", "azure", "bedrock", "bedrock_mantle"})
 """Providers whose rate limits count `max_tokens`, however short the answer is (the guides to limits of
 OpenAI, Azure and Bedrock)."""
+
+
+class Range(NamedTuple):
+    """A number that is not known exactly. It is between `low` and `high`, and probably near `likely`.
+
+    >>> low, likely, high = Range(1, 2, 4)
+    >>> Range(1, 2, 4).plus(Range(10, 10, 10)).times(2)
+    Range(low=22, likely=24, high=28)
+    """
+
+    low: float
+    likely: float
+    high: float
+
+    @classmethod
+    def exactly(cls, number: float) -> Range:
+        """A range of one number, which is known exactly.
+
+        >>> Range.exactly(3)
+        Range(low=3, likely=3, high=3)
+        """
+        return cls(number, number, number)
+
+    def plus(self, other: Range) -> Range:
+        """The sum of two ranges."""
+        return Range(self.low + other.low, self.likely + other.likely, self.high + other.high)
+
+    def times(self, factor: float | Range) -> Range:
+        """The product with a number, or with another range of positive numbers."""
+        low, likely, high = factor if isinstance(factor, Range) else (factor, factor, factor)
+        return Range(self.low * low, self.likely * likely, self.high * high)
 
 
 class _Tokenizer(NamedTuple):
@@ -99,7 +131,7 @@ def count_charged_tokens(provider: str, usage: Usage) -> float | None:
 
 
 def input_tokens(facts: RequestFacts, target: Target, count: Callable[[str], int] | None = None) -> Range:
-    """About how many tokens a request reads. `count` counts those of a text, if the tokenizer is here."""
+    """About how many tokens a request reads. `count` counts a text's, if the tokenizer is on this machine."""
     provider, model = maker_names(target)
     host = target.route.host
     vocabulary = (host and host.tokenizer) or vocabulary_of(provider, model)
@@ -229,7 +261,7 @@ _OPENAI: tuple[tuple[str, _Tiles | _Patches], ...] = (
 
 
 def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "auto") -> Range:
-    """About how many tokens an image in base64 has for a model; `detail` is that of `Medium`."""
+    """About how many tokens an image in base64 has for a model; `detail` is `Medium.detail`."""
     width, height = size_of(data) if data else _UNKNOWN_SIZE
     if provider == "openai":
         likely = next(rule for name, rule in _OPENAI if re.fullmatch(name, model)).tokens(

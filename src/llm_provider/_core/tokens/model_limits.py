@@ -21,7 +21,7 @@ _TOKENS = re.compile(r"[1-9][0-9]{0,8}")
 class ModelLimits(NamedTuple):
     """One row of the file, in tokens; None where no source gives a number.
 
-    `context_window` is the size of a request together with its answer, or of the request alone if the
+    `context_window` is the size of a request together with its answer, or only of the request if the
     provider counts the two separately. `max_output_tokens` is the longest answer, reasoning included.
     """
 
@@ -46,7 +46,7 @@ def limits_of(provider: str, model: str) -> ModelLimits | None:
 
 
 def limits_of_target(target: Target) -> ModelLimits | None:
-    """The limits of a target's model: those that its host gives, else those of the file."""
+    """The limits of a target's model: its host's own, else the file's."""
     provider, model = maker_names(target)
     host = target.route.host
     if host is None:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .vocabularies import load_stop_words, load_weights
+from .tokenizer import load_stop_words, load_weights
 
 _WORD = re.compile("[A-ZÀ-Þ]?[a-zß-ɏ\u1e00-\u1eff\u0300-\u036f]+|[A-ZÀ-Þ\u0100-\u024f\u1e00-\u1eff]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -81,7 +81,7 @@ _LONG_TEXT, _SLICES, _SLICE = 20_000, 10, 1_000
 
 
 class TextTokens(NamedTuple):
-    """Tokens of English and code, and those of other languages, where tokenizers differ much more."""
+    """Tokens of English and code, and of other languages, where tokenizers differ much more."""
 
     english: float
     other: float
@@ -103,7 +103,7 @@ def text_tokens(text: str, vocabulary: str = "o200k_base") -> TextTokens:
 
 
 def counts(text: str) -> tuple[dict[str, int], dict[str, int]]:
-    """The counts that the weights belong to: those of English and code, and those of other languages.
+    """The counts that the weights belong to: for English and code, and for other languages.
 
     >>> english, other = counts("Straße 1234")
     >>> english["digit groups"], other

@@ -8,8 +8,7 @@ from .. import doors
 from ..errors import MissingDependencyError
 from ..hints import Hinting, missing_attribute
 from ..runtime.frozen import quickly_made, with_late_field
-from .served_by import ServedBy
-from .usage import PaidResult, cost_text
+from .usage import PaidResult, ServedBy, cost_text
 
 
 @quickly_made
@@ -77,7 +76,6 @@ class Embeddings(PaidResult, Hinting):
         )
 
     def _repr_html_(self) -> str:
-
         tokens, cost = f"{self.usage.input_tokens:,} tokens", cost_text(self)
         line = doors.html.small(self.provider, self.model, tokens, cost, f"{self.timing.total:.2f} s")
         return doors.html.block(doors.html.safe(self._size()), line)

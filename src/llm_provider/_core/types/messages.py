@@ -153,28 +153,6 @@ class Delta(NoMapping):
         return bool(self.text or self.reasoning or self.tool_calls or self.tool_results)
 
 
-def describe_input(request: Any) -> Any:
-    """The input of a request, as its result keeps it: a prompt, or the context of scores; else None."""
-    messages = getattr(request, "messages", None)
-    return describe_prompt(messages) if messages else getattr(request, "context", None)
-
-
-def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
-    """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
-    if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
-        return messages[0]["content"]
-    return [
-        {**message, "content": list(map(_drop_data, message["content"]))}
-        if isinstance(message.get("content"), (list, tuple))
-        else message
-        for message in messages
-    ] or None
-
-
-def _drop_data(part: Any) -> Any:
-    return part if part.get("type") == "text" else {"type": part.get("type")}
-
-
 Step: TypeAlias = Delta | str
 """One step of a stream before its reader takes it; empty where the step added nothing.
 

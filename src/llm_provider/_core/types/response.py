@@ -23,12 +23,9 @@ from ..errors import (
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
-from . import raw_reader
-from .logprobs import TokenLogprob, token_from_dict
+from . import usage
 from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
-from .row_label import RowLabel
-from .served_by import ServedBy
-from .usage import PaidResult, Timing, cost_text
+from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -105,7 +102,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     the requests of this call that failed before one succeeded, and those whose answers did not match
     `response_format`. `schema_in_prompt` says that the provider could not enforce the schema, so the prompt
     asked for it. `raw` is the provider's unchanged answer. `dropped` has the parameters that
-    `unsupported="drop"` left out. `metadata` is that of the input in its batch.
+    `unsupported="drop"` left out. `metadata` is the input's, in its batch.
 
     The answer to a call with `max_tool_rounds` is the last one of the model. Its `usage`, `cost`, `timing`
     and `failures` are the sums of all `rounds`, and `timing.total` contains the time of the tools.
@@ -142,7 +139,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         except ValueError:
             # A response that a program has made may have any body.
             reply = None
-        return raw_reader.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
+        return usage.read_served_by(self.provider, reply, self.origins[0] if self.origins else None)
 
     @property
     def text(self) -> str:
@@ -188,7 +185,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def samples(self) -> list[Response[T_co]]:
         """A response for each of the `n` samples, with its own text, `raw`, `citations` and `images`.
 
-        Their `usage`, `cost` and `timing` are those of the whole call, because the samples of one request
+        Their `usage`, `cost` and `timing` are for the whole call, because the samples of one request
         share them.
         """
         if len(self.choices) == 1:
@@ -234,7 +231,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def token_ids(self) -> tuple[int, ...] | None:
         """The ids of the first sample's tokens in the model's vocabulary; None where the reply has none.
 
-        vLLM and Fireworks give them and those of the prompt with `extra_body={"return_token_ids": True}`,
+        vLLM and Fireworks give them and the prompt's with `extra_body={"return_token_ids": True}`,
         Together with `logprobs=True`, and Groq with `extra_body={"debug": True}`.
         """
         return cast("tuple[int, ...] | None", self._read_extra("token_ids"))
@@ -245,11 +242,11 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         return cast("tuple[int, ...] | None", self._read_extra("prompt_token_ids"))
 
     def _read_extra(self, name: str) -> object:
-        return raw_reader.read(name, self.provider, self.raw)
+        return doors.rich_content.read(name, self.provider, self.raw)
 
     @property
     def rounds(self) -> tuple[Response, ...]:
-        """The answers of the model, one for each round of `max_tool_rounds`; else this one alone."""
+        """The answers of the model, one for each round of `max_tool_rounds`; else only this one."""
         return (self,) if self.tool_rounds is None else self.tool_rounds.responses
 
     @property
@@ -437,7 +434,6 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-
         return doors.response_html.as_html(self)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, ov
 from .. import doors
 from ..errors import BatchError, LLMError
 from ..hints import Hinting, missing_attribute
-from . import raw_reader
 from .response import Response, Result
 from .usage import Cost, Usage
 
@@ -27,7 +26,7 @@ T = TypeVar("T")
 class Results(Hinting, list[ResultT], Generic[ResultT]):
     """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
 
-    Those of `score_many` are `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
+    `score_many` returns `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
     copies and pickles are `Results` too.
 
     >>> from llm_provider import call_many
@@ -176,8 +175,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         Args:
             path: The file, such as "results.evidence.zip"; an existing one is replaced.
-            client: The `Client` that made the results, whose cache and prices are read; default that of the
-                module's functions.
+            client: The `Client` that made the results, whose cache and prices are read; default the
+                client of the module's functions.
             scores: Your scores of the results, by position; 1 and more count as correct. With them the file
                 holds records of Every Eval Ever 0.3.0, and a log that inspect_ai reads, for each model.
             evaluation: The name of the evaluation in these.
@@ -186,7 +185,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             OSError: a file cannot be written.
             RequestError: a score is no number, or an element is no response, score or error.
         """
-        return raw_reader.export(self, path, client, scores, evaluation)
+        return doors.evidence.export_results(self, path, client, scores, evaluation)
 
     def to_html(
         self,
@@ -202,7 +201,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
         Args:
             path: The file. An existing one is replaced when the page is on disk.
-            beside: Other results, such as those of another model or an earlier run, side by side with these.
+            beside: Other results, such as from another model or an earlier run, side by side with these.
                 Rows belong together if prompts and metadata are equal, else by metadata, prompt or position.
                 Rows that differ come before those that are the same.
             names: What the page calls these results and the others; default their models.
@@ -280,7 +279,6 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         yield str(self.cost)
 
     def _repr_html_(self) -> str:
-
         return doors.results_views.as_html(self, " · ".join(self._summarise()))
 
 

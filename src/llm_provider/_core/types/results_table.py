@@ -1,6 +1,6 @@
 """`Results` as tables: a row for each sample, and for each input that failed.
 
-What the samples of one call share, such as its cost, is in the row of the first sample alone.
+What the samples of one call share, such as its cost, is only in the row of the first sample.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
 from .response import Response, Result
-from .served_by import FIELDS, ServedBy
-from .usage import PaidResult, Usage
+from .usage import FIELDS, PaidResult, ServedBy, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from .row_label import RowLabel
+    from .usage import RowLabel
 
 _OF_SAMPLE = ("input_index", "sample", "text", "error", "error_message", "finish_reason")
 """Columns that each row has for itself."""
@@ -35,7 +34,7 @@ _SUMS: dict[str, object] = {
 }  # fmt: skip
 """Columns that only the first row of a call has, and the value that its other rows have instead."""
 COLUMNS = (*_OF_SAMPLE, *_OF_CALL, *_SUMS)
-"""All columns but those of the metadata, of `parsed`, and those that only some answers have."""
+"""All columns except the metadata's, `parsed`'s, and the columns that only some answers have."""
 _WHO = tuple(f"served_by.{name}" for name in FIELDS if name != "model")
 _IDS = ("token_ids", "prompt_token_ids")
 _LAST = ("passed_over", *_IDS)
@@ -44,7 +43,7 @@ _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float,
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
 _ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
-"""Types besides those of JSON that a cell of a data frame can hold."""
+"""Types besides JSON's own that a cell of a data frame can hold."""
 
 
 class OtherResult(PaidResult):

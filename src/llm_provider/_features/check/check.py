@@ -15,7 +15,7 @@ from ..._core.requests.route import Route
 from ..._core.requests.routing import ROUTES, find_route, resolve
 from ..._core.runtime import clock
 from ..._core.settings import Settings, parse_settings
-from ..._core.terminal_text import escape_controls
+from ..._core.words import escape_controls
 from ..evidence.container import describe_versions
 from .account import Account
 from .probes import PROBES, check_key, check_models, check_replies

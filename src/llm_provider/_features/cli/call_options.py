@@ -119,10 +119,10 @@ def read_schema(text: str) -> JSONObject:
     if schema.get("type") in ("json_object", "json_schema"):
         # Forms of `response_format`, which the call checks.
         return schema
-    from ..._core.schemas.json_schema import find_problem, looks_like_schema
+    from ..._core.schemas.json_schema import find_problem, is_schema
 
     problem = find_problem(schema)
-    if problem is None and not looks_like_schema(schema):
+    if problem is None and not is_schema(schema):
         problem = 'write one such as {"type": "object", "properties": {"city": {"type": "string"}}}'
     if problem is not None:
         raise RequestError(f"{where} is not a valid JSON schema: {problem}")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TextIO, cast
 
-from ..._core.terminal_text import escape_controls
+from ..._core.words import escape_controls
 
 PROGRAM = "llm-provider"
 

@@ -29,7 +29,7 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
-    from ..._core.client.lifetime import prices_of
+    from ..._core.client.call_runner import prices_of
     from ..._core.settings import read_prices
     from ..hosts.host_routes import read_hosts
 

@@ -15,7 +15,7 @@ import click
 
 from ..._core.errors import APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError
 from ..._core.money.pricing import PriceTable
-from ..._core.requests.credential import APIKey
+from ..._core.requests.api_keys import APIKey
 from ..._core.requests.routing import Target, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_text

@@ -16,8 +16,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.totals import LedgerRow, Posting, Totals
 from ..._core.runtime.exact_decimal import total
-from ..._core.types.served_by import FIELDS
-from ..._core.types.usage import read_bounds
+from ..._core.types.usage import FIELDS, read_bounds
 from ..._core.words import format_usd
 from .answer_files import read_lines
 from .output import PROGRAM, print_table, printable, say

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._core.errors import LLMError, MissingAPIKeyError, MissingDependencyError
-from ..._core.requests.credential import APIKey
+from ..._core.requests.api_keys import APIKey
 from ..._core.runtime import clock
 from ..._core.runtime.imports import install_command
 from .addresses import Cloud, find_priced_region, find_region
@@ -26,7 +26,7 @@ from .token_credential import SIGNED_TIME, Source, Token, TokenCredential
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..._core.requests.env_file import EnvFile
+    from ..._core.requests.credential import EnvFile
     from ..._core.requests.routing import Target
 
 

@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from ..._core.errors import APIConnectionError, APITimeoutError, LLMError, RequestError
-from ..._core.requests.credential import APIKey, Credential, make_key
+from ..._core.requests.api_keys import APIKey, Credential, make_key
 from ..._core.runtime import clock, forks, threads
 
 RENEW_BEFORE = 300.0

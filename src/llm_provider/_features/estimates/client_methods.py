@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..._core import doors
-from ..._core.client.batch_arguments import BatchOptions, Models, check_models, parse_batch
+from ..._core.client.batch_methods import BatchOptions, Models, check_models, parse_batch
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import RequestError
 from ..._core.journey.chat import CHAT

@@ -21,8 +21,7 @@ from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS
 from ..._core.requests.routing import maker_names
-from ..._core.tokens.counting import adds_input, input_tokens, likely_input_tokens, most_output_tokens
-from ..._core.tokens.range import Range
+from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
 from .prompt_cache import collect_cached_input

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..._core.runtime.imports import import_optional
-from ..._core.tokens.range import Range
+from ..._core.tokens.counting import Range
 from ..._core.words import format_duration, format_usd
 from .estimate import Estimate, whole
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..._core.tokens.range import Range
+from ..._core.tokens.counting import Range
 
 if TYPE_CHECKING:
     from ..._core.journey.call import Call

@@ -109,7 +109,9 @@ def _describe(row: PriceRow) -> JSONObject:
 def _describe_settings(settings: Settings) -> JSONObject:
     """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
     names = ("cache", "strict_model", "max_retries", "rate_control")
-    return {name: getattr(settings, name) for name in names} | {"cache_finish_reasons": sorted(settings.kept)}
+    return {name: getattr(settings, name) for name in names} | {
+        "cache_finish_reasons": sorted(settings.kept_reasons)
+    }
 
 
 FindFormat = Callable[[str, str | None], str | None]

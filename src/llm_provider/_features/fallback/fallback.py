@@ -17,8 +17,7 @@ from ..._core.journey.sent_requests import SentRequests
 from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.failures import still_waits
-from ..._core.requests.environment_headers import read_headers
-from ..._core.requests.request import Request, check_model_name
+from ..._core.requests.request import Request, check_model_name, read_headers
 from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.types.messages import Step

@@ -5,7 +5,7 @@ litellm answers in OpenAI's form, and knows for most providers which models take
 
 from ..._core.formats.openai import embeddings as openai_format
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.requests.embed_request import EmbedRequest
+from ..._core.requests.request import EmbedRequest
 from ..._core.requests.routing import ROUTES, EmbeddingLimits, Target, price_names
 from .encode import check_extra_body
 

@@ -19,8 +19,7 @@ from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.payload import Accepts
 from ..._core.formats.shared.replies import keep_whole as split
-from ..._core.requests.embed_request import EmbedRequest
-from ..._core.requests.request import Request
+from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import Target
 from ..._core.types.messages import Message
 from ..foreign.tools import with_named_tools

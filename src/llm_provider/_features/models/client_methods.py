@@ -63,7 +63,7 @@ def _telling_failures(runner: CallRunner) -> Iterator[None]:
     try:
         yield
     except LLMError as error:
-        runner.tell_of(error)
+        runner.report(error)
         raise
 
 

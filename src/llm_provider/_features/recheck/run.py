@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..._core.client.batch_arguments import OF_BATCHES, BatchOptions, parse_batch
-from ..._core.client.batch_methods import BatchMethods
+from ..._core.client.batch_methods import OF_BATCHES, BatchMethods, BatchOptions, parse_batch
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import RequestError, cite
 from ..._core.journey.call import Call

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ..._core.errors import RequestError, cite
 from ..._core.json_values import JSONMapping
 from ..._core.requests.checks import ScoreMethod, flag, one_of
-from ..._core.requests.embed_request import SHARED, TextRequest
 from ..._core.requests.parameter_table import CHECKS
-from ..._core.requests.request import check_model_name, check_parameters, seal
+from ..._core.requests.request import SHARED, TextRequest, check_model_name, check_parameters, seal
 from ..._core.runtime.canonical_json import canonical
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ..._core.client.batch_arguments import BatchOptions, OnError, check_on_error, take_common
+from ..._core.client.batch_methods import BatchOptions, OnError, check_on_error, take_common
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.requests.checks import DeliveryOptions

@@ -11,9 +11,7 @@ from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.results_table import OtherResult
-from ..._core.types.row_label import RowLabel
-from ..._core.types.served_by import ServedBy
-from ..._core.types.usage import Timing, Usage, cost_text
+from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 
 
 @quickly_made

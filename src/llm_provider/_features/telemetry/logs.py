@@ -15,8 +15,7 @@ import orjson
 from ..._core.errors import RequestError
 from ..._core.events.waits import ROOT
 from ..._core.runtime.json_pieces import LARGE
-from ..._core.types.served_by import ServedBy
-from ..._core.types.usage import Usage
+from ..._core.types.usage import ServedBy, Usage
 
 CALLS = logging.getLogger("llm_provider.calls")
 VARIABLE = "LLM_PROVIDER_LOG"

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONObject
-from ...requests.embed_request import EmbedRequest
+from ...requests.request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest

@@ -7,7 +7,7 @@ from typing import Any
 from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
-from ...requests.embed_request import EmbedRequest
+from ...requests.request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..openai_chat.usage import read_usage

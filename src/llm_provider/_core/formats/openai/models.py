@@ -131,7 +131,7 @@ def _needs_responses(options: JSONMapping) -> bool:
 
 def check_parameters(request: Request, family: Family) -> None:
     """Refuse parameters that a model does not accept, and speech without a voice."""
-    parameters = request.parameters_to_send()
+    parameters = request.parameters_to_send
     if not parameters:
         return
     effort = request.reasoning_effort

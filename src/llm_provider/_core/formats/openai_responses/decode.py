@@ -5,10 +5,9 @@ from typing import Any
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...types.logprobs import TokenLogprob
 from ...types.messages import AssistantMessage, FinishReason
 from ...types.response import Choice
-from ...types.usage import Usage
+from ...types.usage import TokenLogprob, Usage
 from ..openai_chat.usage import read_usage, tier_variant
 from ..protocol import Answer
 from ..shared.errors import error_fields, from_answer, raise_error_in

@@ -12,9 +12,9 @@ from typing import Any
 
 from ... import doors
 from ...errors import APIResponseValidationError, RequestError
-from ...requests.embed_request import EmbedRequest
 from ...requests.model_kinds import find_uncovered_kind, not_covered
 from ...requests.parameter_table import PARAMETERS
+from ...requests.request import EmbedRequest
 from ...requests.routing import Target, price_names
 from .payload import refuse
 

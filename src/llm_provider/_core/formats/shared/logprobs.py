@@ -18,7 +18,7 @@ from ...json_values import JSONMapping
 from ...runtime.canonical_json import write_exactly
 from ...runtime.frozen import LateValue
 from ...runtime.json_pieces import loads, read_large
-from ...types.logprobs import TokenLogprob
+from ...types.usage import TokenLogprob
 
 _IDS = ("token_id", "tokenId", "id")
 _MANY = 2000

@@ -6,9 +6,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ...errors import UnsupportedParameterError
 from ...json_values import JSONMapping, JSONObject
-from ...requests.embed_request import EmbedRequest
 from ...requests.parameter_table import PARAMETERS
-from ...requests.request import Request
+from ...requests.request import EmbedRequest, Request
 from ...requests.routing import Target
 
 Family = TypeVar("Family")
@@ -44,7 +43,7 @@ def keep_names(*names: str) -> dict[str, str]:
 
 def fill_payload(draft: Draft[Any], accepts: Accepts) -> JSONObject:
     """The draft's payload with the parameters that are set, if they are accepted, and with `extra_body`."""
-    for name, value in draft.request.parameters_to_send().items():
+    for name, value in draft.request.parameters_to_send.items():
         row = PARAMETERS[name]
         write = accepts.get(name)
         if write is None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ... import doors
 from ...requests.routing import Target
-from ...types.served_by import FIELDS, ServedBy
+from ...types.usage import FIELDS, ServedBy
 from .request_facts import variant_of
 
 Origin: TypeAlias = Mapping[str, str]
