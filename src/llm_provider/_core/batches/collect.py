@@ -102,7 +102,7 @@ class Collector:
                 if await self._missing.judge_unknown() == "gone":
                     return None
             else:
-                self._missing.note_found()
+                self._missing.unknown_pauses.reset()
                 self._note(remote)
                 return remote
 

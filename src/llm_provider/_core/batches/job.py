@@ -344,14 +344,11 @@ class Job:
             return False
         return self.shared.cache == "use" and "error" not in (record.read_row(row.custom_id) or {})
 
-    def line_of(self, row: Wanted) -> RowLine:
-        return RowLine.decode(self.spool.read(row.span))
-
     def call_of(self, row: Wanted) -> Call[Any]:
         """The call of a row, without its messages."""
         like = self.calls[row.kind]
         header = header_of(like, name="", job=self.id, account="")
-        call = call_of(header, self.line_of(row), like)
+        call = call_of(header, RowLine.decode(self.spool.read(row.span)), like)
         call.metadata = row.waiting[0][0].metadata
         call.encoded.uploads = self.files_of([row])
         return call

@@ -195,7 +195,7 @@ class MissingRows:
         self._record = record
         self._patience = patience
         self._pauses = Pauses(patience)
-        self._unknown_pauses = Pauses(patience)
+        self.unknown_pauses = Pauses(patience)
         self._last: tuple[object, ...] = ()
         self._ended = self._agreeing = 0
 
@@ -256,12 +256,8 @@ class MissingRows:
         """Judge the rows of a batch that is not found; a `PendingBatchError` after waiting in vain."""
         if self._is_too_old(self._record.created):
             return "gone"
-        await self._wait(" does not find it", self._unknown_pauses)
+        await self._wait(" does not find it", self.unknown_pauses)
         return "wait"
-
-    def note_found(self) -> None:
-        """Begin anew to be patient: the provider has shown the batch."""
-        self._unknown_pauses.reset()
 
     async def _wait(self, reason: str, pauses: Pauses) -> None:
         if not pauses.over:

@@ -172,7 +172,9 @@ class Submitter:
         lines = ((row.custom_id, spool.read(row.span)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
-            self._adopt(record, lost)
+            # If another cache directory submitted it, the ledger there has its cost.
+            elsewhere = lost.origin not in (None, self._journal.origin)
+            _note_submitted(record, lost, label=lost.label, elsewhere=elsewhere)
             for damaged, remote in self.damaged.items():
                 if remote.identifier == lost.identifier:
                     damaged.remove()
@@ -210,11 +212,6 @@ class Submitter:
             if ours and remote.label is not None and not failed:
                 return remote
         return None
-
-    def _adopt(self, record: Record, remote: RemoteBatch) -> None:
-        """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
-        elsewhere = remote.origin not in (None, self._journal.origin)
-        _note_submitted(record, remote, label=remote.label, elsewhere=elsewhere)
 
     async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
