@@ -39,7 +39,8 @@ class StoredRequest(Request):
         """Check the parameters that a stored question may have; those of its payload are left alone."""
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
-        values = {name: getattr(built, name) for name in Request.__dataclass_fields__}
+        known = Request.__dataclass_fields__.items()
+        values = {name: getattr(built, name) for name, field in known if field.init}
         return cls(**{**values, "messages": (), "question": question})
 
 
