@@ -25,7 +25,7 @@ from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.attachments import Attachment
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.schemas.structure import Structure, structure_of
-from llm_provider._features.uploads.references import UploadedFile
+from llm_provider._features.uploads.uploads import UploadedFile
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many", "iter_many", "aiter_many")
 """The methods of a client that ask a model."""

@@ -70,7 +70,7 @@ DIRECT_USES = {
     ("_core.store.store", "diskcache.Cache"): "creates an empty database under another name",
     ("_core.store.store", "shutil.copyfile"): "copies a database before it gets its name",
     ("_core.store.store", "shutil.rmtree"): "removes a folder that never got its name",
-    ("_core.batches.preload", "os.open"): "opens the null device",
+    ("_core.batches.lookup", "os.open"): "opens the null device",
     ("_features.cli.output", "os.open"): "opens the null device",
     ("_features.rich_content.values", ".open()"): "writes to memory",
     ("_features.rich_content.values", "open()"): "exports to a file of the user",
@@ -243,7 +243,7 @@ def test_the_imports_are_seen() -> None:
     assert {"_core.errors", "_core.types.messages"} <= own_imports("_core.requests.request")
     assert "_core.formats.protocol" in own_imports("_core.formats.openai.encode")
     assert Import("openai", eager=False) in set(imports("_core.formats.openai.connection"))
-    assert {"_core.store.row_format", "_core.schemas.reading"} <= own_imports("_core.batches.preload")
+    assert {"_core.store.row_format", "_core.schemas.reading"} <= own_imports("_core.batches.lookup")
     assert (
         named_module("llm_provider._core.formats.") == "_core.formats"
     )  # an f-string, before its first field

@@ -16,7 +16,6 @@ TOOLS = TESTS.parent / "tools"
 
 WITHOUT_TESTS = {
     "_core/formats/sdk_clients.py": "tests/_features/uploads and tests/_core/batches open each client",
-    "_core/batches/rows.py": "test_handle.py makes calls of the rows that another process wrote",
     "_core/journey/call.py": "test_stream.py has the numbers of samples, test_template.py the parts of calls",
     "_core/runtime/switches.py": "test_logs.py, test_observer.py and test_settings.py set the variables",
     "_core/runtime/cassette.py": "tests/test_pytest_plugin.py replays cassettes in every way of calling",
@@ -82,6 +81,7 @@ OF_NO_MODULE = {
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
     "_core/store/test_sharing.py": "the directories of a group, of each way to open a cache in one",
+    "_core/batches/test_template.py": "the templates of lookup.py, which every parameter goes through",
     "_core/batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",
     "test_layers.py": "the imports of all modules",
     "test_public_api.py": "__init__.py, which has every public name",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .._features.models import known_models
     from .._features.models import token_count as token_counts
     from .._features.progress import bar as progress_bar
-    from .._features.progress import jobs as job_progress
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, failures, routers
@@ -65,7 +64,6 @@ _MODULES = {
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
     "progress_bar": "progress.bar",
-    "job_progress": "progress.jobs",
     "prefix_gate": "prompt_caching.prefix_gate",
     "known_models": "models.known_models",
     "token_counts": "models.token_count",

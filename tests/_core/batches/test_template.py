@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import Client, LLMError, RequestError
-from llm_provider._core.batches.template import Template, find_template
+from llm_provider._core.batches.lookup import Template, find_template
 from llm_provider._core.journey.call import MAX_REQUEST_BYTES, Call
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.pace.call_limits import Concurrency

@@ -1,12 +1,30 @@
-"""The requests of a call: their sums, those of their parts, and the error of a deadline that passes."""
+"""The requests of a call: their sums, those of their parts, and the error of a deadline that passes.
 
+Batches end early where every call would fail for the same reason.
+"""
+
+import asyncio
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llm_provider import FailedAttempt
-from llm_provider._core.journey.sent_requests import Charge, SentRequests
+from llm_provider import (
+    AuthenticationError,
+    BatchError,
+    Budget,
+    Client,
+    FailedAttempt,
+    LLMError,
+    MissingAPIKeyError,
+    NotFoundError,
+    QuotaExceededError,
+    Results,
+)
+from llm_provider._core.journey.sent_requests import ENOUGH_FAILURES, Charge, EarlyStop, SentRequests
 from llm_provider._core.pace.call_limits import Deadline
+from llm_provider.simulator import Fault, Simulator
 
 DEADLINE = Deadline(5.0, 0.0)
 REFUSED = FailedAttempt(error="RateLimitError")
@@ -61,3 +79,166 @@ def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: s
     assert requests.deadline_error(DEADLINE).message.endswith(f"{message}: Why.")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)
+
+
+MODEL = "gpt-6.1-sol"
+SECRET = "sk-canary-4e1d9b"
+INPUTS = [f"number {number}" for number in range(100)]
+
+
+def unsent(results: Results[object]) -> list[LLMError]:  # type: ignore[type-var]  # results of any kind
+    return [error for error in results.errors if not error.attempts]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault(status=401), AuthenticationError),
+        (Fault(quota=True), QuotaExceededError),
+        (Fault(status=404), NotFoundError),
+    ],
+)
+def test_a_batch_stops_with_one_warning_and_a_second_run_sends_the_rest(
+    client: Client, simulator: Simulator, fault: Fault, kind: type[LLMError]
+) -> None:
+    simulator.inject(fault, times=None)
+    with pytest.warns(
+        UserWarning, match=f"the batch was stopped, because 3 calls .* with {kind.__name__}"
+    ) as said:
+        results = client.call_many(MODEL, INPUTS)
+    assert len(said) == 1
+    assert len(results) == 100
+    assert {type(error) for error in results.errors} == {kind}
+    sent = simulator.ledger().requests
+    assert ENOUGH_FAILURES <= sent < 40
+    rest = unsent(results)
+    assert len(rest) == 100 - sent
+    assert rest[-1].message.startswith("not sent, because 3 calls of this batch failed in a row: ")
+    assert (rest[-1].model, rest[-1].cost, rest[-1].maybe_billed) == (MODEL, 0, False)
+    simulator.clear()
+    assert len(client.call_many(MODEL, INPUTS).ok) == 100
+
+
+def test_a_missing_key_stops_a_batch_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with Client() as client, pytest.warns(UserWarning, match="MissingAPIKeyError: no API key for openai"):
+        results = client.call_many(MODEL, INPUTS)
+    assert {type(error) for error in results.errors} == {MissingAPIKeyError}
+    assert [error.message.startswith("not sent") for error in results.errors].count(False) == ENOUGH_FAILURES
+    assert (results.errors[-1].provider, results.errors[-1].model) == ("openai", MODEL)
+
+
+def test_an_async_batch_stops_and_reads_a_generator_to_its_end(client: Client, simulator: Simulator) -> None:
+    stored = client.call(MODEL, INPUTS[99], max_tokens=10)
+    simulator.inject(Fault(status=401), times=None)
+    budget = Budget(1.0)
+    with pytest.warns(UserWarning, match="the batch was stopped"):
+        results = asyncio.run(
+            client.acall_many(MODEL, iter(INPUTS), max_concurrent=1, max_tokens=10, budget=budget)
+        )
+    assert len(results) == 100
+    # A stored answer needs no request.
+    assert results[99].text == stored.text
+    assert len(unsent(results)) == 99 - ENOUGH_FAILURES
+    assert (budget.spent, budget.left) == (0, 1)
+
+
+def test_a_batch_that_was_sent_whole_says_nothing(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    # A warning would be an error here.
+    assert len(client.call_many(MODEL, INPUTS[:ENOUGH_FAILURES], max_concurrent=1).errors) == ENOUGH_FAILURES
+
+
+def test_raising_says_how_many_were_not_sent(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    # The results are not lost where warnings are errors, as they are here.
+    with pytest.raises(BatchError, match=r"10 of 10 calls failed \(7 of them were not sent\)"):
+        client.call_many(MODEL, INPUTS[:10], max_concurrent=1, on_error="raise")
+
+
+def test_failures_between_answers_stop_nothing(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=401), times=None, match="number 1")
+    results = client.call_many(MODEL, [INPUTS[number] for number in (0, 1, 2, 10, 11, 3)], max_concurrent=1)
+    assert list(results.errors_by_index) == [1, 3, 4]
+    assert {type(error) for error in results.errors} == {AuthenticationError}
+
+
+def test_the_last_key_of_a_pool_has_to_fail(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=401), times=None, key="sk-dead")
+    with Client(cache_dir=own_cache, keys={"openai": ["sk-dead", "sk-alive"]}) as client:
+        with pytest.warns(UserWarning, match="is not accepted"):
+            assert len(client.call_many(MODEL, INPUTS).ok) == 100
+        simulator.inject(Fault(quota=True), times=None, key="sk-alive")
+        with pytest.warns(UserWarning, match="the batch was stopped"):
+            again = client.call_many(MODEL, [f"{prompt}!" for prompt in INPUTS], max_concurrent=1)
+    assert len(unsent(again)) == len(INPUTS) - ENOUGH_FAILURES
+
+
+@pytest.mark.parametrize(
+    ("stored", "to_send", "failing", "all_read", "blames"),
+    [
+        (100, 2, 2, True, True),
+        (1, 4, 4, True, True),
+        (0, 2, 2, True, False),  # nothing was answered: an outage looks the same
+        (100, 3, 2, True, False),  # one is left to try
+        (100, 2, 2, False, False),  # more inputs may follow
+        (19, 5, 5, True, False),
+        (20, 5, 5, True, True),
+        (68, 32, 32, True, False),  # a third of the batch: rather an outage
+    ],
+)
+def test_few_failing_inputs_beside_answered_ones_are_the_suspects(
+    stored: int, to_send: int, failing: int, *, all_read: bool, blames: bool
+) -> None:
+    batch = EarlyStop()
+    batch.stored, batch.to_send, batch.all_read = stored, to_send, all_read
+    batch.failing |= set(range(failing))
+    assert batch.blames_inputs is blames
+    batch.stored, batch.to_send, batch.ended_calls, batch.answered_calls = 0, to_send + stored, stored, stored
+    assert batch.blames_inputs is blames
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "source"),
+    [
+        ({"OPENAI_API_KEY": SECRET}, {}, "the key of OPENAI_API_KEY"),
+        ({"OPENAI_API_KEYS": f"{SECRET}2, {SECRET}"}, {}, "the key of OPENAI_API_KEYS"),
+        ({}, {"keys": {"openai": SECRET}}, "the key that was given"),
+        ({}, {"env_file": ".env"}, "the key of OPENAI_API_KEY"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::llm_provider.KeyWarning")
+def test_the_warning_names_the_variable_of_a_key_that_is_not_accepted(
+    simulator: Simulator,
+    own_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    settings: dict[str, Any],
+    source: str,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if "env_file" in settings:
+        settings = {"env_file": own_cache / ".env"}
+        settings["env_file"].parent.mkdir(parents=True, exist_ok=True)
+        settings["env_file"].write_text(f"OPENAI_API_KEY={SECRET}\n")
+    simulator.inject(Fault(status=401), times=None)
+    with (
+        Client(cache_dir=own_cache, **settings) as client,
+        pytest.warns(UserWarning, match=f"; {source} is not accepted; the other calls") as said,
+    ):
+        client.call_many(MODEL, INPUTS)
+    assert SECRET not in str([str(each.message) for each in said])
+
+
+def test_a_wrong_key_ends_a_list_of_embeddings(simulator: Simulator, own_cache: Path) -> None:
+    simulator.inject(Fault(status=401), times=None)
+    texts = [f"text {number}" for number in range(2_048 * 12)]
+    with (
+        Client(cache_dir=own_cache, max_concurrent=2) as client,
+        pytest.raises(AuthenticationError) as caught,
+    ):
+        client.embed("text-embedding-3-small", texts)
+    assert caught.value.attempts == simulator.ledger().requests <= ENOUGH_FAILURES + 1

@@ -1,5 +1,9 @@
-"""The progress bar: what it counts and where it shows."""
+"""The progress bar: what it counts and where it shows.
 
+The bar of a job shows the provider's own counts and states, and the time that has passed.
+"""
+
+import io
 import os
 import pty
 import re
@@ -9,8 +13,15 @@ from typing import Any
 
 import pytest
 
+from batch_records import MakeRecord
 from llm_provider import Client
-from llm_provider._features.progress.bar import Progress, jupyter_bar, marimo_bar
+from llm_provider._features.progress.bar import (
+    BatchProgress,
+    Progress,
+    describe_records,
+    jupyter_bar,
+    marimo_bar,
+)
 from llm_provider.simulator import Fault, Simulator
 
 BATCH = "from llm_provider import call_many; call_many('gpt-6.1-sol', [f'1+{{n}}?' for n in range(8)]{})"
@@ -112,3 +123,21 @@ def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
     bar.update(3)
     bar.close()
     assert "3call" in capsys.readouterr().err
+
+
+def test_the_bar_shows_the_providers_counts(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record("a", "b", "c")
+    record.append("submitted", remote="batch_1", state="in_progress")
+    record.counts = 1, 1
+    output = io.StringIO()
+    monkeypatch.setattr("sys.stderr", output)
+    with BatchProgress(3, True, lambda: [record]):
+        pass
+    assert "openai in_progress, 2 of 3 rows done" in output.getvalue()
+    assert "elapsed" in output.getvalue()
+
+
+def test_equal_states_are_counted(make_record: MakeRecord) -> None:
+    records = [make_record("a", id="1" * 16), make_record("b", id="2" * 16)]
+    assert describe_records(records) == "2 of openai planned"
+    assert describe_records(records[:1]) == "openai planned"

@@ -6,7 +6,6 @@ A row is entered in the ledger, then stored: after a kill in between, its line i
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -27,16 +26,15 @@ from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
 from ..journey.reservation import worst_case
-from ..journey.sent_requests import NOTHING_SENT, SentRequests, cost_of
+from ..journey.sent_requests import SentRequests, cost_of
 from ..json_values import JSONMapping
 from ..runtime import clock
 from ..runtime.exact_decimal import exact
 from ..runtime.warning import warn_user
 from ..types.usage import Usage
+from .job import RowEnd, call_of
 from .journal import Record, RowLine
-from .missing_rows import RESULTS_PATIENCE, MissingRows
-from .remote import Remote
-from .rows import call_of
+from .remote import RESULTS_PATIENCE, MissingRows, Remote
 
 _POLL_SHARE, _FIRST_POLL, _LONGEST_POLL = 0.1, 0.2, 60.0
 """A batch is asked after again when this share of its age has passed, within two bounds in seconds."""
@@ -46,16 +44,6 @@ _TOGETHER = 64
 
 _MOST_UNREAD = 1000
 """Lines without the name of a row that are kept of one reading."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowEnd:
-    """The end of a row: one sample for each of its parts, or an error."""
-
-    samples: Sequence[Sample] = ()
-    error: errors.LLMError | None = None
-    sent: SentRequests = NOTHING_SENT
-    """Its requests, for the first input that waits for it."""
 
 
 def poll_pause(age: float) -> float:
@@ -114,7 +102,7 @@ class Collector:
                 if await self._missing.judge_unknown() == "gone":
                     return None
             else:
-                self._missing.note_found()
+                self._missing.unknown_pauses.reset()
                 self._note(remote)
                 return remote
 
@@ -279,7 +267,7 @@ class Collector:
         samples = [sample]
         if len(line.parts) > 1:
             samples = call.operation.split(call, sample, line.parts)
-        for each in samples:
+        for each in samples if call.encoded.structure is not None else ():
             await find_mismatch(call, each.answer)
         parts = zip(line.parts, samples, strict=False)
         kept = {part: each for part, each in parts if self._is_kept(call, each)}

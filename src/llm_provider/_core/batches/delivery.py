@@ -22,27 +22,23 @@ from ..journey.call import Call, Sample
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
-from ..runtime import cassette
-from .collect import Collector, RowEnd, decode_error
-from .job import Job, limits_of_call
-from .journal import Destination, Header, Journal, Record, RowLine, content_hash, new_id
-from .missing_rows import RESULTS_PATIENCE
-from .remote import Remote
-from .room import make_room
-from .rows import Wanted, header_of, target_of
-from .spending import Spending
-from .submit import Submitter, explain_uncertain, split_by_limits
+from ..runtime import cassette, randomness
+from .collect import Collector, decode_error
+from .job import Job, RowEnd, Wanted, header_of, target_of
+from .journal import Destination, Header, Journal, Record, RowLine, content_hash
+from .remote import RESULTS_PATIENCE, Remote
+from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
-    from ..journey.engine import Engine
+    from ..journey.engine import Engine, LoopState
 
 
 class BatchDelivery:
     """The batches of one client, on one event loop."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, state: LoopState) -> None:
+        self._engine, self._state = engine, state
         self.journal = Journal(engine.cache.own_directory / "batches")
         self._planning = asyncio.Lock()
         self._remotes: dict[Destination, Remote] = {}
@@ -109,15 +105,17 @@ class BatchDelivery:
     ) -> tuple[LLMError, Sequence[Wanted]] | None:
         """Submit rows that are in no batch. Returns the first refusal, with the rows that it is about."""
         target = job.shared.target
-        submitter = self._submitter(remote, (target.provider, target.base_url, key.identity), job.shared)
+        submitter = Submitter(self.journal, remote, self._patience(job.shared))
+        # Also the batches whose file does not tell.
+        own = (None, (target.provider, target.base_url, key.identity))
         self.journal.tidy()
-        for record in submitter.select_own(self.journal.open_records()):
+        for record in [each for each in self.journal.open_records() if each.destination in own]:
             await submitter.settle(record)
             if record.remote is None and record.sealed is not None:
                 # Its process was killed before it submitted anything.
                 record.remove()
         left = job.list_unsubmitted()
-        for record in submitter.select_own(self.journal.records()):
+        for record in [each for each in self.journal.records() if each.destination in own]:
             shared = [row for name, row in left.items() if name in record.rows and job.may_use(record, row)]
             for row in shared:
                 del left[row.custom_id]
@@ -127,9 +125,8 @@ class BatchDelivery:
         kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        limits = [(rows, limits_of_call(job.calls[kind])) for kind, rows in kinds.items()]
-        groups = [group for rows, most in limits for group in split_by_limits(rows, most)]
-        if groups:
+        groups = [group for kind, rows in kinds.items() for group in split_by_limits(rows, job.limits[kind])]
+        if groups and submitter.damaged:
             submitter.check_damaged([content_hash(row.custom_id for row in group) for group in groups])
         for group in groups:
             if job.at_once is not None and len(job.records) >= job.at_once:
@@ -141,17 +138,15 @@ class BatchDelivery:
             job.pauses.reset()
         return None
 
-    def _submitter(
-        self, remote: Remote, destination: Destination, shared: Call[Any] | None = None
-    ) -> Submitter:
-        return Submitter(self.journal, remote, destination, self._patience(shared))
-
     async def _submit_group(
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: Credential
     ) -> None:
-        header = header_of(job.calls[group[0].kind], name=new_id(), job=job.id, account=key.identity)
+        header = header_of(
+            job.calls[group[0].kind], name=randomness.make_token(8), job=job.id, account=key.identity
+        )
         spending = Spending(self._engine, job.shared)
-        await spending.reserve((job.call_of(row) for row in group), header.id)
+        if spending.budgets:
+            await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
             file_ids = await self._upload_files(job, group, key)
@@ -163,7 +158,8 @@ class BatchDelivery:
             spending.release()
             raise
         self._spending[record.id] = spending
-        spending.park(True)
+        if spending.budgets:
+            spending.park(True)
         for row in group:
             row.sent += 1
         if not job.records:
@@ -173,7 +169,7 @@ class BatchDelivery:
 
     async def _upload_files(self, job: Job, group: Sequence[Wanted], key: Credential) -> dict[str, str]:
         """Upload the files of some rows that the account does not have, and return all their ids."""
-        files = job.files_of(group)
+        files = job.files_of(group) if job.uploads else ()
         if not files:
             return {}
         call, settings = copy(job.calls[group[0].kind]), self._engine.settings
@@ -250,7 +246,7 @@ class BatchDelivery:
             task.exception()
 
     def _park_money(self, name: str, is_parked: bool) -> None:
-        if name in self._spending:
+        if name in self._spending and self._spending[name].budgets:
             self._spending[name].park(is_parked)
 
     async def _finish(self, record: Record) -> None:
@@ -258,7 +254,7 @@ class BatchDelivery:
         if header is None:
             raise RequestError(f"the journal of batch {record.id} is damaged: {record.path}")
         remote = self._remote_of(header)
-        leases = self._engine.here().flights.leases
+        leases = self._state.flights.leases
         name = f"batch {record.id}"
         while record.is_open:
             lease = leases.take(name) or await leases.wait(name)
@@ -275,7 +271,7 @@ class BatchDelivery:
         header = record.header
         assert header is not None
         if record.remote is None:
-            await self._submitter(remote, header.destination).settle(record)
+            await Submitter(self.journal, remote, self._patience(None)).settle(record)
         if record.remote is None:
             # It was never submitted, so its rows are submitted when they are asked for.
             record.remove()
@@ -347,7 +343,7 @@ class BatchDelivery:
         remote = self._remote_of(header)
         if record.remote is None and patience is None:
             async with self._exclusive():
-                await self._submitter(remote, header.destination).settle(record)
+                await Submitter(self.journal, remote, self._patience(None)).settle(record)
         if record.remote is not None:
             allowed = self._patience(None) if patience is None else patience
             collector = Collector(self._engine, remote, record, None, self._end_row, patience=allowed)
@@ -397,6 +393,9 @@ class BatchDelivery:
 
     def _remote_of(self, header: Header) -> Remote:
         """The account that a batch belongs to."""
+        known = self._remotes.get((header.provider, header.base_url, header.account))
+        if known is not None and cassette.replayed is None:
+            return known
         target = target_of(header)
         return self._remote(target, self._key(target, None, header.account))
 
@@ -419,7 +418,7 @@ class BatchDelivery:
     async def _exclusive(self) -> AsyncIterator[None]:
         """Let no other task and no other process of this machine submit."""
         async with self._planning:
-            leases = self._engine.here().flights.leases
+            leases = self._state.flights.leases
             lease = None
             while lease is None:
                 lease = leases.take("batches") or await leases.wait("batches")

@@ -31,26 +31,28 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 from ..errors import BudgetExceededError, LLMError
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from ..journey.lookup import READING
+from ..journey.sent_requests import EarlyStop
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
 from ..types.usage import PaidResult
-from .feed import Fed, TaskFeed, ThreadFeed
-from .interrupt import COUNTING_SECONDS, StoredAnswers, describe_interrupt
 from .lookup import Lookup
+from .worker_pool import (
+    COUNTING_SECONDS,
+    END,
+    Fed,
+    Finished,
+    StoredAnswers,
+    TaskFeed,
+    ThreadFeed,
+    describe_interrupt,
+)
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
     from ..types.usage import RowLabel
-
-END = -1
-"""The index under which a provider's batch tells its end, with its error or None."""
-
-Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
-"""Finished calls with the indices of their inputs."""
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
@@ -84,10 +86,6 @@ class Work(Protocol):
     @property
     def lookup(self) -> Lookup:
         """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
-
-    @property
-    def width(self) -> int:
-        """Inputs that may be read ahead of the results taken, so that no worker waits for the reader."""
 
     def come_back(self, *works: Any) -> str:
         """What a user does after an interrupt of these works, this one among them."""
@@ -162,7 +160,8 @@ class Lane:
         """It is raised after the calls that were sent have finished."""
         self._post = post
         self._waits = waits
-        self._width = work.width
+        # Inputs that may be read ahead of the results taken, so that no worker waits for the reader.
+        self._width = 2 * work.max_in_flight + 16
         self._refused = 0
         """Inputs in a row that a budget has refused."""
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
@@ -250,7 +249,8 @@ class Lane:
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
         """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
-        self._early_stop.warn()
+        if self._early_stop.stopped:
+            self._early_stop.warn()
         for index, result in finished:
             if index == END:
                 self.outstanding, self.error = 0, cast("BaseException | None", result)

@@ -13,14 +13,14 @@ from .. import doors
 from ..errors import InternalServerError, LLMError, RequestError
 from ..journey.call import Call
 from ..journey.engine import Engine
-from ..runtime import clock, event_loop
+from ..runtime import clock, event_loop, randomness
 from ..types.messages import Prompt
 from ..types.results import Results
 from .delivery import read_end
 from .driver import Observers, in_order, look_up
-from .journal import Journal, Record, RowLine, new_id
+from .job import call_of, call_without_request
+from .journal import Journal, Record, RowLine
 from .lookup import with_metadata
-from .rows import call_of, call_without_request
 from .work import BatchWork, delivery_of
 
 T = TypeVar("T")
@@ -348,7 +348,7 @@ def _collect_for(
 
 
 def _batch_of(engine: Engine, work: BatchWork, results: dict[int, Any], on_error: str) -> Batch:
-    name = new_id() if work.job is None else work.job.id
+    name = randomness.make_token(8) if work.job is None else work.job.id
     return Batch(engine, name, work.known, work=work, results=results, on_error=on_error)
 
 

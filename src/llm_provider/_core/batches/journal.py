@@ -29,8 +29,8 @@ import orjson
 from ..errors import RequestError
 from ..json_values import JSONMapping, JSONObject
 from ..requests.base_url import check_base_url
-from ..runtime import clock, files, randomness
-from ..runtime.files import TEMPORARY, full_disk, replace_file
+from ..runtime import clock, files
+from ..runtime.files import LONGEST_LINE, TEMPORARY, full_disk, replace_file
 from ..runtime.json_pieces import loads
 
 VERSION = 1
@@ -130,11 +130,6 @@ class Header:
     """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
 
-    @property
-    def destination(self) -> Destination:
-        """The account to which it was submitted."""
-        return self.provider, self.base_url, self.account
-
 
 _TYPES: tuple[tuple[str, Any], ...] = (
     ("id job kind provider model name account operation deployed tag", str),
@@ -171,11 +166,6 @@ def _check(fields: Any) -> JSONObject:
     return checked
 
 
-def new_id() -> str:
-    """A name for a batch or a job, which occurs once."""
-    return randomness.make_token(8)
-
-
 def content_hash(custom_ids: Iterable[str]) -> str:
     """A hash of the rows of a batch, in any order. Their names are hashes of their contents."""
     return hashlib.sha256("\n".join(sorted(custom_ids)).encode()).hexdigest()[:32]
@@ -189,6 +179,8 @@ class Record:
         self.id = path.stem.rpartition("-")[2]
         self.header: Header | None = None
         """None if the file is damaged at its beginning."""
+        self.destination: Destination | None = None
+        """The account to which it was submitted; None as above."""
         self.sealed: str | None = None
         """The hash of its rows; None if the file is damaged."""
         self.remote: str | None = None
@@ -209,6 +201,8 @@ class Record:
         """Whether the provider has ended the batch."""
         self.collected: float | None = None
         """When all its rows were stored."""
+        self.is_open = True
+        """Whether answers may still come from it."""
         self.not_ours: set[str] = set()
         """Batches of the provider that turned out to be others."""
         self.kept: dict[str, tuple[int, int]] = {}
@@ -230,13 +224,17 @@ class Record:
                     self.rows, self.kept, self._read, self._inode = {}, {}, 0, inode
                 file.seek(self._read)
                 offset = self._read
-                for line in files.lines_of(file, self.path):
+                # As `files.lines_of`, which would be entered again for each line.
+                for line in iter(functools.partial(file.readline, LONGEST_LINE), b""):
                     if line.endswith(b"\n"):
                         self._take(line, offset)
                         self._read = offset + len(line)
+                    elif len(line) == LONGEST_LINE:
+                        raise RequestError(f"{self.path} has a line of more than {LONGEST_LINE:,} bytes")
                     offset += len(line)
         except FileNotFoundError:
             self.state, self.ended = "forgotten", True
+        self.is_open = self.collected is None and self.state != "forgotten"
 
     def _take(self, line: bytes, offset: int) -> None:
         # Most lines are rows, whose payload need not be parsed.
@@ -254,7 +252,8 @@ class Record:
                     check_base_url(fields["base_url"])
                 known = {name: fields[name] for name in Header.__dataclass_fields__ if name in fields}
                 known["samples_field"] = tuple(known.get("samples_field", ()))
-                self.header = Header(**known)
+                self.header = header = Header(**known)
+                self.destination = header.provider, header.base_url, header.account
             elif "sealed" in fields:
                 self.sealed = fields["sealed"] if fields["rows"] == len(self.rows) else None
             elif "event" in fields:
@@ -288,11 +287,6 @@ class Record:
                 self.collected, self.counts = fields["at"], (fields["done"], fields["failed"])
             case "forgotten":
                 self.state, self.ended = "forgotten", True
-
-    @property
-    def is_open(self) -> bool:
-        """Whether answers may still come from it."""
-        return self.collected is None and self.state != "forgotten"
 
     @property
     def is_uncertain(self) -> bool:
@@ -362,7 +356,7 @@ class Record:
     def remove(self) -> None:
         """Delete the file: nothing was submitted, or nothing more will come."""
         files.remove_file(self.path)
-        self.state, self.ended = "forgotten", True
+        self.state, self.ended, self.is_open = "forgotten", True, False
 
 
 class Journal:

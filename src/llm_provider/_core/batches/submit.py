@@ -1,6 +1,8 @@
 """Submits rows as batches, one process of a machine at a time: none twice, whatever has happened before.
 
 First, batches whose submission has an unknown outcome are looked for at the provider.
+The money of a batch is reserved before, and rows that are refused as a whole find room in smaller batches, or
+once others have ended.
 """
 
 import asyncio
@@ -8,17 +10,24 @@ import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from .. import doors
-from ..errors import LLMError, NotFoundError, UncertainBatchError
-from ..formats.shared.batches import BatchLimits, BatchSpec, RemoteBatch
+from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError, UnknownPriceError
+from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
+from ..journey.call import Call
+from ..journey.engine import Engine
+from ..journey.reservation import worst_case
+from ..money.budget import Budget, Reservation, release, reserve
 from ..runtime import clock, files
+from ..runtime.exact_decimal import exact
 from ..runtime.files import full_disk
-from .journal import Destination, Header, Journal, Record, content_hash, rows_of
+from .job import Job, Spool, Wanted, body_of
+from .journal import Header, Journal, Record, content_hash, rows_of
 from .remote import Pauses, Remote, surely_refused
-from .rows import Spool, Wanted, body_of
 
 _SETTLING_SECONDS = 2.0
 """Seconds after which a submission whose sender has died is in the provider's list, if it was accepted."""
@@ -58,23 +67,14 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 class Submitter:
-    """Submits to the account `destination`; waits `patience` seconds for results that tell batches apart."""
+    """Submits to an account; waits `patience` seconds for results that tell batches apart."""
 
-    def __init__(self, journal: Journal, remote: Remote, destination: Destination, patience: float) -> None:
+    def __init__(self, journal: Journal, remote: Remote, patience: float) -> None:
         self._journal = journal
         self._remote = remote
-        self._destination = destination
         self._patience = patience
         self.damaged: dict[Record, RemoteBatch] = {}
         """Batches that were submitted, and whose files do not have all of their rows."""
-
-    def select_own(self, records: Iterable[Record]) -> list[Record]:
-        """The batches of this account, and those whose file does not tell."""
-        return [
-            record
-            for record in records
-            if record.header is None or record.header.destination == self._destination
-        ]
 
     async def settle(self, record: Record) -> None:
         """Find out whether a batch was submitted, planned or `damaged`; else an `UncertainBatchError`."""
@@ -172,7 +172,9 @@ class Submitter:
         lines = ((row.custom_id, spool.read(row.span)) for row in rows)
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
-            self._adopt(record, lost)
+            # If another cache directory submitted it, the ledger there has its cost.
+            elsewhere = lost.origin not in (None, self._journal.origin)
+            _note_submitted(record, lost, label=lost.label, elsewhere=elsewhere)
             for damaged, remote in self.damaged.items():
                 if remote.identifier == lost.identifier:
                     damaged.remove()
@@ -211,11 +213,6 @@ class Submitter:
                 return remote
         return None
 
-    def _adopt(self, record: Record, remote: RemoteBatch) -> None:
-        """Take over a batch. If another cache directory submitted it, the ledger there has its cost."""
-        elsewhere = remote.origin not in (None, self._journal.origin)
-        _note_submitted(record, remote, label=remote.label, elsewhere=elsewhere)
-
     async def _send(self, record: Record, spec: BatchSpec, file_ids: Mapping[str, str]) -> None:
         path = record.path.with_suffix(".upload")
         try:
@@ -245,7 +242,9 @@ class Submitter:
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         with files.create_file(path) as file:
             for row in rows_of(record):
-                body = doors.upload_references.with_ids(body_of(record.header, row), file_ids)
+                body = body_of(record.header, row)
+                if file_ids:
+                    body = doors.upload_references.with_ids(body, file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
 
 
@@ -274,3 +273,137 @@ def explain_uncertain(record: Record, candidates: Sequence[str], reason: str) ->
         provider=None if header is None else header.provider,
         model=None if header is None else header.model,
     )
+
+
+_PLACEHOLDER = Decimal("0.000001")
+"""USD reserved for a row of unknown price with `allow_unknown`."""
+_PATIENCE = 30.0
+"""Seconds that a batch waits for the money of requests under way: no other batch is submitted meanwhile."""
+
+
+class Spending:
+    """The reservation of one batch, of whose job `shared` is a call."""
+
+    def __init__(self, engine: Engine, shared: Call[Any]) -> None:
+        self._prices = engine.recorder.prices
+        budgets = (shared.request.budget, engine.settings.budget)
+        self.budgets: list[Budget] = [budget for budget in budgets if budget is not None]
+        self._held: list[Reservation] = []
+
+    async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
+        """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
+        amount = Decimal(0)
+        for call in calls:
+            most = worst_case(call, call.parts, self._prices(), variants=("batch",))
+            if most is None and not all(budget.allow_unknown for budget in self.budgets):
+                raise UnknownPriceError(
+                    f"the most that a batch of {call.request.model} can cost is not known, so no budget can "
+                    "be kept: give a price (prices= or --prices, with variant 'batch'), set max_tokens, or "
+                    "allow it with Budget(..., allow_unknown=True)",
+                    provider=call.target.provider,
+                    model=call.request.model,
+                )
+            amount = exact().add(amount, _PLACEHOLDER if most is None else most)
+        while not self._held:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    self._held = await reserve(self.budgets, amount)
+            except TimeoutError:
+                for error in (budget.explain_wait(amount) for budget in self.budgets):
+                    if error is not None:
+                        raise error from None
+        for reservation in self._held:
+            reservation.name(batch)
+
+    def park(self, is_parked: bool) -> None:
+        """Say whether nobody waits for the batch, so that no call waits for its money."""
+        for reservation in self._held:
+            reservation.park(is_parked)
+
+    async def count(self, cost: Decimal, batch: str) -> None:
+        """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""
+        for budget in self.budgets:
+            # A budget that is used up must not keep answers back that are paid for.
+            with contextlib.suppress(LLMError):
+                (await budget.reserve(Decimal(0))).settle(cost, batch)
+
+    def release(self) -> None:
+        release(self._held)
+        self._held = []
+
+    def settle(self, cost: Decimal | None) -> None:
+        """Count the cost of the batch in USD; its worst case if the cost is not known."""
+        for reservation in self._held:
+            reservation.settle(cost)
+        self._held = []
+
+
+_MOST_ROUNDS = 5
+"""How often the other rows of a batch are submitted again after its provider has named wrong ones."""
+
+
+async def make_room(
+    engine: Engine,
+    journal: Journal,
+    remote: Remote,
+    job: Job,
+    error: LLMError,
+    group: Sequence[Wanted],
+    *,
+    were_alone: bool = True,
+) -> bool:
+    """Prepare a group of rows that was refused to be submitted again. Returns whether that may be now.
+
+    Otherwise it may be once another batch of the job has ended, or after `job.pause` seconds. `were_alone`
+    says whether the job had no other batch under way. Rows that find no room get the error, which is raised
+    if the job has no batch under way.
+    """
+    problem, others = find_room_problem(error), len(job.records)
+    if problem == "full" or (isinstance(error, BudgetExceededError) and others):
+        job.at_once = max(1, others)
+        if others or not were_alone or await _await_others(engine, journal, remote, job):
+            return not others
+    if problem == "others":
+        job.rounds += 1
+        if job.rounds > _MOST_ROUNDS:
+            job.give_up(engine, error, [row.custom_id for row in group])
+        return True
+    if problem == "early":
+        error.retryable = True
+    elif problem is not None:
+        most = -(-sum(len(row.keys) for row in group) // 2)
+        for row in group:
+            row.together = most
+        if len(group) == 1:
+            job.give_up(engine, error, [group[0].custom_id])
+        return True
+    try:
+        pause = job.pauses.choose(error)
+    except LLMError:
+        if not others:
+            raise
+        job.give_up(engine, error.with_traceback(None), job.list_unsubmitted())
+        return False
+    if others:
+        job.pause = pause
+    else:
+        await asyncio.sleep(pause)
+    return not others
+
+
+async def _await_others(engine: Engine, journal: Journal, remote: Remote, job: Job) -> bool:
+    """Wait until another batch of the account, of this model, has ended; False if none is under way."""
+    before, pauses, model = set[str](), Pauses(DAY), job.shared.target.model
+    unlike = {each.remote for each in journal.records() if each.header and each.header.name != model}
+    with engine.waits.during(job.shared.request.model, "down", "the provider's queue of batches is full"):
+        while not pauses.over:
+            try:
+                recent = await remote.recent(clock.time() - 2 * DAY)
+            except NotFoundError:  # the provider has no list
+                return False
+            now = {each.identifier for each in recent if not each.ended} - unlike
+            if before - now or not now:
+                return bool(before)
+            before = now
+            await pauses.wait()
+    return False

@@ -8,18 +8,16 @@ from typing import Any, Self
 
 from .. import errors
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
 from ..journey.engine import Engine
 from ..journey.lookup import READING
+from ..journey.sent_requests import EarlyStop
 from ..requests.checks import DeliveryOptions
 from ..runtime import event_loop
-from .collect import RowEnd
 from .delivery import BatchDelivery
-from .driver import END, Finished
-from .interrupt import StoredAnswers
-from .job import Job
+from .job import Job, RowEnd
 from .journal import Record
 from .lookup import Lookup
+from .worker_pool import END, Finished, StoredAnswers
 
 _BEFORE_ANYTHING = (errors.BudgetExceededError, errors.UncertainBatchError, errors.UnknownPriceError)
 """The errors of a job that are raised, unless a batch was submitted: the user has to decide first."""
@@ -31,7 +29,7 @@ _ROWS_AT_ONCE = 1000
 class BatchWork:
     """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
 
-    max_in_flight = width = sys.maxsize
+    max_in_flight = sys.maxsize
     sends_as_whole = True
 
     def __init__(
@@ -118,9 +116,14 @@ class BatchWork:
 
     async def submit(self) -> None:
         if self.job is not None:
-            if self._engine.cache.has_second_level and self.job.shared.cache in READING:
-                await _end_known_rows(self._engine, self.job)
-            await delivery_of(self._engine).begin(self.job)
+            await self._begin(self.job)
+
+    async def _begin(self, job: Job) -> BatchDelivery:
+        if self._engine.cache.has_second_level and job.shared.cache in READING:
+            await _end_known_rows(self._engine, job)
+        delivery = delivery_of(self._engine)
+        await delivery.begin(job)
+        return delivery
 
     async def finish(self) -> None:
         """Deliver every input of the job that was submitted."""
@@ -132,8 +135,7 @@ class BatchWork:
             await self._wait(self.job, self._submit_and_deliver(self.job))
 
     async def _submit_and_deliver(self, job: Job) -> None:
-        await self.submit()
-        await delivery_of(self._engine).run(job)
+        await (await self._begin(job)).run(job)
 
     async def _wait(self, job: Job, work: Awaitable[None]) -> None:
         """Wait for work on a job. The job's deadline ends the wait and not the batch."""
@@ -177,7 +179,7 @@ def delivery_of(engine: Engine) -> BatchDelivery:
     """The batch delivery of a client on the running loop."""
     state = engine.here()
     if not isinstance(state.batches, BatchDelivery):
-        state.batches = delivery = BatchDelivery(engine)
+        state.batches = delivery = BatchDelivery(engine, state)
         state.to_close.append(delivery.close)
     return state.batches
 

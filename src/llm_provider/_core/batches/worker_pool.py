@@ -4,6 +4,10 @@ They run on the background loop. A worker starts its next call as soon as one ha
 the user's thread, and the results are handed over in groups. Groups save 12 % of the CPU time of `call_many`
 (467 µs per call; 554 µs with `_hand_over` after each result). It is the median of the ratios of 7 alternating
 runs of 2,000 calls, 32 at a time. `python -m benchmarks compare` measures it against a copy without groups.
+
+Feeds read the inputs of an iterator aside, so that results are handed out while the next input is awaited:
+the lines of a pipe, or questions that follow from answers, may take as long as they like. `StoredAnswers`
+counts what an interrupted batch leaves.
 """
 
 from __future__ import annotations
@@ -12,23 +16,178 @@ import asyncio
 import contextlib
 import contextvars
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
-from ..journey.early_stop import EarlyStop
+from ..journey.engine import WRITING, Engine
+from ..journey.sent_requests import EarlyStop
 from ..requests.request import describe_input
-from ..runtime import event_loop
+from ..runtime import event_loop, threads
+from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .lookup import Lookup
 
 if TYPE_CHECKING:
     from ..._features.prompt_caching.prefix_gate import PrefixGate
-    from .driver import Finished
-    from .interrupt import StoredAnswers
+
+
+END = -1
+"""The index under which a provider's batch tells its end, with its error or None."""
+
+Finished: TypeAlias = list[tuple[int, Result | BaseException | None]]
+"""Finished calls with the indices of their inputs."""
+
+COUNTING_SECONDS = 2.0
+"""Longest time for looking up inputs after an interrupt. A hundred thousand inputs take some ten seconds."""
+
+_SETTLING_SECONDS = 0.02
+"""Turns of the loop in which cancelled calls end. After these, nothing new is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswers:
+    """Says which calls of a batch have a stored answer, without counting hits."""
+
+    engine: Engine
+    cache: object
+    """The mode of the cache."""
+    prepare: Callable[[Any], Call[Any]] | None = None
+    """The call of an input; None for calls of several rounds, where entries do not tell the last one."""
+
+    def settle(self) -> None:
+        """Wait until cancelled calls have ended and their answers are written."""
+        with contextlib.suppress(RuntimeError, TimeoutError):  # the loop is closed, or too busy
+            loop = event_loop.current().loop
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(_SETTLING_SECONDS), loop).result(COUNTING_SECONDS)
+        self.engine.cache.flush()
+
+    def count_parts(self, call: Call[Any]) -> int:
+        """How many samples or texts of a call are stored."""
+        return sum(self.engine.cache.peek(call.key(part)) is not None for part in call.parts)
+
+    def has(self, call_or_input: Any) -> bool:
+        """Whether a call, or the call of an input, would be answered from the local store."""
+        call = call_or_input
+        try:
+            if not isinstance(call, Call) and self.prepare is not None:
+                call = self.prepare(call)
+        except LLMError:
+            return False
+        return any(self.count_parts(each) == len(each.parts) for each in call.candidates)
+
+    def describe_rest(self) -> str:
+        """What the same call does after an interrupt."""
+        if self.cache in ("off", False):
+            return "the same call asks all of them, as cache='off' stores nothing"
+        if self.cache == "refresh":
+            return "the same call asks all of them again, and with cache='use' only the rest"
+        return "the same call asks the rest and takes the answers from the cache"
+
+
+def note_parts(engine: Engine, call: Call[Any], interrupt: KeyboardInterrupt) -> None:
+    """Add to the interrupt of a call with several samples or texts how many of them are stored."""
+    stored = StoredAnswers(engine, call.cache)
+    stored.settle()
+    if call.cache in WRITING and call.relay is None:
+        answered, parts = stored.count_parts(call), len(call.parts)
+        interrupt.add_note(describe_interrupt(answered, parts, "parts are answered", stored.describe_rest()))
+
+
+def describe_interrupt(
+    answered: int, total: int | None, where: str, rest: str, *, is_exact: bool = True
+) -> str:
+    """What an interrupted batch leaves, for scripts and for the command line.
+
+    >>> describe_interrupt(11, 12, "rows are answered in out.jsonl", "the same command asks the rest")
+    '11 of 12 rows are answered in out.jsonl; the same command asks the rest'
+    """
+    least = "" if is_exact else "at least "
+    return f"{least}{answered:,}{'' if total is None else f' of {total:,}'} {where}; {rest}"
+
+
+class Fed(NamedTuple):
+    """An input that was read, or the error of the iterator: a `StopIteration` at its end."""
+
+    prompt: Prompt = ""
+    error: BaseException | None = None
+
+
+class ThreadFeed:
+    """Reads as many inputs as it was asked for, and gives each of them to `post`, in the thread."""
+
+    def __init__(self, inputs: Iterable[Prompt], post: Callable[[Fed], object]) -> None:
+        self._inputs, self._post = inputs, post
+        self._wanted: SimpleQueue[int] = SimpleQueue()
+        self._is_started = self._is_closed = False
+
+    def ask(self, count: int) -> None:
+        """Read more inputs."""
+        if not self._is_started:
+            self._is_started = True
+            work = partial(contextvars.copy_context().run, self._read)
+            threads.start_thread(work, "llm_provider-inputs")
+        self._wanted.put(count)
+
+    def close(self) -> None:
+        """Read no more. An input that is awaited is lost."""
+        self._is_closed = True
+        self._wanted.put(0)
+
+    def _read(self) -> None:
+        try:
+            inputs = iter(self._inputs)
+            while count := self._wanted.get():
+                for _ in range(count):
+                    if not self._is_closed:
+                        fed = Fed(next(inputs))
+                    if self._is_closed:
+                        return
+                    self._post(fed)
+        except BaseException as error:
+            if "same thread" in str(error):
+                error.add_note("an iterator is read in a thread of its own: give a list, or connect in it")
+            self._post(Fed(error=error))
+
+
+class TaskFeed:
+    """`ThreadFeed` for an asynchronous iterable, in a task of the user's loop."""
+
+    def __init__(self, inputs: AsyncIterable[Prompt], post: Callable[[Fed], object]) -> None:
+        self._inputs, self._post = inputs, post
+        self._wanted: asyncio.Queue[int] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def ask(self, count: int) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._read())
+        self._wanted.put_nowait(count)
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._task is not None:
+            with contextlib.suppress(RuntimeError):  # the user's loop has ended
+                self._task.cancel()
+
+    async def _read(self) -> None:
+        try:
+            inputs = aiter(self._inputs)
+            while True:
+                for _ in range(await self._wanted.get()):
+                    self._post(Fed(await anext(inputs)))
+        except StopAsyncIteration:
+            self._post(Fed(error=StopIteration()))
+        except BaseException as error:
+            if self._is_closed:
+                raise
+            self._post(Fed(error=error))
+
 
 _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
@@ -52,16 +211,6 @@ class LiveWork:
     """Whether common prefixes are written to the provider's prompt cache before they are read there."""
 
     sends_as_whole = False
-
-    @property
-    def workers(self) -> int:
-        """Calls that run at the same time. More than requests, as some back off or are stored."""
-        return self.max_in_flight + self.max_in_flight // 4 + 8
-
-    @property
-    def width(self) -> int:
-        """Inputs that may be read ahead of the results taken."""
-        return 2 * self.max_in_flight + 16
 
     def come_back(self, *_: Any) -> str:
         return self.stored.describe_rest()
@@ -88,7 +237,8 @@ class WorkerPool:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._enough = max(1, work.max_in_flight // 2)
-        self._workers = work.workers
+        # Calls that run at the same time. More than requests, as some back off or are stored.
+        self._workers = work.max_in_flight + work.max_in_flight // 4 + 8
         self._gate: PrefixGate | None = None
         if work.caches_prompts:
             # Its module is for the batches that have prefixes.

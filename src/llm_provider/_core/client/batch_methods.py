@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, Unpack, cast
 
 from .. import doors
-from ..batches.preload import load_for_batch, name_shortage
+from ..batches.lookup import load_for_batch, name_shortage
 from ..errors import RequestError
 from ..hints import Hinting
 from ..journey.call import Operation
@@ -136,7 +136,7 @@ class BatchMethods(Hinting):
             return [record for work, _ in jobs for record in work.known]
 
         arguments = (options.total, options.progress, list_records, options.models)
-        begin = functools.partial(doors.job_progress.BatchProgress, *arguments)
+        begin = functools.partial(doors.progress_bar.BatchProgress, *arguments)
         return jobs, self._observers(options, None if options.progress is False else begin)
 
     def _observers(self, options: BatchOptions, begin: Callable[[], Progress] | None) -> Observers:
@@ -146,10 +146,9 @@ class BatchMethods(Hinting):
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
         """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
-        from ..batches.interrupt import StoredAnswers
         from ..batches.lookup import batch_lookup, run_with_metadata
-        from ..batches.worker_pool import LiveWork
-        from ..journey.early_stop import EarlyStop
+        from ..batches.worker_pool import LiveWork, StoredAnswers
+        from ..journey.sent_requests import EarlyStop
         from ..runtime import event_loop
 
         event_loop.refuse_own_thread(options.function)
@@ -170,16 +169,18 @@ class BatchMethods(Hinting):
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
-            for each in call.candidates[:-1]:
+            for each in () if call.relay is None else call.relay.calls[:-1]:
                 # A model that another stands in for stops only its own calls.
                 each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
             return call
 
         runner.start()
         lookup = batch_lookup(engine, prepare, metadata, options.example)
-        run: Callable[[Call[Response]], Awaitable[Response]] = runner.run
         # `prepare` has set it.
         request = cast("Call[Response]", first).request
+        run: Callable[[Call[Response]], Awaitable[Response]] = (
+            engine.run if request.in_batch is None else runner.run
+        )
         # Each round of tools marks its own prefix, which the next round reads.
         caches_prompts = options.example is None and bool(
             request.options and request.options.get("prompt_caching")

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from .. import doors
-from ..batches.preload import SHORTAGES, shortage
+from ..batches.lookup import SHORTAGES, shortage
 from ..errors import LLMError, RequestError
 from ..formats.shared.batches import DAY, module_of
 from ..journey.call import Call, Operation
@@ -108,7 +108,7 @@ class CallRunner:
             raise (shortage() if error.errno in SHORTAGES else error) from None
         except KeyboardInterrupt as interrupt:
             if call is not None and len(call.parts) > 1:
-                from ..batches.interrupt import note_parts
+                from ..batches.worker_pool import note_parts
 
                 note_parts(engine, call, interrupt)
             raise

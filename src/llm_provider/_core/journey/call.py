@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..events.events import Listener
     from ..formats.shared.payload import RequestFacts
     from ..money.model_drift import Change
-    from .early_stop import EarlyStop
+    from .sent_requests import EarlyStop
 
 Emit: TypeAlias = Callable[[list[Step]], None]
 """Receives the steps of a stream. Steps that arrived together are in one list."""
@@ -110,6 +110,10 @@ class Operation(Exchange, Generic[R, T]):
     continues: ClassVar[bool] = False
     """Whether a provider may divide an answer over several requests."""
 
+    identity: ClassVar[Callable[..., tuple[bytes, int]] | None] = None
+    """Gives the payload and the sample number that are hashed into the cache key of a part of a call. None
+    stands for the body of the call and the number of the part."""
+
     fetch: ClassVar[Callable[..., Coroutine[Any, Any, Sample]] | None] = None
     """Gets the answer with some parts of a call, where that needs other requests than one for each group. It
     takes the call, the parts and the engine."""
@@ -130,10 +134,6 @@ class Operation(Exchange, Generic[R, T]):
     @abstractmethod
     def parts(self, request: R) -> Sequence[int]:
         """The numbers of the parts that a request asks for, in their order."""
-
-    @abstractmethod
-    def identity(self, call: Call[T], part: int) -> tuple[bytes, int]:
-        """The payload and the sample number that are hashed into the cache key of a part."""
 
     @abstractmethod
     def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
@@ -226,6 +226,8 @@ class Call(Generic[T]):
     """The `track` blocks around the call in the user's thread."""
     patience: Patience
     """How long it waits for a provider that is down. The calls of a batch share it."""
+    upstream: str | None = None
+    """The host behind a router that the user names."""
     deadline: Deadline | None = None
     early_stop: EarlyStop | None = None
     """Stops the other calls of its batch; None for a single call."""
@@ -255,7 +257,8 @@ class Call(Generic[T]):
         is_first = part == self.parts[0]
         if is_first and self.first_key is not None:
             return self.first_key
-        body, draw = self.operation.identity(self, part)
+        identity = self.operation.identity
+        body, draw = (self.body, part) if identity is None else identity(self, part)
         # `key_fields` would be an extra call and an extra dictionary for each hit.
         target, encoded = self.target, self.encoded
         key = cache_key(
@@ -278,8 +281,7 @@ class Call(Generic[T]):
         provider, model = price_names(self.target, served)
         if provider == "anthropic" and self.is_in_us(reply):
             return provider, f"us/{model}"
-        upstream = self.upstream
-        return provider, model if upstream is None else f"{model}:{upstream}"
+        return provider, model if self.upstream is None else f"{model}:{self.upstream}"
 
     def is_in_us(self, reply: Any) -> bool:
         """Whether Claude may only run in the US, by its reply, else by the request."""
@@ -287,15 +289,10 @@ class Call(Generic[T]):
         geo = usage.get("inference_geo") if isinstance(usage, dict) else None
         return (geo or self.encoded.payload.get("inference_geo")) == "us"
 
-    @property
-    def upstream(self) -> str | None:
-        """The host behind a router that the user names."""
-        options = self.request.options
-        return options.get("upstream") if options else getattr(self.request, "upstream", None)
-
     def build_question(self, part: int) -> Question:
         """The question that a key stands for. It is stored with the answer."""
-        body, draw = self.operation.identity(self, part)
+        identity = self.operation.identity
+        body, draw = (self.body, part) if identity is None else identity(self, part)
         target, encoded, model = self.target, self.encoded, self.request.model
         url = target.url_in_key
         return Question(target.provider, url, encoded.operation, body, encoded.headers, draw, model)
@@ -374,15 +371,6 @@ class Sample:
         return replace(self, cached=True)
 
 
-def usage_of(sent: SentRequests, samples: Sequence[Sample]) -> Usage:
-    """The usage of some requests, and of the samples that came from elsewhere."""
-    usages = [sample.answer.usage for sample in samples if sample.cached]
-    if not usages:
-        return sent.usage or Usage()
-    known = [usage for usage in (sent.usage, *usages) if usage is not None]
-    return sum(known[1:], known[0]) if known else Usage()
-
-
 def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     """What the results of embeddings and of scores have in common, for all parts of a call."""
     sent = call.sent.whole()
@@ -392,7 +380,7 @@ def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     total, provider = clock.perf_counter() - call.started, call.target.provider
     first = samples[0].answer if samples else AnyAnswer(usage=None)
     return {
-        "usage": usage_of(sent, samples),
+        "usage": sent.usage_with(samples),
         "model": next((sample.answer.model for sample in samples if sample.answer.model), call.target.model),
         "provider": provider,
         **sent.describe_cost(),

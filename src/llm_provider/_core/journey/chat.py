@@ -23,7 +23,7 @@ from ..runtime.warning import warn_user
 from ..store.entry import Entry
 from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
-from .call import Call, Operation, Sample, sum_stored_prices, usage_of
+from .call import Call, Operation, Sample, sum_stored_prices
 from .sent_requests import sum_of_prices
 
 if TYPE_CHECKING:
@@ -73,10 +73,6 @@ class Chat(Operation[Request, Response]):
 
     def parts(self, request: Request) -> Sequence[int]:
         return range(request.draw, request.draw + request.n)
-
-    def identity(self, call: Call[Response], part: int) -> tuple[bytes, int]:
-        """The payload for one sample, which is the same for all, and the number of the sample."""
-        return call.body, part
 
     def groups(self, call: Call[Response], parts: Sequence[int]) -> list[Sequence[int]]:
         """As many samples in one request as the API allows."""
@@ -195,7 +191,7 @@ class Chat(Operation[Request, Response]):
         total, structure = clock.perf_counter() - call.started, call.encoded.structure
         return Response(
             choices=choices if call.request.tools is None else _bind_tools(call, choices),
-            usage=usage_of(sent, samples),
+            usage=sent.usage_with(samples),
             model=first.answer.model or call.target.model,
             provider=call.target.provider,
             id=first.answer.id,

@@ -23,10 +23,9 @@ from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
-from .early_stop import ENOUGH_FAILURES, EarlyStop, is_of_batch
 from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
 from .recorder import CostRecorder
-from .sent_requests import SentRequests
+from .sent_requests import ENOUGH_FAILURES, EarlyStop, SentRequests, is_of_batch
 
 if TYPE_CHECKING:
     import asyncio
@@ -152,7 +151,8 @@ class Engine(LookupEngine):
 
     async def _ask_for_parts(self, call: Call[Any], emit: Emit | None) -> list[Sample]:
         """The parts of a call. Those that are stored are emitted whole."""
-        call.answered = answered = await self.find_parts(call)
+        answered = await self.find_samples(call, call.parts) if call.cache in READING else {}
+        call.answered = answered
         missing = [part for part in call.parts if part not in answered]
         groups = call.operation.groups(call, missing)
         if emit is not None:
@@ -404,10 +404,6 @@ class Engine(LookupEngine):
     async def all_stored(self, call: Call[Any], parts: Sequence[int]) -> list[Sample] | None:
         stored = await self.find_samples(call, parts)
         return list(stored.values()) if len(stored) == len(parts) else None
-
-    async def find_parts(self, call: Call[Any]) -> dict[int, Sample]:
-        """The parts of a call that are in the cache now, if it may be answered from there."""
-        return await self.find_samples(call, call.parts) if call.cache in READING else {}
 
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""

@@ -84,7 +84,7 @@ class LookupEngine:
         target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
         request = with_headers(request, target) if self._adds_headers else request
         adapter = registry.load(target.route.adapter, target.quirks)
-        encoded = operation.encode(request, target, adapter)
+        parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
         try:
             body = canonical(encoded.payload)
         except RequestError:
@@ -109,12 +109,15 @@ class LookupEngine:
             adapter=adapter,
             encoded=encoded,
             body=body,
-            parts=operation.parts(request),
+            parts=parts,
             started=started,
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
             tracks=find_tracks(),
             patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
+            upstream=request.options.get("upstream")
+            if request.options
+            else getattr(request, "upstream", None),
             listeners=self.events.listeners,
         )
         if is_logging(20) or SDK in modules:

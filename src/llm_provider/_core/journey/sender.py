@@ -120,10 +120,9 @@ class Sender:
         limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
         spending = self._spending(call, parts) if limited else None
         holds = request.max_retries is not None or self._settings.holds_max_retries
-        tokens = call.exchange.tokens(call, parts)
         sending = _Sending(
             self, call, parts, emit, call.encoded, call.exchange.body(call, parts), timeouts, selection,
-            spending, max_retries, holds, tokens,
+            spending, max_retries, holds, call.exchange.tokens(call, parts),
         )  # fmt: skip
         return sending.run(connection)
 

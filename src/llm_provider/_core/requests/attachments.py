@@ -1,7 +1,7 @@
 """Files in a message that a request holds in base64, or that are uploaded before it.
 
 `media` makes an `Attachment` of every file: the text that a request holds, so most code takes it for a str.
-`_features/uploads/references` replaces those that are too large for a request by an `UploadReference`.
+`_features/uploads/uploads` replaces those that are too large for a request by an `UploadReference`.
 """
 
 import base64

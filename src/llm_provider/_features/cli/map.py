@@ -386,7 +386,7 @@ def _describe_rest(
     work: _Work, output: OutputFile | StandardOutput, sent: Tally, parameters: JSONObject
 ) -> str:
     """What an interrupted run leaves, and what the next one does."""
-    from ..._core.batches.interrupt import describe_interrupt
+    from ..._core.batches.worker_pool import describe_interrupt
 
     rest = "the same command asks the rest"
     if output.name == "standard output" and parameters.get("cache") != "off":

@@ -1,4 +1,7 @@
-"""`PassedOver`: a model that did not answer, so that the next one of `fallback` did."""
+"""`PassedOver`: a model that did not answer, so that the next one of `fallback` did.
+
+It is alone because results read from a file have it too, without the modules that send calls.
+"""
 
 from dataclasses import dataclass
 

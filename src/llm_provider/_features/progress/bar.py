@@ -1,4 +1,7 @@
-"""The progress bar of a batch, on a terminal and in a notebook; elsewhere a line once a minute."""
+"""The progress bar of a batch, on a terminal and in a notebook; elsewhere a line once a minute.
+
+The bar of a job shows the provider's own counts and states, and the time that has passed.
+"""
 
 import contextlib
 import importlib
@@ -9,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from ..._core.batches.journal import Record
 from ..._core.errors import LLMError
 from ..._core.events.events import Waits, print_line
 from ..._core.json_values import JSONObject
@@ -16,7 +20,7 @@ from ..._core.pace.scopes import ScopeStatistics
 from ..._core.runtime import clock, threads
 from ..._core.runtime.leases import in_jupyter, in_marimo, in_notebook
 from ..._core.types.usage import Cost
-from ..._core.words import format_clock_time
+from ..._core.words import format_clock_time, format_duration
 
 _RENEWED_EVERY = 0.1
 """Seconds between two updates of the text beside the bar. tqdm does not draw it more often."""
@@ -286,3 +290,36 @@ def marimo_bar(**options: Any) -> Any:
 def _last_line(bar: Any) -> str:
     # Without a rate, tqdm writes the rate of the whole batch.
     return str(bar.format_meter(**{**bar.format_dict, "rate": None}))
+
+
+class BatchProgress(Progress):
+    """Shows rows that are done, also before any result can be read. `records` returns the job's batches."""
+
+    def __init__(
+        self,
+        total: int | None,
+        show: bool | None,
+        records: Callable[[], Sequence[Record]],
+        models: Sequence[str] = (),
+    ) -> None:
+        self._records = records
+        self._begun = clock.monotonic()
+        super().__init__(total, show, lambda: (), models=models)
+
+    def _describe(self) -> str:
+        records = self._records()
+        words = [super()._describe()]
+        under_way = [record for record in records if record.is_open]
+        if under_way:
+            done = sum(record.counts[0] + record.counts[1] for record in under_way)
+            rows = sum(len(record.rows) for record in under_way)
+            words.append(f"{describe_records(under_way)}, {done:,} of {rows:,} rows done")
+        words.append(f"{format_duration(clock.monotonic() - self._begun)} elapsed")
+        return ", ".join(words)
+
+
+def describe_records(records: Sequence[Record]) -> str:
+    """The providers and the states of some batches in a few words."""
+    names = [f"{record.header.provider if record.header else 'batch'} {record.state}" for record in records]
+    counts = {name: names.count(name) for name in names}
+    return ", ".join(name if count == 1 else f"{count} of {name}" for name, count in counts.items())
