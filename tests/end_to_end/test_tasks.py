@@ -173,7 +173,7 @@ TASKS = (
         "a count of usage, such as one of Claude's",
         (
             ("_core/types/usage.py", "    unpriced_tools: int = 0\n", "    web_fetches: int = 0\n"),
-            ("_core/formats/anthropic/usage.py", "        web_searches=_count_within(",
+            ("_core/formats/anthropic/decode.py", "        web_searches=_count_within(",
              '        web_fetches=_count_within(usage, "server_tool_use", "web_fetch_requests"),\n'),
         ),
         """
@@ -235,7 +235,7 @@ assert call("gpt-4.1", "1+1?").text == "2"
     ),
     Task(
         "an option of `ask` and `map`",
-        (("_features/cli/call_options.py", '    "--seed": {', """\
+        (("_features/cli/parsing.py", '    "--seed": {', """\
     "--top-p": {"metavar": "P", "type": float, "help": "the most probable tokens alone"},
 """),),
         """
@@ -321,8 +321,8 @@ assert [passed.error for passed in answer.passed_over] == ["MaintenanceError"]
     Task(
         "the cost that a reply or a stream tells",
         (
-            ("_core/formats/shared/tool_charges.py", '"estimated_cost"})\n', '"usd_total", '),
-            ("_core/formats/shared/tool_charges.py", '    cost = usage.get("cost")\n    if cost is None:\n',
+            ("_core/formats/shared/replies.py", '"estimated_cost"})\n', '"usd_total", '),
+            ("_core/formats/shared/replies.py", '    cost = usage.get("cost")\n    if cost is None:\n',
              '    if "usd_total" in usage:\n        return _amount(usage["usd_total"])\n'),
         ),
         """
@@ -336,7 +336,7 @@ with Client() as client:
     ),
     Task(
         "when a row of a provider's batch is lost",
-        (("_core/batches/missing_rows.py", "        if remote.done > answered or (", """\
+        (("_core/batches/remote.py", "        if remote.done > answered or (", """\
         if answered and self._agreeing >= _AGREEING_READINGS:
             return "lost"
 """),),
