@@ -1,4 +1,7 @@
-"""The cassette of a test: while it is replayed, nothing is sent; while it is recorded, answers are kept."""
+"""The cassette of a test: while it is replayed, nothing is sent; while it is recorded, answers are kept.
+
+It is alone because the journey, the batches and the pytest plugin read its state.
+"""
 
 import contextlib
 import os

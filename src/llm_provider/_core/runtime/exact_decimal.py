@@ -1,4 +1,7 @@
-"""Decimal arithmetic that rounds nothing. Loads `decimal` when the first amount is computed."""
+"""Decimal arithmetic that rounds nothing. Loads `decimal` when the first amount is computed.
+
+It is alone because values, money and evidence compute with it.
+"""
 
 from __future__ import annotations
 

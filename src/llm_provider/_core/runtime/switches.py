@@ -1,4 +1,7 @@
-"""Variables of the environment that are on or off. The cache, the settings and features ask here."""
+"""Variables of the environment that are on or off.
+
+It is alone because the cache, the settings and features ask it.
+"""
 
 import os
 

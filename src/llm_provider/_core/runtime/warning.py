@@ -1,4 +1,7 @@
-"""Warnings that fail no call, also where standard error is closed."""
+"""Warnings that fail no call, also where standard error is closed.
+
+It is alone because rooms from the first to the last warn, and it imports none of them.
+"""
 
 import contextlib
 import warnings

@@ -1,6 +1,7 @@
 """Embeddings of every provider without a route of its own, through `litellm.aembedding`.
 
-litellm answers in OpenAI's form, and knows for most providers which models take `dimensions`.
+litellm answers in OpenAI's form, and knows for most providers which models take `dimensions`. The
+registry loads this part by its name.
 """
 
 from ..._core.formats.openai import embeddings as openai_format

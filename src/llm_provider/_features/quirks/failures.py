@@ -1,4 +1,7 @@
-"""What single hosts add to the bodies of their failures: OpenRouter, Groq and MiniMax."""
+"""What single hosts add to the bodies of their failures: OpenRouter, Groq and MiniMax.
+
+It is alone because every format asks it after a failure, and nothing else of this folder.
+"""
 
 from typing import Any
 
