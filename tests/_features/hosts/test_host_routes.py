@@ -64,6 +64,14 @@ def test_the_cache_key_holds_the_name_and_no_address(llm_simulator: Simulator, o
     assert {path.read_bytes().count(b"127.0.0.1") for path in own_cache.rglob("*.db")} <= {0, 1}
 
 
+def test_a_function_gives_the_token_of_a_host(llm_simulator: Simulator, own_cache: Path) -> None:
+    lab = Host("lab", llm_simulator.url("local"), prices=PRICES)
+    with Client(hosts=[lab], keys={"lab": lambda: "a-token"}, cache_dir=own_cache) as client:
+        assert client.call("lab/mine", "Hi").text == "echo: Hi"
+    (request,) = llm_simulator.requests()
+    assert request.headers["authorization"] == "sha256:" + sha256(b"a-token").hexdigest()[:8]
+
+
 def texts(results: Any) -> list[str]:
     return [getattr(result, "text", repr(result)) for result in results]
 

@@ -219,8 +219,8 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
 def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> Credential:
     from .routing import ROUTES
 
-    route = ROUTES[provider]
-    if route.cloud is None and route.adapter != "openai":
+    route = ROUTES.get(provider)  # a host of the user's own has none, and takes tokens
+    if route is not None and route.cloud is None and route.adapter != "openai":
         raise RequestError(f"{where} must be a str: {provider} takes no tokens that a function returns")
     return doors.token_credential.own_credential(where, function)
 
