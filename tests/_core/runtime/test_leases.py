@@ -9,14 +9,12 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._core.runtime.leases import Lease, Leases, in_jupyter, in_marimo, in_notebook, show
+from llm_provider._core.runtime.leases import Lease, Leases
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -254,32 +252,3 @@ def test_names_are_free_or_held_as_a_table_says(
                 held[name] = lease
 
     asyncio.run(main())
-
-
-@pytest.fixture(autouse=True)
-def script(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ipykernel.kernelapp", "marimo"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-def test_a_script_is_no_notebook() -> None:
-    assert not in_notebook()
-
-
-@pytest.mark.parametrize("running", [True, False])
-def test_jupyter_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
-    kernel = SimpleNamespace(IPKernelApp=SimpleNamespace(initialized=lambda: running))
-    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", kernel)  # type: ignore[arg-type]  # as far as used
-    assert (in_jupyter(), in_marimo(), in_notebook()) == (running, False, running)
-
-
-@pytest.mark.parametrize("running", [True, False])
-def test_marimo_counts_where_it_runs_cells(monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
-    values: list[Any] = []
-    marimo = SimpleNamespace(
-        running_in_notebook=lambda: running, output=SimpleNamespace(append=values.append)
-    )
-    monkeypatch.setitem(sys.modules, "marimo", marimo)  # type: ignore[arg-type]  # as far as it is used
-    assert (in_jupyter(), in_marimo(), in_notebook()) == (False, running, running)
-    show("value")
-    assert values == (["value"] if running else [])

@@ -30,7 +30,7 @@ from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch
 from ..requests.parameter_table import CHECKS, fill
 from ..requests.request import check, seal
 from ..requests.signatures import take_types_of, with_parameters
-from ..runtime.leases import in_notebook
+from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .call_runner import CallRunner

@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
 from . import clock, threads
 from .forks import run_around_forks
-from .leases import in_jupyter
+from .notebooks import in_jupyter
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

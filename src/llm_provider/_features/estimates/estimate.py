@@ -458,7 +458,7 @@ def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
 
 def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
     """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
-    from ..._core.runtime.leases import show as show_value
+    from ..._core.runtime.notebooks import show as show_value
 
     step = max(1, len(inputs) // _SAMPLE)
     for index in range(0, len(inputs), step):

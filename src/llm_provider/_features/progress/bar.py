@@ -18,7 +18,7 @@ from ..._core.events.events import Waits, print_line
 from ..._core.json_values import JSONObject
 from ..._core.pace.scopes import ScopeStatistics
 from ..._core.runtime import clock, threads
-from ..._core.runtime.leases import in_jupyter, in_marimo, in_notebook
+from ..._core.runtime.notebooks import in_jupyter, in_marimo, in_notebook
 from ..._core.types.usage import Cost
 from ..._core.words import format_clock_time, format_duration
 

@@ -23,7 +23,6 @@ from ..protocol import EncodedRequest
 from ..shared.errors import from_sdk as map_error
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
 from ..shared.replies import keep_whole as split
-from ..shared.schema_rules import describe_limits, find_recursions
 from .decode import OPERATION, PROVIDER, decode, facts, is_paused, usage, variant
 from .messages import encode_messages, encode_system, find_container, original_blocks
 from .stream import assembler
@@ -349,6 +348,8 @@ _FORMATS = frozenset(
 
 def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
     """A schema as the API accepts it, with closed objects and no recursion; else an error names the path."""
+    from ..shared.schema_rules import find_recursions
+
     recursion = next(find_recursions(schema), None)
     if recursion is not None:
         # "Recursive schemas" in Anthropic's guide of structured outputs.
@@ -363,6 +364,8 @@ def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
 
 
 def _adapt(schema: object, request: Request, path: str) -> Any:
+    from ..shared.schema_rules import describe_limits
+
     if not isinstance(schema, Mapping):
         return schema
     if "$ref" in schema:

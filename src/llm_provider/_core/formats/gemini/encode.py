@@ -22,11 +22,9 @@ from ...errors import RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import Target
-from ...schemas.json_schema import LISTS, MAPS, SINGLE
 from ..protocol import EncodedRequest
 from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload
-from ..shared.schema_rules import find_recursions
 from .decode import PROVIDER, continuation, decode, facts, join, map_error, split, usage, variant
 from .messages import encode_contents
 from .stream import assembler
@@ -277,6 +275,8 @@ ACCEPTS: Accepts = {
 
 def adapt_schema(schema: JSONMapping) -> JSONObject:
     """A schema by Gemini's rules; the same schema where it keeps to them."""
+    from ..shared.schema_rules import find_recursions
+
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
     accepted: JSONObject = replace_constants(_adapt(schema, "$", optional))
     return accepted
@@ -288,6 +288,8 @@ def replace_constants(schema: Any) -> Any:
     >>> replace_constants({"properties": {"kind": {"const": "leaf", "type": "string"}}})
     {'properties': {'kind': {'type': 'string', 'enum': ['leaf']}}}
     """
+    from ...schemas.json_schema import LISTS, MAPS, SINGLE
+
     if isinstance(schema, list):
         return [replace_constants(entry) for entry in schema]
     if not isinstance(schema, Mapping):
