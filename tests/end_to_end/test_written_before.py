@@ -149,8 +149,8 @@ NEED_A_TOOL = {"dspy", "inspect_ai", "llm", "lm_eval"}
 """Integrations whose tool has an environment of its own: `make test-plugins` loads them."""
 PROGRAMS = ("llm_provider", "llm_provider.simulator")
 """What `python -m` runs."""
-MADE_BY_THE_LIBRARY = {"AsyncStream", "Batch", "Estimates", "Ledger", "Stream"}
-"""Public classes that users do not construct."""
+MADE_BY_THE_LIBRARY = {"AsyncStream", "Batch", "Estimates", "Ledger", "Message", "Stream"}
+"""Public classes that users do not construct, and a union, which has parameters on newer Pythons only."""
 ENTRY_POINTS = list(importlib.metadata.distribution("llm-provider-call").entry_points)
 
 
