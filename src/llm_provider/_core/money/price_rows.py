@@ -19,7 +19,7 @@ VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 
 CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})
-"""The clouds, as litellm prefixes their models. Their rows have names with a region, see `cloud_names`."""
+"""The clouds, as litellm prefixes their models. Their rows have names with a region: `clouds/price_names`."""
 
 Line: TypeAlias = "tuple[str, Sequence[str]]"
 """The file and line of a row, for messages, and its cells in the order of `COLUMNS`."""

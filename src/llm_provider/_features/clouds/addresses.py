@@ -23,7 +23,7 @@ class Cloud(NamedTuple):
     """What a row of a cloud has, and a provider with one address and API keys has not."""
 
     identity: Literal["entra", "google", "aws"]
-    """Who the caller is where no key is set: see `cloud_identities`."""
+    """Who the caller is where no key is set: see `identities`."""
     audience: str
     """What tokens and signatures are for: a scope of Entra or of Google, or the name of a service of AWS."""
     server: str

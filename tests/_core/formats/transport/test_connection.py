@@ -119,3 +119,13 @@ async def test_a_failure_is_the_error_of_the_sdk(
         assert json.loads(await connection.send(request, ignore))["candidates"]
     first, second = simulator.requests()
     assert first.headers == second.headers
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "gpt-5.5-pro", "claude-sonnet-5-5", "gemini/gemini-3.8-flash"])
+def test_no_key_of_one_request_goes_with_the_next(simulator: Simulator, model: str) -> None:
+    """The headers of the first request are sent again. An SDK that adds such a key needs a live header."""
+    with Client(cache="off") as client:
+        for prompt in ("one", "two"):
+            client.call(model, prompt)
+    names = {name.lower() for request in simulator.requests() for name in request.headers}
+    assert not [name for name in names if "idempotency" in name or "request-id" in name]

@@ -1,1 +1,1 @@
-"""OpenAI's Responses format (`POST /responses`). `items` and `calls` read its output items."""
+"""OpenAI's Responses format (`POST /responses`). `decode` reads its output items."""
