@@ -124,10 +124,10 @@ class _Content:
 
     async def read(self) -> bytes:
         """The whole body, which `ClientResponse.read` asks for."""
-        return await wire.of_aiohttp(self._answer, self._reading.most)
+        return b"".join([piece async for piece in self.iter_any()])
 
     def iter_any(self) -> AsyncIterator[bytes]:
-        return wire.chunks_of_aiohttp(self._answer, self._reading.most)
+        return http_client.read_pieces(self._answer, self._reading.most)
 
     async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
         """The decoded body as litellm asks for it. One that is read as a whole is checked before."""

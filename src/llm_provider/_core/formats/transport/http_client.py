@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib
 import io
 import select
 import socket
 import ssl
 import sys
 import weakref
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
@@ -42,12 +42,6 @@ def body_of(content: bytes) -> Any:
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
 
 
-def load(transport: str) -> None:
-    """Import the transport together with the SDK: a later import would count as part of the first attempt."""
-    if transport == "aiohttp":
-        importlib.import_module("aiohttp")
-
-
 def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
     """An aiohttp session of a class, without cookies or a limit of connections, as `_core/pace` has one."""
     import aiohttp
@@ -75,12 +69,13 @@ def _connector_class() -> Any:
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
             leaving = wire.departure.get()
-            if not leaving.is_held:
+            if leaving is not None and not leaving.is_held:
                 leaving.hold()
             for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
                 if _reserve(connection):
-                    leaving.leave()
+                    if leaving is not None:
+                        leaving.leave()
                     return connection
                 connection.close()
             raise aiohttp.ClientConnectionError("the server closes connections, or sends answers, unasked")
@@ -289,14 +284,45 @@ class _Received:
         return bool(self.answer.content.at_eof())
 
     async def aread(self) -> None:
-        self.content = await wire.of_aiohttp(self.answer, self._most_bytes)
+        self.content = b"".join([piece async for piece in read_pieces(self.answer, self._most_bytes)])
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        return wire.chunks_of_aiohttp(self.answer, self._most_bytes)
+        return read_pieces(self.answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.
         self.answer.close()
+
+
+async def read_pieces(answer: Any, most: int) -> AsyncIterator[bytes]:
+    """The body of an aiohttp response as it arrives; an `APIResponseValidationError` above `most` bytes.
+
+    Of an answer that is an error it is the beginning, so that its status still says what failed.
+    """
+    # `readany` costs less than the iterator `iter_any`, which calls it.
+    receive, failed = answer.content.readany, answer.status >= 400
+    left = most = min(most, wire.MOST_OF_AN_ERROR) if failed else most
+    decode = wire.decoder(answer.headers, failed=failed) if "content-encoding" in answer.headers else None
+    try:
+        while left >= 0 and (chunk := await receive()):
+            for piece in (chunk,) if decode is None else decode(chunk):
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield piece
+    except Exception as error:
+        answer.close()
+        if isinstance(error, zlib.error):
+            from aiohttp.http_exceptions import ContentEncodingError
+
+            raise ContentEncodingError(f"the body cannot be decoded: {error}") from None
+        if not failed:
+            raise
+    if left < 0:
+        answer.close()
+        if not failed:
+            raise wire.too_large(most)
+        yield piece[:left]
 
 
 async def read(answer: Any) -> None:

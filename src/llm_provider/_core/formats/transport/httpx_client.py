@@ -107,6 +107,8 @@ def _client_class(library: ModuleType) -> Any:
 def _watch(request: Any) -> None:
     """Hold a request until its headers are written."""
     leaving = wire.departure.get()
+    if leaving is None:
+        return
     leaving.hold()
 
     async def note(event: str, _: object) -> None:
