@@ -216,14 +216,10 @@ NATIVE_WORDS = ("native_finish_reason", OWN_FIELDS)
 # Fields of the entries of a list whose text comes in pieces: reasoning of OpenRouter and of litellm.
 _GROWING = ("text", "summary", "thinking")
 
-_PLAIN = frozenset({"index", "message", "finish_reason", "logprobs"})
-
 
 def read_word(choice: JSONMapping) -> Any:
     """The word for the end of a choice; its error is raised, which OpenRouter writes beside it."""
     word = choice.get("finish_reason")
-    if _PLAIN.issuperset(choice):
-        return word
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)

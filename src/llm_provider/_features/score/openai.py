@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ..._core.errors import RequestError, ScoreCheckError, UnsupportedParameterError
-from ..._core.formats.openai_chat.decode import read_usage
 from ..._core.formats.protocol import AnyAnswer, EncodedRequest
 from ..._core.formats.shared.payload import merge
-from ..._core.formats.shared.replies import expect_dict, find_counts, raise_error_in, text_of
+from ..._core.formats.shared.replies import find_counts, read_object, read_usage, text_of
 from ..._core.json_values import JSONObject
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
@@ -172,7 +171,7 @@ class ScoreForm(NamedTuple):
 
     def decode(self, reply: Any, prompt: Prompt, following: int | None = None) -> PromptAnswer:
         """The values of a prompt, or with `by_token` the one of the token `following` it."""
-        raise_error_in(expect_dict(reply, "answer"), "choices")
+        read_object(reply, "choices")
         try:
             positions, generated = self.read(reply, prompt)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, StopIteration) as error:

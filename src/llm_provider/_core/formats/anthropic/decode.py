@@ -13,16 +13,16 @@ from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
 from ..shared.replies import (
-    anthropic_tools,
     call_entry,
     count,
+    count_other_models,
+    dicts,
     expect_dict,
     find_counts,
     judge_calls,
-    list_iterations,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
     text_of,
     with_tools,
 )
@@ -36,8 +36,7 @@ Block: TypeAlias = JSONObject
 # A paused turn reached a limit of Anthropic's own tool loop, and "compaction" ends one after its summary. The
 # model continues if its message is sent back.
 def decode(reply: Any) -> Answer:
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "content")
+    reply = read_object(reply, "content")
     blocks = reply.get("content")
     if not isinstance(blocks, list):
         raise APIResponseValidationError("the answer holds no content")
@@ -191,9 +190,24 @@ def usage(reply: Any) -> Usage | None:
     if reported is None:
         return None
     # The counts of the message do not have the tokens of summaries.
-    summaries = (entry for entry in list_iterations(reported) if entry.get("type") == "compaction")
+    summaries = (entry for entry in dicts(reported.get("iterations")) if entry.get("type") == "compaction")
     counts = sum(map(decode_usage, summaries), decode_usage(reported))
-    return with_tools(counts, 0, anthropic_tools(reply, reported))
+    return with_tools(counts, 0, count_unpriced_tools(reply, reported))
+
+
+def count_unpriced_tools(reply: JSONMapping, usage: JSONMapping) -> int:
+    """What a message has used without a known price: runs of code, and other models.
+
+    Code is billed by the time of its container, and is free beside searches that it makes itself.
+    """
+    others, content = count_other_models(usage), reply.get("content")
+    runs = count(part(usage, "server_tool_use"), "code_execution_requests")
+    blocks = [block for block in dicts(content) if block.get("type") == "server_tool_use"]
+    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
+        return others
+    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
+    # A container with files is billed without a run too.
+    return others + (runs or int(isinstance(reply.get("container"), dict)))
 
 
 def decode_usage(usage: JSONMapping) -> Usage:

@@ -14,7 +14,7 @@ from ..shared.replies import (
     join_counts,
     join_steps,
     part,
-    raise_error_in,
+    read_object,
     same,
     text_of,
 )
@@ -59,8 +59,7 @@ class Assembler:
                 return text
         except (KeyError, TypeError):
             pass
-        event = expect_dict(event, "stream event")
-        raise_error_in(event, "type")
+        event = read_object(event, "type", "stream event")
         match event.get("type"):
             case "message_start":
                 return self._start(event)

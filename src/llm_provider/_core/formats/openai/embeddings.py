@@ -10,11 +10,19 @@ from ...json_values import JSONMapping, JSONObject
 from ...requests.request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
-from ..openai_chat.decode import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
-from ..shared.replies import cost_in, count, expect_dict, find_counts, raise_error_in, text_of, without_cost
+from ..shared.replies import (
+    cost_in,
+    count,
+    expect_dict,
+    find_counts,
+    read_object,
+    read_usage,
+    text_of,
+    without_cost,
+)
 
 OPERATION = "embeddings"
 
@@ -114,9 +122,7 @@ def _entries(reply: Any, texts: int) -> list[JSONObject]:
 
     Some servers leave the index out, or the index 0 alone. Such entries have the free places in their order.
     """
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "data")
-    data = reply.get("data")
+    data = read_object(reply, "data").get("data")
     if not isinstance(data, list):
         raise APIResponseValidationError("the answer holds no list of vectors")
     if len(data) != texts:

@@ -2,22 +2,9 @@
 
 What OpenAI's own API never writes is read by functions of `quirks`, which stand in the place of the fields of
 `Reading`.
-
-Totals of tokens include cached and reasoning tokens, as the totals of `Usage` do. Some hosts leave tokens out
-of both counts, and name them in the details or count them in `total_tokens` alone:
-
-- A part of the prompt, such as audio, that is larger than the prompt's count is not in it.
-- Tokens that only the total has are input if they are as many as parts of the prompt together, such as
-  audio, or if the prompt has no count.
-- All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
-
-A total that is smaller than the sum, or zero, says nothing. Nor does a total alone, or one count alone: input
-and output have different prices. A server that follows the other format in its answers may follow it in the
-names here too.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,12 +22,12 @@ from ..shared.replies import (
     ABORTED,
     chat_tools,
     cost_in,
-    count,
     expect_dict,
     judge_calls,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
+    read_usage,
     split_reply,
     text_of,
     with_tools,
@@ -53,12 +40,11 @@ KINDS = ("function", "custom")
 
 _CALLS = frozenset({"tool_calls", "function_call"})
 
+_FIELDS = frozenset({"index", "message", "finish_reason", "logprobs"})
+"""The fields of a choice."""
+
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
-
-
-def _read_word(choice: JSONMapping) -> Any:
-    return choice.get("finish_reason")
 
 
 def raise_for_content(content: Any) -> tuple[Any, str, str]:
@@ -79,8 +65,8 @@ def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
 class Reading(NamedTuple):
     """How parts of a reply are read. Each field is a function; the defaults read what OpenAI's API writes."""
 
-    word: Callable[[JSONMapping], Any] = _read_word
-    """The word for the end of a choice."""
+    word: Callable[[JSONMapping], Any] = lambda choice: choice.get("finish_reason")
+    """The word for the end of a choice that has other fields than OpenAI's."""
     content: Callable[[Any], tuple[Any, str, str]] = raise_for_content
     """A content that is no text, as the next request has it, and the text and the reasoning in it."""
     calls: Callable[[JSONMapping], tuple[tuple[ToolCall, ...], JSONObject]] = read_calls
@@ -90,19 +76,18 @@ _STANDARD = Reading()
 
 
 def decode(reply: object, reading: Reading = _STANDARD) -> Answer:
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "choices")
-    choices = reply.get("choices")
+    reply = read_object(reply, "choices")
+    choices, tier = reply.get("choices"), reply.get("service_tier")
     if not isinstance(choices, list) or not choices:
         raise APIResponseValidationError("the answer holds no choices")
     counts = usage(reply)
     return Answer(
-        choices=tuple([_choice(expect_dict(choice, "choice"), counts, reading) for choice in choices]),
+        cost=cost_in(reply.get("usage")),
+        choices=tuple([_choice(choice, counts, reading) for choice in choices]),
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        cost=cost_in(reply.get("usage")),
-        service_tier=tier_variant(reply.get("service_tier")),
+        service_tier=tier and tier_variant(tier),
     )
 
 
@@ -118,8 +103,9 @@ def split(reply: Any) -> list[Any]:
 
 
 def _choice(choice: JSONObject, counts: Usage | None, reading: Reading) -> Choice:
+    choice = choice if type(choice) is dict else expect_dict(choice, "choice")
     message, logprobs = choice.get("message"), choice.get("logprobs")
-    word = reading.word(choice)
+    word = choice.get("finish_reason") if _FIELDS.issuperset(choice) else reading.word(choice)
     if word is not None and not isinstance(word, str):
         raise APIResponseValidationError("the finish_reason of the answer is not text")
     if word in ABORTED:
@@ -187,72 +173,6 @@ def _call(entry: JSONObject) -> ToolCall:
     if not isinstance(body.get("name"), str):
         raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
     return ToolCall(id=text_of(entry.get("id")) or "", name=body["name"], arguments=arguments, type=kind)
-
-
-_MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
-_CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
-_OTHER_NAMES = {"prompt": ("input", "output"), "input": ("prompt", "completion")}
-_BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
-
-
-def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
-    """The usage in an object of Chat Completions, or of Responses with the names "input" and "output"."""
-    names = (f"{read_name}_tokens", f"{written_name}_tokens")
-    read, written = count(usage, names[0]), count(usage, names[1])
-    if not (read and written):
-        others = tuple([f"{name}_tokens" for name in _OTHER_NAMES[read_name]])
-        if not (read or written) and (count(usage, others[0]) or count(usage, others[1])):
-            return read_usage(
-                {name: value for name, value in usage.items() if name not in names}, *_OTHER_NAMES[read_name]
-            )
-        read, written = read or count(usage, others[0]), written or count(usage, others[1])
-        known = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
-        if not (all(known) or count(usage, "total_tokens")):
-            return Usage()
-    details = part(usage, f"{read_name}_tokens_details")
-    written_details = part(usage, f"{written_name}_tokens_details")
-    # DeepSeek and Moonshot report cache hits in a field of their own instead of in the details.
-    hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
-    plain = not any(details.values()) and not any(written_details.values())
-    whole = usage.get("total_tokens") == read + written
-    if plain and (whole or count(usage, "total_tokens") <= read + written):
-        return Usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
-    reasoning = count(written_details, "reasoning_tokens")
-    media = {name: count(details, name) for name in _MEDIA}
-    outside = [name for name, tokens in media.items() if tokens > read]
-    read += sum(media[name] for name in outside)
-    unnamed = count(usage, "total_tokens") - read - written
-    if unnamed > 0 and (read or written):
-        parts = [tokens for name, tokens in media.items() if tokens and name not in outside]
-        parts += [count(details, name) for name in _CACHED] + [count(usage, name) for name in _BESIDE]
-        if unnamed != reasoning and (not read or unnamed in _sums(parts)):
-            read += unnamed
-        else:
-            written += unnamed
-            reasoning = reasoning or unnamed
-    lasting = part(details, "cache_creation_token_details")
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        cache_read_input_tokens=count(details, "cached_tokens") or hits,
-        cache_write_input_tokens=count(details, "cache_write_tokens")
-        or count(details, "cache_creation_tokens"),
-        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens"),
-        reasoning_output_tokens=reasoning,
-        audio_input_tokens=media["audio_tokens"],
-        audio_output_tokens=count(written_details, "audio_tokens"),
-        image_output_tokens=count(written_details, "image_tokens"),
-    )
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int or (type(value) is float and value.is_integer())
-
-
-def _sums(parts: list[int]) -> set[int]:
-    """The sums of one or two of some numbers."""
-    counts = [number for number in parts if number]
-    return {sum(some) for size in (1, 2) for some in itertools.combinations(counts, size)}
 
 
 # --- what a request may use: gateways pass fields and content blocks of Anthropic's on, so these count too

@@ -11,7 +11,7 @@ from ...json_values import JSONMapping, JSONObject
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
 from ...types.usage import TokenLogprob, Usage
-from ..openai_chat.decode import read_usage, tier_variant
+from ..openai_chat.decode import tier_variant
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart
 from ..shared.errors import error_fields, from_answer
@@ -19,14 +19,14 @@ from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     call_entry,
     cost_in,
+    dicts,
     expect_dict,
     find_counts,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
+    read_usage,
     reply_body,
-    response_searches,
-    response_tools,
     text_of,
     with_tools,
 )
@@ -47,7 +47,7 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 
 def decode(reply: object) -> Answer:
     reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "status" if "status" in reply else "output")
+    read_object(reply, "status" if "status" in reply else "output")
     ended_early, counts = _end_of(reply), usage(reply)
     items = reply.get("output")
     if items is None and "output" in reply and counts is not None:
@@ -140,9 +140,32 @@ def usage(reply: Any) -> Usage | None:
     reported = find_counts(reply, "usage")
     if reported is None:
         return None
-    counts, items = read_usage(reported, "input", "output"), reply.get("output")
-    return with_tools(counts, response_searches(items), response_tools(items))
+    items = dicts(reply.get("output"))
+    return with_tools(read_usage(reported, "input"), count_searches(items), count_unpriced_tools(items))
 
+
+def count_searches(items: Any) -> int:
+    """The searches among output items. OpenAI bills them by action; opening a page of a result is free."""
+    return sum(
+        part(item, "action").get("type", "search") == "search"
+        for item in dicts(items)
+        if item.get("type") == "web_search_call" and item.get("status") != "failed"
+    )
+
+
+def count_unpriced_tools(items: Any) -> int:
+    """The items of a response that used a tool without a known price.
+
+    A container is billed by the session, its size and its time, and one container may serve many responses.
+    An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
+    """
+    return sum(
+        item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
+        for item in dicts(items)
+    )
+
+
+_UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
 
 PROVIDER = "openai"
 """The provider in the messages of this format."""

@@ -8,7 +8,7 @@ import orjson
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.replies import expect_dict, part, raise_error_in, text_of, warn_of_unknown
+from ..shared.replies import expect_dict, part, read_object, text_of, warn_of_unknown
 from .decode import (
     CONTRADICTED,
     STREAMED,
@@ -87,9 +87,8 @@ class Assembler:
         """Take one event; an `LLMError` if the response failed, or has other calls than were shown."""
         if self._response is not None:
             return ""
-        event = expect_dict(event, "stream event")
+        event = read_object(event, "type", "stream event")
         kind = text_of(event.get("type")) or ""
-        raise_error_in(event, "type")
         if kind in _LAST_EVENTS:
             whole = expect_dict(event.get("response") or {}, "response")
             known: JSONObject = {"object": "response", "status": _LAST_EVENTS[kind]}
