@@ -13,12 +13,10 @@ from typing import Any
 
 import orjson
 
-from ..._core import doors
 from ..._core.formats.openai import encode as openai
 from ..._core.formats.openai_chat import decode as standard_replies
 from ..._core.formats.openai_chat import stream as standard
 from ..._core.formats.openai_chat.decode import KINDS, REASONING_FIELDS, Reading, dicts
-from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.conversations import (
     BEDROCK,
     CLAUDE,
@@ -32,17 +30,7 @@ from ..._core.formats.shared.errors import error_fields, from_answer
 from ..._core.formats.shared.payload import merge
 from ..._core.formats.shared.replies import ABORTED, FINISH_WORDS, join_counts, part, reply_body, text_of
 from ..._core.json_values import JSONMapping, JSONObject
-from ..._core.requests.request import Request
-from ..._core.requests.routing import Target
 from ..._core.types.messages import Delta, Step, ToolCall
-
-
-def encode(request: Request, target: Target) -> EncodedRequest:
-    encoded = openai.encode(request, target)
-    if target.model.startswith("openrouter/"):  # a gateway's
-        doors.routers.warn_if_unpinned(target, encoded.payload)
-    return encoded
-
 
 # Ids: nearai/ironclaw#1241 (code 3280); as many calls as results: mistralai/client-python#234 (3230); roles
 # in order: zed-industries/zed#37021, swarmauri/swarmauri-sdk#276, and mistral-common's validator, which also
@@ -483,7 +471,6 @@ decode = partial(standard_replies.decode, reading=Reading(read_word, read_conten
 
 FUNCTIONS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "openai": {
-        "encode": encode,
         "decode": partial(openai.decode, decode_chat=decode),
         "assembler": partial(openai.assembler, chat=Assembler),
     }

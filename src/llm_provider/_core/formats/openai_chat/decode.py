@@ -20,18 +20,18 @@ from ..shared import payload as shared
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     ABORTED,
-    chat_tools,
     cost_in,
     expect_dict,
     judge_calls,
     part,
     read_finish_word,
     read_object,
-    read_usage,
     split_reply,
     text_of,
-    with_tools,
 )
+from ..shared.replies import chat_usage as usage
+
+__all__ = ["decode", "facts", "split", "usage", "variant"]
 
 # The fields in which hosts return the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -87,15 +87,8 @@ def decode(reply: object, reading: Reading = _STANDARD) -> Answer:
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        service_tier=tier and tier_variant(tier),
+        service_tier=tier and shared.openai_tier(tier),
     )
-
-
-def usage(reply: Any) -> Usage | None:
-    reported = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
-        return None
-    return with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:
@@ -232,15 +225,7 @@ def variant(encoded: EncodedRequest) -> str:
     payload = encoded.payload
     if payload.get("speed") == "fast":
         return "fast"
-    return tier_variant(payload.get("service_tier")) or "standard"
-
-
-def tier_variant(tier: object) -> str | None:
-    """The name in `prices.csv` of the service tier in a request or an answer; None if it names none.
-
-    OpenAI renamed "priority" to "fast" in 2026. Requests may use either word, and answers say "priority".
-    """
-    return "priority" if tier == "fast" else shared.variant_of(tier)
+    return shared.openai_tier(payload.get("service_tier")) or "standard"
 
 
 def _medium(part: JSONObject) -> shared.Medium | None:

@@ -11,11 +11,11 @@ from ...json_values import JSONMapping, JSONObject
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
 from ...types.usage import TokenLogprob, Usage
-from ..openai_chat.decode import tier_variant
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart
 from ..shared.errors import error_fields, from_answer
 from ..shared.logprobs import read_logprobs
+from ..shared.payload import openai_tier
 from ..shared.replies import (
     call_entry,
     cost_in,
@@ -72,7 +72,7 @@ def decode(reply: object) -> Answer:
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        service_tier=tier_variant(reply.get("service_tier")),
+        service_tier=openai_tier(reply.get("service_tier")),
         cost=cost_in(reply.get("usage")),
     )
 

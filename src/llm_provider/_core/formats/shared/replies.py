@@ -337,6 +337,12 @@ def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
     )
 
 
+def chat_usage(reply: Any) -> Usage | None:
+    """The usage of a chat completion; None where it has none."""
+    reported = find_counts(reply, "usage")
+    return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
+
+
 def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
     """The searches of a chat completion, and its uses of tools without a known price.
 
