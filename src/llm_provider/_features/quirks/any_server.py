@@ -89,8 +89,8 @@ _CHAT_RULES = (
 def find_chat_rules(provider: str, model: str) -> ConversationRules:
     """The rules of a model behind Chat Completions.
 
-    >>> find_chat_rules("mistral", "mistral-large-latest").takes_id("call_1")
-    False
+    >>> find_chat_rules("mistral", "mistral-large-latest").answer_first
+    True
     """
     name = f"{provider}/{model}".lower()
     return next(rules for pattern, rules in _CHAT_RULES if re.fullmatch(pattern, name))

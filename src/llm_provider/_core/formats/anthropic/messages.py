@@ -267,16 +267,10 @@ def _tool_use(call: Any, where: str) -> Block:
     function = function_of(call)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise _wrong(where, "must have a 'function' with 'name' and 'arguments'")
-    arguments = function.get("arguments")
-    arguments = conversations.write_arguments(arguments, any_text=True)
-    if not isinstance(arguments, str):
-        raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
+    arguments = conversations.parse_arguments(function.get("arguments"), PROVIDER)
     return {
-        "type": "tool_use",
-        "id": read_id(call.get("id")),
-        "name": function["name"],
-        "input": conversations.parse_arguments(arguments, PROVIDER),
-    }
+        "type": "tool_use", "id": read_id(call.get("id")), "name": function["name"], "input": arguments
+    }  # fmt: skip
 
 
 _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {

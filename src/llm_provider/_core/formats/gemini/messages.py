@@ -288,10 +288,8 @@ def _openai_call(state: _Conversation, entry: Any, where: str) -> JSONObject:
         raise state.problem(
             where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
         )
-    arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
-    if not isinstance(arguments, str):
-        raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    return {"name": function["name"], "args": conversations.parse_arguments(arguments, PROVIDER)}
+    arguments = conversations.parse_arguments(function.get("arguments"), PROVIDER)
+    return {"name": function["name"], "args": arguments}
 
 
 def _original_parts(
