@@ -112,7 +112,7 @@ def kind_of(fields: Iterable[str]) -> str | None:
 def arguments_of(block: Block) -> str:
     written = block.get("input")
     if isinstance(written, str):
-        # The answer ended inside this call, see `_parse`.
+        # The answer ended inside this call, as `stream` says.
         return written
     try:
         return write_exactly(expect_dict(written, "tool call's input")).decode()
@@ -154,7 +154,8 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
         schemas=(output,) if output else (),
         adds_input=not ADDS_INPUT.isdisjoint(payload)
         or compacts(payload)
-        or any(map(_runs_at_anthropic, tools)),
+        # Anthropic may run the tools that it defines by itself, and read their results.
+        or any(not isinstance(tool, dict) or tool.get("type", "custom") != "custom" for tool in tools),
         # Any block, any tool and the request itself may set the lifetime of a cache entry.
         special_prices=lambda: shared.SpecialPrices(bool(shared.find_words(payload, "1h"))),
     )
@@ -178,11 +179,6 @@ def medium(part: JSONObject) -> shared.Medium | None:
     if not isinstance(source, dict) or source.get("type") in ("text", "content"):
         return None
     return shared.Medium("image" if kind == "image" else "application", source.get("data"))
-
-
-def _runs_at_anthropic(tool: Any) -> bool:
-    """Whether Anthropic defines a tool, and may run it by itself and read its results."""
-    return not isinstance(tool, dict) or tool.get("type", "custom") != "custom"
 
 
 def usage(reply: Any) -> Usage | None:
@@ -222,12 +218,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
         output_tokens=count(usage, "output_tokens"),
         cache_read_input_tokens=read,
         cache_write_input_tokens=written,
-        cache_write_1h_input_tokens=_count_within(usage, "cache_creation", "ephemeral_1h_input_tokens"),
-        reasoning_output_tokens=_count_within(usage, "output_tokens_details", "thinking_tokens"),
-        web_searches=_count_within(usage, "server_tool_use", "web_search_requests"),
+        cache_write_1h_input_tokens=count(part(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
+        reasoning_output_tokens=count(part(usage, "output_tokens_details"), "thinking_tokens"),
+        web_searches=count(part(usage, "server_tool_use"), "web_search_requests"),
     )
-
-
-def _count_within(usage: JSONMapping, group: str, name: str) -> int:
-    counts = usage.get(group)
-    return count(counts, name) if counts and isinstance(counts, dict) else 0
