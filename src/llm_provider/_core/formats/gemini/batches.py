@@ -104,8 +104,10 @@ class GeminiBatches:
                 body = loads(await response.aread())
             if identifier and isinstance(body, dict):
                 self._operations[f"batches{identifier}"] = body
-            elif not identifier and body != {} and not _is_list(body):
-                raise APIResponseValidationError("the answer is no list of batches")
+            elif not identifier and body != {}:
+                fields = body if isinstance(body, dict) else {}
+                if not ("nextPageToken" in fields or isinstance(fields.get("operations"), list)):
+                    raise APIResponseValidationError("the answer is no list of batches")
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
@@ -131,10 +133,6 @@ class GeminiBatches:
 
     async def close(self) -> None:
         await close_gemini_client(self._client, self._http_client)
-
-
-def _is_list(body: Any) -> bool:
-    return isinstance(body, dict) and ("nextPageToken" in body or isinstance(body.get("operations"), list))
 
 
 async def _pieces_of(path: Path) -> AsyncIterator[bytes]:

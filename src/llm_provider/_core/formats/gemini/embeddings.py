@@ -15,7 +15,7 @@ from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
-from ..shared.replies import expect_dict, find_counts
+from ..shared.replies import count, expect_dict, find_counts
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
 from .encode import operation, resource
@@ -125,9 +125,10 @@ def _in_common_form(reply: Any) -> Any:
     entries = [
         expect_dict(expect_dict(entry, "prediction").get("embeddings"), "vector") for entry in predictions
     ]
-    counts = [expect_dict(entry.get("statistics", {}), "statistics").get("token_count") for entry in entries]
-    tokens = sum(count for count in counts if isinstance(count, (int, float)) and not isinstance(count, bool))
-    usage = {"usageMetadata": {"promptTokenCount": int(tokens)}} if tokens else {}
+    tokens = sum(
+        count(expect_dict(entry.get("statistics", {}), "statistics"), "token_count") for entry in entries
+    )
+    usage = {"usageMetadata": {"promptTokenCount": tokens}} if tokens else {}
     return {"embeddings": [{"values": entry.get("values")} for entry in entries], **usage}
 
 
