@@ -25,7 +25,6 @@ from ...requests.routing import Target
 from ..protocol import EncodedRequest
 from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload
-from ..shared.replies import part
 from .decode import PROVIDER, continuation, decode, facts, join, map_error, split, usage, variant
 from .messages import encode_contents
 from .stream import assembler
@@ -86,9 +85,10 @@ _THINKING = ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budg
 
 
 def _thinking_fields(body: JSONMapping) -> Iterator[str]:
-    for settings in (part(body, "generationConfig"), part(body, "generation_config")):
-        for config in (part(settings, "thinkingConfig"), part(settings, "thinking_config")):
-            yield from (name for name in config if name in _THINKING)
+    for settings in map(body.get, ("generationConfig", "generation_config")):
+        for name in ("thinkingConfig", "thinking_config"):
+            config = settings.get(name) if isinstance(settings, Mapping) else None
+            yield from (field for field in _THINKING if isinstance(config, Mapping) and field in config)
 
 
 def _write_sampling(draft: Draft[Family], value: object, *, name: str, field_name: str) -> None:
