@@ -146,6 +146,9 @@ def dicts(value: object, what: str) -> list[JSONObject]:
     return [expect_dict(entry, f"entry of {what}") for entry in value]
 
 
+_NOT_TEXT = "a tool call has no name, or arguments that are not text"
+
+
 def kind_of(call: JSONMapping) -> str | None:
     """Which member of a call holds it; None if none is yet."""
     return "custom" if isinstance(call.get("custom"), dict) else "function"
@@ -155,7 +158,7 @@ def arguments_of(body: JSONMapping, field: str) -> str:
     """The arguments of a call; an `APIResponseValidationError` if they are not text."""
     arguments = body.get(field) or ""
     if not isinstance(arguments, str):
-        raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
+        raise APIResponseValidationError(_NOT_TEXT)
     return arguments
 
 
@@ -164,7 +167,7 @@ def _call(entry: JSONObject) -> ToolCall:
     body = expect_dict(entry.get(kind), f"tool call's {kind}")
     arguments = arguments_of(body, "input") if kind == "custom" else arguments_of(body, "arguments") or "{}"
     if not isinstance(body.get("name"), str):
-        raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
+        raise APIResponseValidationError(_NOT_TEXT)
     return ToolCall(id=text_of(entry.get("id")) or "", name=body["name"], arguments=arguments, type=kind)
 
 
@@ -205,20 +208,20 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
         prediction=payload.get("prediction"),
         adds_input=not _ADDS_INPUT.isdisjoint(payload)
         or anthropic.compacts(payload)
-        or any(map(_runs_at_provider, tools)),
+        # The provider runs such a tool by itself, and then reads its results.
+        or any(
+            not isinstance(tool, dict) or tool.get("type", "custom" if "name" in tool else None) not in KINDS
+            for tool in tools
+        ),
         special_prices=functools.partial(_special_prices, payload),
     )
 
 
 def _special_prices(payload: JSONObject) -> shared.SpecialPrices:
     words = shared.find_words(payload, "1h", "audio")
-    return shared.SpecialPrices(
-        # Hosts take the lifetime of Anthropic's cache entries in several places.
-        caches_for_an_hour="1h" in words,
-        # The same word asks for speech, as a field and as a modality, and refers to an earlier answer's.
-        speaks="audio" in words,
-        continues_speech="audio" in words,
-    )
+    # Hosts take the lifetime of Anthropic's cache entries in several places. "audio" asks for speech, as a
+    # field and as a modality, and refers to an earlier answer's.
+    return shared.SpecialPrices("1h" in words, speaks="audio" in words, continues_speech="audio" in words)
 
 
 def variant(encoded: EncodedRequest) -> str:
@@ -231,8 +234,6 @@ def variant(encoded: EncodedRequest) -> str:
 def _medium(part: JSONObject) -> shared.Medium | None:
     """The medium in a part of a message, None if the part holds text."""
     kind = part.get("type")
-    if kind is None:
-        return None
     if kind in ("image_url", "input_image"):
         image = part.get("image_url")
         fields = image if isinstance(image, dict) else {**part, "url": image}
@@ -244,10 +245,3 @@ def _medium(part: JSONObject) -> shared.Medium | None:
     if kind in ("file", "input_file", "video_url"):
         return shared.Medium("application", None)
     return anthropic.medium(part)
-
-
-def _runs_at_provider(tool: Any) -> bool:
-    """Whether the provider runs a tool by itself, and then reads its results."""
-    if not isinstance(tool, dict):
-        return True
-    return tool.get("type", "custom" if "name" in tool else None) not in ("function", "custom")

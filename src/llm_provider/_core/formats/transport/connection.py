@@ -14,9 +14,9 @@ import importlib
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple, cast
 
 from ... import doors
 from ...runtime.imports import exception_chain
@@ -32,15 +32,13 @@ MOST_ENDPOINTS = 256
 """Endpoints that a connection knows, some kB each. The headers of requests may differ with every call."""
 
 
+@dataclass(slots=True)
 class Exchange:
     """What an SDK would send, and the failure that it is told of; None where it is only asked."""
 
-    __slots__ = ("failure", "headers", "url")
-
-    def __init__(self, failure: Any) -> None:
-        self.failure = failure
-        self.headers: dict[str, str] = {}
-        self.url = ""
+    failure: Any
+    headers: dict[str, str] = field(default_factory=dict)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +94,7 @@ class SDKConnection:
     async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
         on_headers(answer.headers)
-        content: bytes = answer.content
-        return content
+        return cast("bytes", answer.content)
 
     async def stream(
         self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
@@ -174,12 +171,10 @@ class SDKConnection:
 
     async def _find_endpoint(self, outgoing: Outgoing) -> _Endpoint:
         if self._http_client is None:
-            transport = environment.choose_client(self._transport)
+            transport, library = environment.choose_client(self._transport), self._sdk.library
             kind = http_client.AioHttp if transport == "aiohttp" else httpx_client.Httpx
-            library, trusted = self._sdk.library, self._sdk.certificates
-            self._http_client = kind(
-                library, transport, self._most_bytes, trusted or library.create_ssl_context
-            )
+            trusted = self._sdk.certificates or library.create_ssl_context
+            self._http_client = kind(library, transport, self._most_bytes, trusted)
         # Another task may close this connection while the SDK is asked.
         sender = self._http_client
         exchange = await self._ask(outgoing, None)
@@ -194,10 +189,15 @@ class SDKConnection:
 
     async def _ask(self, outgoing: Outgoing, failure: Any) -> Exchange:
         """What the SDK would send; with a failure, raise the error that the SDK makes of it."""
-        exchange = Exchange(failure)
+        exchange, target = Exchange(failure), outgoing.target
+        identity = (target.route, target.base_url, outgoing.key.identity)
         token = _EXCHANGE.set(exchange)
         try:
-            await self._sdk.ask(self._client(outgoing), outgoing, exchange)
+            client = self._clients.get(identity)
+            if client is None:
+                recorder = recorder_class(self._sdk.library)()
+                client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
+            await self._sdk.ask(client, outgoing, exchange)
         except Exception as error:
             if isinstance(failure, Exception) and failure not in exception_chain(error):
                 # At the end of a program an SDK starts no threads any more: that must not hide the failure.
@@ -208,15 +208,6 @@ class SDKConnection:
         finally:
             _EXCHANGE.reset(token)
         return exchange
-
-    def _client(self, outgoing: Outgoing) -> Any:
-        target = outgoing.target
-        identity = (target.route, target.base_url, outgoing.key.identity)
-        client = self._clients.get(identity)
-        if client is None:
-            recorder = recorder_class(self._sdk.library)()
-            client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
-        return client
 
     async def close(self) -> None:
         self._endpoints.clear()
@@ -281,7 +272,7 @@ def post_sdk(
     client_class: str,
     *,
     path: Callable[[str], str],
-    client_options: Mapping[str, Any],
+    client_options: Mapping[str, Any] = MappingProxyType({}),
     **differences: Any,
 ) -> SDK:
     """The openai or the anthropic SDK, which share a code base, by their public low-level `post`.
@@ -319,18 +310,15 @@ def post_sdk(
         options = {"headers": headers, "max_retries": 0}
         await client.post(base + address, content=b"{}", cast_to=library.Response, options=options)
 
-    return SDK(
-        library=library, build_client=build_client, ask=ask, live_headers=_stainless_headers, **differences
-    )
+    def live_headers(outgoing: Outgoing) -> dict[str, str]:
+        timeout = str(outgoing.timeouts.total)
+        return {
+            "x-stainless-retry-count": str(outgoing.retries),
+            "x-stainless-read-timeout": timeout,
+            "x-stainless-timeout": timeout,
+        }
 
-
-def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
-    timeout = str(outgoing.timeouts.total)
-    return {
-        "x-stainless-retry-count": str(outgoing.retries),
-        "x-stainless-read-timeout": timeout,
-        "x-stainless-timeout": timeout,
-    }
+    return SDK(library=library, build_client=build_client, ask=ask, live_headers=live_headers, **differences)
 
 
 def replace_headers(client: Any, headers: Mapping[str, str]) -> Any:

@@ -131,19 +131,12 @@ def _answer_class() -> Any:
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
             handler = connection.protocol
             await super().start(connection)
-            headers = self.raw_headers
-            own = self.request_info.headers
-            identifier = next(
-                (
-                    value
-                    for name, value in headers
-                    if len(value) >= _SHORTEST_ID
-                    and name.lower() in _REQUEST_IDS
-                    and own.get(name.decode()) != value.decode("latin-1")
-                ),
-                None,
-            )
-            if identifier is not None:
+            headers, own = self.raw_headers, self.request_info.headers
+            for name, identifier in headers:
+                if len(identifier) < _SHORTEST_ID or name.lower() not in _REQUEST_IDS:
+                    continue
+                if own.get(name.decode()) == identifier.decode("latin-1"):
+                    continue
                 server = self.url.host_port_subcomponent
                 first = first_ids.setdefault(server, identifier)
                 if first and first != identifier:
@@ -153,10 +146,10 @@ def _answer_class() -> Any:
                 if known in earlier and not first_ids[server]:
                     # The connection is in the pool again if the whole answer arrived at once.
                     handler.abort()
-                    raise aiohttp.ClientConnectionError(
-                        "the server sent the answer to an earlier request again"
-                    )
+                    problem = "the server sent the answer to an earlier request again"
+                    raise aiohttp.ClientConnectionError(problem)
                 earlier.append(known)
+                break
             return self
 
     return Answer
@@ -211,14 +204,6 @@ def is_readable(transport: Any) -> bool:
     return bool(poll.poll(0))
 
 
-@functools.lru_cache(maxsize=64)
-def connecting_within(seconds: float | None) -> Any:
-    """The `ClientTimeout` of the opening of a connection. `_core/journey/attempt` times everything else."""
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=None, connect=seconds)
-
-
 class AioHttp:
     """Sends over one aiohttp session, which the first request opens.
 
@@ -242,7 +227,7 @@ class AioHttp:
             data=body_of(body),
             headers=headers,
             allow_redirects=False,
-            timeout=connecting_within(outgoing.timeouts.connect),
+            timeout=_timeout_of(outgoing.timeouts.connect),
         )
         return _Received(answer, self._most_bytes)
 
@@ -258,6 +243,14 @@ class AioHttp:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+@functools.lru_cache(maxsize=64)
+def _timeout_of(seconds: float | None) -> Any:
+    """The `ClientTimeout` of the opening of a connection. `_core/journey/attempt` times everything else."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=None, connect=seconds)
 
 
 @functools.lru_cache(maxsize=64)
