@@ -60,10 +60,11 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
         role = "system" if message["role"] == "developer" else message["role"]
         if role == "assistant" and "function_call" in message:
             message = {**message, "tool_calls": calls_of(message)}
-        plain = {name: value for name, value in message.items() if name != "cache_control"}
-        blocks = _without_blanks(_CONVERTERS[role](plain, where))
         if "cache_control" in message:
-            blocks = _add_cache_control(blocks, message)
+            plain = {name: value for name, value in message.items() if name != "cache_control"}
+            blocks = _add_cache_control(_without_blanks(_CONVERTERS[role](plain, where)), message)
+        else:
+            blocks = _without_blanks(_CONVERTERS[role](message, where))
         if not blocks:
             if role != "assistant":
                 # microsoft/autogen#6083
@@ -418,12 +419,12 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
     called, answered = set[str | None](), set[str | None]()
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        content = message.get("content")
-        kinds = [entry.get("type") for entry in content] if isinstance(content, (list, tuple)) else []
-        after_results = index > 0 and messages[index - 1]["role"] == "tool"
-        if message["role"] == "user" and not (after_results or "tool_result" in kinds):
-            # A new turn begins.
-            break
+        if message["role"] == "user" and (index == 0 or messages[index - 1]["role"] != "tool"):
+            content = message.get("content")
+            blocks = content if isinstance(content, (list, tuple)) else ()
+            if not any(block.get("type") == "tool_result" for block in blocks):
+                # A new turn begins.
+                break
         kept = part(message, "provider_specific_fields")
         if kept.get("provider") != PROVIDER:
             continue

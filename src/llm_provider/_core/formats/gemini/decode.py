@@ -66,13 +66,15 @@ def decode(reply: Any) -> Answer:
         raise error_of(reply, status=200)
     choices, counts = _choices(reply), part(reply, "usageMetadata")
     kept = (part(choice.message, "provider_specific_fields").get("content") for choice in choices)
-    tier, traffic = counts.get("serviceTier"), _TRAFFIC.get(str(counts.get("trafficType")))
+    tier = counts.get("serviceTier")
     return Answer(
         choices=choices,
         usage=usage(reply),
         model=text_of(reply.get("modelVersion")),
         id=text_of(reply.get("responseId")),
-        service_tier=shared.variant_of(tier.lower()) if isinstance(tier, str) else traffic,
+        service_tier=shared.variant_of(tier.lower())
+        if isinstance(tier, str)
+        else _TRAFFIC.get(str(counts.get("trafficType"))),
         has_media=not choices[0].text
         and any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ()),
     )
@@ -143,11 +145,14 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
         return "tool_calls"
     is_failed = known == "unknown" or word in _FAILED_CALLS
     # A part may have nothing but a thought or a signature.
-    answered = any(
-        not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
-        for entry in parts
-    )
-    if not is_failed or called or answered:
+    if (
+        not is_failed
+        or called
+        or any(
+            not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
+            for entry in parts
+        )
+    ):
         return read_finish_word(word) if known == "unknown" else known
     detail = candidate.get("finishMessage")
     said = f": {detail}" if isinstance(detail, str) and detail else ""
@@ -422,7 +427,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
-    read, cached, written = map(_by_modality, map(usage.get, _DETAIL_FIELDS))
+    read, cached, written = [_by_modality(usage[name]) if name in usage else {} for name in _DETAIL_FIELDS]
     return Usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,

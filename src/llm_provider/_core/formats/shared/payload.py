@@ -307,7 +307,7 @@ _ENGINES = (
     ("llama.cpp", re.compile(r"(?:(b[1-9]\d*)|b0)-[0-9a-z]+")),
     ("tgi", re.compile(r"(\d+\.\d+\.\d+(?:-dev\d+)?)-(?:native|sha-[0-9a-f]+).*")),
 )
-_UNTOLD = ("snapshot", "default")
+_UNTOLD = "default"
 """What sglang says where nobody has named a version of the weights."""
 
 
@@ -356,8 +356,10 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
             value: Any = reply.get(outer)
             if inner:
                 value = value.get(inner) if isinstance(value, dict) else None
-            if value and isinstance(value, str) and (field, value) != _UNTOLD:
+            if value and isinstance(value, str):
                 values[field] = value[:_LONGEST]
+        if values.get("snapshot") == _UNTOLD:
+            del values["snapshot"]
     if origin:
         # A reply says where it was computed, and the address only where it was sent.
         region = values.get("region")

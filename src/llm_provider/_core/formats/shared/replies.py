@@ -108,10 +108,12 @@ def read_object(value: object, answer: str, what: str = "answer") -> JSONObject:
 def count(container: JSONMapping, name: str) -> int:
     """A count of tokens from a usage object; 0 where it is absent, null or not a positive whole number."""
     value = container.get(name)
+    if not value:
+        return 0
+    if type(value) is float and value.is_integer():
+        value = int(value)
     # `isinstance` would accept True.
-    if type(value) is not int:
-        value = int(value) if type(value) is float and value.is_integer() else 0
-    return max(0, value)
+    return value if type(value) is int and value > 0 else 0
 
 
 def keep_whole(reply: Any) -> list[Any]:
