@@ -106,6 +106,7 @@ _ROWS = (
         batches=BatchService(rows=50_000, bytes=200_000_000, operations=("chat/completions",)),
         # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
+        quirks="groq",
     ),
     Route(
         "deepseek",
