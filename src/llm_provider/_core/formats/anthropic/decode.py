@@ -142,14 +142,13 @@ def compacts(payload: JSONMapping) -> bool:
 
 def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
-    conversation = shared.Conversation(_LABELS, medium, map(payload.get, ("system", "messages")))
     tools, output = payload.get("tools") or (), payload.get("output_config")
-    return shared.RequestFacts(
+    return shared.collect_facts(
+        _LABELS,
+        medium,
+        map(payload.get, ("system", "messages")),
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(payload.get("max_tokens")),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=(output,) if output else (),
         adds_input=not ADDS_INPUT.isdisjoint(payload)

@@ -322,8 +322,9 @@ def _join_candidates(before: JSONMapping, after: JSONMapping) -> Any:
     for support in dicts(metadata.get("groundingSupports")):
         segment, numbers = part(support, "segment"), support.get("groundingChunkIndices")
         indices = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
-        place = {"segment": {**segment, "partIndex": parts + count(segment, "partIndex")}}
-        moved.append({**support, "groundingChunkIndices": [chunks + index for index in indices], **place})
+        segment = {**segment, "partIndex": parts + count(segment, "partIndex")}
+        indices = [chunks + index for index in indices]
+        moved.append({**support, "groundingChunkIndices": indices, "segment": segment})
     if moved:
         after = {**after, "groundingMetadata": {**metadata, "groundingSupports": moved}}
     return _merge(kept, after)
@@ -349,19 +350,18 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     settings = _field(payload, "generationConfig")
     resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
     groups = (_field(payload, name) for name in ("systemInstruction", "contents"))
-    conversation = shared.Conversation(_LABELS, functools.partial(_medium, resolution=resolution), groups)
     tools, schema = _field(payload, "tools") or (), _field(settings, "responseJsonSchema")
     written = 0
     if encoded.continues is not None:
         # A bound where the answer so far tells no tokens.
         reported = usage(encoded.continues)
         written = len(canonical(encoded.continues)) if reported is None else reported.output_tokens
-    return shared.RequestFacts(
+    return shared.collect_facts(
+        _LABELS,
+        functools.partial(_medium, resolution=resolution),
+        groups,
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(_field(settings, "maxOutputTokens")),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=(schema,) if schema else (),
         # Google runs tools without functions by itself, and then reads their results.

@@ -315,16 +315,17 @@ def _adapt(schema: object, path: str, optional: set[str]) -> Any:
         if word in schema:
             made[word] = _adapt(schema[word], f"{path}.{word}", optional)
     if optional and "required" in schema:
-        inside = {name: f"{path}.properties.{name}" for name in schema["required"]}
         made["required"] = [
-            name
-            for name, place in inside.items()
-            if not any(other == place or other.startswith((f"{place}.", f"{place}[")) for other in optional)
+            name for name in schema["required"] if not _contains(f"{path}.properties.{name}", optional)
         ]
     beside = [word for word in schema if not word.startswith("$")]
     if "$ref" in schema and beside:
         made["anyOf"] = [{"$ref": made.pop("$ref")}]
     return made
+
+
+def _contains(path: str, optional: set[str]) -> bool:
+    return any(other == path or other.startswith((f"{path}.", f"{path}[")) for other in optional)
 
 
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}

@@ -192,17 +192,16 @@ _ADDS_INPUT = anthropic.ADDS_INPUT | {
 def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
     groups = map(payload.get, ("instructions", "messages", "input"))
-    conversation = shared.Conversation(_LABELS, _medium, groups)
     tools = payload.get("tools") or ()
     formats = payload.get("response_format"), payload.get("text")
-    return shared.RequestFacts(
+    return shared.collect_facts(
+        _LABELS,
+        _medium,
+        groups,
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(
             payload.get("max_tokens"), payload.get("max_completion_tokens"), payload.get("max_output_tokens")
         ),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=[schema for schema in formats if schema],
         prediction=payload.get("prediction"),

@@ -50,15 +50,12 @@ def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | N
     """
     try:
         adapter = _Strict(schema, bounds)
-        root = adapter.make_strict(schema, top=True)
-        definitions = {
-            word: {name: adapter.make_strict(part) for name, part in schema[word].items()}
-            for word in ("$defs", "definitions")
-            if schema.get(word)
-        }
+        made = adapter.make_strict(schema, top=True)
+        for word in ("$defs", "definitions"):
+            if schema.get(word):
+                made[word] = {name: adapter.make_strict(part) for name, part in schema[word].items()}
     except (_NotStrictError, RecursionError):
         return None
-    made = {**root, **definitions}
     if made.get("type") != "object":
         made = wrap(made)
     return made if _is_within_limits(made) else None

@@ -219,10 +219,10 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
     if not (content or refusal or calls):
         conversations.warn_of_empty_turn(PROVIDER)
     if isinstance(content, (list, tuple)):
-        said = [(place, entry) for place, entry in enumerate(content) if entry["type"] != "thinking"]
+        said = [(position, entry) for position, entry in enumerate(content) if entry["type"] != "thinking"]
         if len(said) < len(content):
             conversations.warn_of("thinking of another provider's model", PROVIDER)
-        content = [_assistant_part(entry, f"{where}.content[{place}]") for place, entry in said]
+        content = [_assistant_part(entry, f"{where}.content[{position}]") for position, entry in said]
     if content:
         yield {"role": "assistant", "content": content}
     if isinstance(refusal, str) and refusal and not isinstance(content, list):

@@ -175,18 +175,18 @@ class SentCalls:
         A result without an id answers the first open call of the last answer: of the function `name`, if it
         names one. Raises `RequestError` if there is none.
         """
-        wanted, found = read_id(identifier), list[SentCall]()
+        wanted, matches = read_id(identifier), list[SentCall]()
         # The newest call with the id: an open one before an answered one.
         for answer in reversed(self._answers) if wanted else ():
             same = [call for call in answer if wanted in (call.distinct, call.written)]
             same.sort(key=lambda call: (call.answered, call.wanted != name, call.distinct != wanted))
-            found += same[:1]
+            matches += same[:1]
         if not wanted:
-            found = [call for call in self._answers[-1] if not call.answered] if self._answers else []
-            found.sort(key=lambda call: (call.wanted != name, bool(call.written)))
-            if not found:
+            matches = [call for call in self._answers[-1] if not call.answered] if self._answers else []
+            matches.sort(key=lambda call: (call.wanted != name, bool(call.written)))
+            if not matches:
                 raise RequestError(f"{where} has no tool_call_id, and no call before it waits for a result")
-        call = next((call for call in found if not call.answered), found[0] if found else None)
+        call = next((call for call in matches if not call.answered), matches[0] if matches else None)
         if call is not None:
             call.answered = True
         return call

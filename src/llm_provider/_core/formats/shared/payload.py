@@ -158,37 +158,33 @@ class RequestFacts(NamedTuple):
         return (self.tools, *self.schemas) if self.tools else self.schemas
 
 
-class Conversation:
-    """Collects texts and media of messages, or lists of them. `labels` are fields that no model is shown."""
+def collect_facts(
+    labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any], **others: Any
+) -> RequestFacts:
+    """The facts of a request with these messages or lists of them. No model is shown the fields `labels`."""
+    texts, media, turns = list[str](), list[Medium](), 0
 
-    __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
-
-    def __init__(self, labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any]) -> None:
-        self._labels = labels
-        self._medium_of = medium_of
-        self.texts: list[str] = []
-        self.media: list[Medium] = []
-        self.turns = 0
-        for turns in groups:
-            if turns is not None:
-                self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
-                self._collect(turns)
-
-    def _collect(self, value: Any) -> None:
+    def collect(value: Any) -> None:
         if isinstance(value, str):
             # A data URL too, if it stands in place of a text: the model reads it as text.
-            self.texts.append(value)
+            texts.append(value)
         elif isinstance(value, dict):
-            medium = self._medium_of(value)
-            if medium is None:
-                for name, inner in value.items():
-                    if name not in self._labels:
-                        self._collect(inner)
-            else:
-                self.media.append(medium)
+            medium = medium_of(value)
+            if medium is not None:
+                media.append(medium)
+                return
+            for name, inner in value.items():
+                if name not in labels:
+                    collect(inner)
         elif isinstance(value, (list, tuple)):
             for inner in value:
-                self._collect(inner)
+                collect(inner)
+
+    for group in groups:
+        if group is not None:
+            turns += len(group) if isinstance(group, (list, tuple)) else 1
+            collect(group)
+    return RequestFacts(texts=texts, media=media, turns=turns, **others)
 
 
 def variant_of(tier: object) -> str | None:

@@ -276,8 +276,8 @@ def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
         if not (read or written) and (count(usage, others[0]) or count(usage, others[1])):
             return read_usage({name: value for name, value in usage.items() if name not in names}, other)
         read, written = read or count(usage, others[0]), written or count(usage, others[1])
-        told = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
-        if not (all(told) or count(usage, "total_tokens")):
+        known = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
+        if not (all(known) or count(usage, "total_tokens")):
             return Usage()
     details, written_details = part(usage, f"{names[0]}_details"), part(usage, f"{names[1]}_details")
     # Some hosts report cache hits in a field of their own instead of in the details.

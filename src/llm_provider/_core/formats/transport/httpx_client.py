@@ -58,18 +58,18 @@ def build_client(
 
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
-    # Each of the three SDKs keeps its part of what this process may have.
-    idle = int(min(MAX_CONNECTIONS, most_connections() // 3))
+    limits = library.Limits(
+        max_connections=MAX_CONNECTIONS,
+        # Each of the three SDKs keeps its part of what this process may have.
+        max_keepalive_connections=int(min(MAX_CONNECTIONS, most_connections() // 3)),
+        keepalive_expiry=KEEPALIVE_SECONDS,
+    )
     client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
         headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
         http2=transport == "http2",
-        limits=library.Limits(
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=idle,
-            keepalive_expiry=KEEPALIVE_SECONDS,
-        ),
+        limits=limits,
         timeout=None,
         # With a proxy that it cannot use, the client would fail for every server.
         trust_env=not any(environment.find_problems(transport)),
