@@ -43,7 +43,7 @@ WITHOUT_TESTS = {
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
-    "_features/quirks/groq.py": "its golden pair, and _core/formats/shared/test_payload.py streams its field",
+    "_features/quirks/bills.py": "tests/_core/formats/shared/test_replies.py has what hosts report",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .._features.progress import bar as progress_bar
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
-    from .._features.quirks import any_server, failures, routers
+    from .._features.quirks import any_server, bills, failures, routers
     from .._features.recheck import run as recheck
     from .._features.rich_content import values as rich_content
     from .._features.score import operation as score
@@ -69,6 +69,7 @@ _MODULES = {
     "token_counts": "models.token_count",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",
+    "bills": "quirks.bills",
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",

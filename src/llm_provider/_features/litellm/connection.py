@@ -18,10 +18,10 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from ..._core import errors
+from ..._core import doors, errors
 from ..._core.formats.openai import embeddings
 from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
-from ..._core.formats.shared.replies import is_own_cost, reply_body
+from ..._core.formats.shared.replies import reply_body
 from ..._core.formats.transport import http_client, wire
 from ..._core.requests.api_keys import NO_KEY
 from ..._core.requests.base_url import check_base_url
@@ -289,7 +289,7 @@ class LiteLLMConnection:
                     usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
                     if dropped.counts is not None and not routed:
                         event.pop("usage", None)
-                    elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                    elif isinstance(usage, dict) and not (routed or doors.bills.is_own_cost(usage)):
                         # litellm has computed it, and adds it to the usage of most streams.
                         usage.pop("cost")
                     yield [event]

@@ -1,15 +1,6 @@
-"""What the decoders of replies share: JSON values of any type, words for the end of an answer, and bills.
+"""What the decoders of replies share: JSON values of any type, words for the end of an answer, and usage.
 
-OpenAI bills one search for each request to a search model of Chat Completions. These hosts report the cost of
-a request in USD, in the usage of their replies:
-
-| host | field |
-|---|---|
-| OpenRouter | `cost`; with a key of your own (`is_byok`) also `cost_details.upstream_inference_cost` |
-| xAI | `cost_in_usd_ticks`: 10,000,000,000 are a dollar |
-| Perplexity | `cost.total_cost` |
-| DeepInfra | `estimated_cost` |
-| litellm's proxy | `cost` in streams, else the header `x-litellm-response-cost` |
+What single hosts say of searches, tools and costs is in `quirks.bills`.
 """
 
 from __future__ import annotations
@@ -24,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from ... import doors
 from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.exact_decimal import exact
 from ...runtime.json_pieces import write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
@@ -322,9 +312,10 @@ def _is_count(value: object) -> bool:
 
 # --- searches and other tools that are billed
 
-# The fields of a chat completion's usage, and of its message, that tell of tools.
+# The fields of a chat completion's usage, of its message, and of the prompt's counts that tell of tools.
 _TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries", "iterations"})
 _TOOL_FIELDS = frozenset({"executed_tools", "provider_specific_fields"})
+_TOOL_DETAILS = frozenset({"web_search_requests", "google_maps_grounding_requests"})
 
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
 BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
@@ -348,40 +339,23 @@ def chat_usage(reply: Any) -> Usage | None:
 def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
     """The searches of a chat completion, and its uses of tools without a known price.
 
-    Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
-    containers of Anthropic's models, and the maps of Gemini's.
+    OpenAI bills one search for each request to a search model.
     """
-    details = usage.get("prompt_tokens_details")
     try:
         # As most answers are: without a sign of a tool.
         if (
             _TOOL_COUNTS.isdisjoint(usage)
             and _TOOL_FIELDS.isdisjoint(reply["choices"][0]["message"])
             and "search" not in reply["model"]
-            and not (details and any(details.values()))
+            and _TOOL_DETAILS.isdisjoint(usage.get("prompt_tokens_details") or ())
         ):
             return 0, 0
     except (AttributeError, KeyError, IndexError, TypeError):
         pass
-    choices = dicts(reply.get("choices"))[:1]
-    message = part(choices[0], "message") if choices else {}
-    unpriced = count(usage, "num_sources_used") + count_other_models(usage)
-    executed = dicts(message.get("executed_tools"))  # Groq
-    searches = sum(str(tool.get("type")).endswith("search") for tool in executed)
-    unpriced += len(executed) - searches
-    unpriced += isinstance(part(message, "provider_specific_fields").get("container"), dict)
-    details = part(usage, "prompt_tokens_details")
-    unpriced += count(details, "google_maps_grounding_requests")
-    model = str(reply.get("model"))
-    if "server_tool_use" in usage:  # OpenRouter, and litellm for Anthropic's models
-        return count(part(usage, "server_tool_use"), "web_search_requests"), unpriced
-    if "num_search_queries" in usage:  # Perplexity
-        return count(usage, "num_search_queries"), unpriced
-    if message.get("executed_tools"):
-        return searches, unpriced
-    if searches := count(details, "web_search_requests"):  # litellm for Gemini's models
-        return min(searches, 1) if BILLED_BY_PROMPT.match(model) else searches, unpriced
-    return int(_SEARCH_MODEL.search(model) is not None), unpriced
+    searches, unpriced = doors.bills.count_tools(reply, usage)
+    if searches is None:
+        searches = int(_SEARCH_MODEL.search(str(reply.get("model"))) is not None)
+    return searches, unpriced + count_other_models(usage)
 
 
 def count_other_models(usage: JSONMapping) -> int:
@@ -415,45 +389,18 @@ def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
     return queries, maps
 
 
-_TICK = -10
-"""The power of ten in USD of xAI's unit."""
-
-_MOST = 10**15
 _COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
 
 
 def cost_in(usage: Any) -> Decimal | None:
     """The USD that a usage object says the request cost; None if it says none."""
-    if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):
-        return None
-    cost = usage.get("cost")
-    if cost is None:
-        ticks = _amount(usage.get("cost_in_usd_ticks"))
-        return _amount(usage.get("estimated_cost")) if ticks is None else exact().scaleb(ticks, _TICK)
-    if isinstance(cost, dict):
-        return _amount(cost.get("total_cost"))
-    own_key = usage.get("is_byok")
-    charged = _amount(cost, free=own_key is not None)
-    if charged is None or not own_key:
-        return charged
-    upstream = _amount(part(usage, "cost_details").get("upstream_inference_cost"), free=True)
-    # The bill of the account behind the own key is a part of the cost. OpenRouter does not always know it.
-    return None if upstream is None else exact().add(charged, upstream)
+    return doors.bills.read_cost(usage) if isinstance(usage, dict) and not _COSTS.isdisjoint(usage) else None
 
 
 def cost_in_headers(headers: Mapping[str, str]) -> Decimal | None:
-    """The USD that litellm's proxy says a whole answer cost; None if it does not know, and writes 0."""
+    """The USD that litellm's proxy says a whole answer cost; None if it does not know."""
     text = headers.get("x-litellm-response-cost") or headers.get("llm_provider-x-litellm-response-cost")
-    try:
-        return None if text is None else _amount(float(text))
-    except ValueError:
-        return None
-
-
-def is_own_cost(usage: JSONMapping) -> bool:
-    """Whether the cost of a usage is the provider's. litellm adds its own, a plain `cost`, to streams."""
-    cost = usage.get("cost")
-    return cost is None or isinstance(cost, dict) or "is_byok" in usage or "cost_details" in usage
+    return None if text is None else doors.bills.read_number(text)
 
 
 def without_cost(usage: Any) -> Any:
@@ -461,15 +408,3 @@ def without_cost(usage: Any) -> Any:
     if not isinstance(usage, dict):
         return usage
     return {name: value for name, value in usage.items() if "cost" not in name}
-
-
-def _amount(value: Any, *, free: bool = False) -> Decimal | None:
-    """A number of USD or ticks, else None. Many servers write 0 for no figure: only `free` believes it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    # NaN is in no range.
-    if not 0 <= value < _MOST or (value == 0 and not free):
-        return None
-    from decimal import Decimal
-
-    return Decimal(repr(value))
