@@ -99,9 +99,14 @@ def without_additions(parts: tuple[list[tuple[str, Any]], bytes, bytes]) -> tupl
     """An entry of litellm's without the fields that a release of litellm adds to a reply, or leaves out."""
     head, reply, question = parts
     fields = json.loads(reply.replace(b'"created":,', b""))
-    (choice,) = fields["choices"]
-    text = {name: choice["message"][name] for name in ("role", "content", "tool_calls")}
-    return dict(head) | {"size": None}, text, choice["finish_reason"], fields["usage"], question
+    answers = [
+        (
+            {name: choice["message"].get(name) for name in ("role", "content", "tool_calls")},
+            choice["finish_reason"],
+        )
+        for choice in fields.get("choices", ())
+    ]
+    return dict(head) | {"size": None}, answers, fields.get("data"), fields["usage"], question
 
 
 @pytest.mark.usefixtures("port")
