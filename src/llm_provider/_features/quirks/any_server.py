@@ -6,6 +6,7 @@ as Mistral writes it: other hosts serve Mistral's models, as the rows of `_CHAT_
 """
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -86,6 +87,7 @@ _CHAT_RULES = (
 )
 
 
+@functools.lru_cache(maxsize=1024)
 def find_chat_rules(provider: str, model: str) -> ConversationRules:
     """The rules of a model behind Chat Completions.
 

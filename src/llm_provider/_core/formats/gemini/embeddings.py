@@ -50,7 +50,14 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     if at_cloud and not target.model.startswith("gemini"):
         action = "predict"
     if request.dimensions is not None:
-        _check_dimensions(request, target)
+        name, remedy = target.model.rpartition("/")[2], ""
+        # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
+        if name == "embedding-001":
+            remedy = "leave it out; its vectors have 768 dimensions"
+        elif name.startswith("gemini-embedding") and request.dimensions > _MOST_DIMENSIONS:
+            remedy = f"use at most {_MOST_DIMENSIONS}"
+        if remedy:
+            raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
         size = {"outputDimensionality": request.dimensions}
         payload |= size if not at_cloud else {_FIELD_AT_CLOUD[action]: size}
     if request.extra_body:
@@ -63,18 +70,6 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
                 )
         payload = merge(payload, request.extra_body)
     return EncodedRequest(operation(target, action), payload, request.extra_headers or {})
-
-
-def _check_dimensions(request: EmbedRequest, target: Target) -> None:
-    name = target.model.rpartition("/")[2]
-    # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
-    if name == "embedding-001":
-        remedy = "leave it out; its vectors have 768 dimensions"
-    elif name.startswith("gemini-embedding") and (request.dimensions or 0) > _MOST_DIMENSIONS:
-        remedy = f"use at most {_MOST_DIMENSIONS}"
-    else:
-        return
-    raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:

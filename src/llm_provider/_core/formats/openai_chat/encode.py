@@ -177,7 +177,10 @@ _IN_OTHER_FORMS = frozenset(
 
 def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
-    rules = _rules_of(target.quirks, target.provider, target.model)
+    # The rules of OpenAI's own server, which has no quirks.
+    rules = OPENAI_CHAT
+    if target.quirks != "":
+        rules = doors.any_server.find_chat_rules(target.provider, target.model)
     messages: Iterable[Message] = request.messages
     for message in messages:
         if message.keys() != _TEXT_ONLY or type(message["content"]) is not str or not message["content"]:
@@ -197,11 +200,6 @@ def encode_messages(request: Request, target: Target) -> list[Message]:
         before = role
         ordered.append(message if role == message["role"] else {**message, "role": role})
     return ordered
-
-
-@functools.lru_cache(maxsize=1024)
-def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
-    return OPENAI_CHAT if quirks == "" else doors.any_server.find_chat_rules(provider, model)
 
 
 def _encode(request: Request, target: Target, rules: ConversationRules) -> Iterator[Message]:

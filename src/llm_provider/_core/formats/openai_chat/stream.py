@@ -216,7 +216,14 @@ class Sample:
                 # Each call may come in both forms.
                 calls = calls or [added]
         if not _KNOWN.issuperset(delta):
-            self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
+            unknown = {name: value for name, value in delta.items() if name not in _KNOWN}
+            for name, value in list(unknown.items()):
+                present = self.extra.get(name)
+                if isinstance(value, str) and isinstance(present, str):
+                    # A piece of a text, unless the host repeats a text that is whole.
+                    self.extra[name] = present if value == present else present + value
+                    del unknown[name]
+            fold(self.extra, unknown, self.add_entry)
         text = text or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(calls)) if reasoning or calls else text
 
@@ -235,15 +242,6 @@ class Sample:
         pieces = self._texts.get("refusal", ())
         before, self._refusals_shown = self._refusals_shown, len(pieces)
         return "".join(pieces[before:])
-
-    def _add_unknown(self, fields: JSONObject) -> None:
-        for name, value in list(fields.items()):
-            present = self.extra.get(name)
-            if isinstance(value, str) and isinstance(present, str):
-                # A piece of a text, unless the host repeats a text that is whole.
-                self.extra[name] = present if value == present else present + value
-                del fields[name]
-        fold(self.extra, fields, self.add_entry)
 
     def _find_call(self, fragment: JSONObject, position: int) -> Call:
         """The call that an entry of `tool_calls` belongs to. It may be a new one."""

@@ -104,8 +104,8 @@ def from_answer(
     error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
-        code=_short(next((code for code in codes if code), None)),
-        request_id=_short(next((identifier for identifier in (*known, *others) if identifier), None)),
+        code=next((code[:_LONGEST_NAME] for code in codes if code), None),
+        request_id=next((name[:_LONGEST_NAME] for name in (*known, *others) if name), None),
         retry_after=after,
         retryable=rule.retried,
     )
@@ -117,10 +117,6 @@ def from_answer(
     if failed_late or status in (None, 200):
         error.maybe_billed = True
     return error
-
-
-def _short(name: str | None) -> str | None:
-    return name[:_LONGEST_NAME] if name else None
 
 
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")

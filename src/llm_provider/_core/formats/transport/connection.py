@@ -247,7 +247,12 @@ def recorder_class(library: ModuleType) -> Any:
 
         def build_request(self, method: str, url: Any, *, headers: Any = None, **_: Any) -> Any:
             exchange = _EXCHANGE.get()
-            exchange.url, exchange.headers = str(url), _decode_headers(headers)
+            exchange.url = str(url)
+            if hasattr(headers, "raw"):
+                coding = headers.encoding
+                headers = {name.decode(coding): value.decode(coding) for name, value in headers.raw}
+            # openai 3 passes pairs, google-genai a mapping, and the others httpx's headers.
+            exchange.headers = dict(headers)
             return library.Request(method, url)
 
         async def send(self, request: Any, **_: Any) -> Any:
@@ -257,14 +262,6 @@ def recorder_class(library: ModuleType) -> Any:
             return failure or library.Response(200, content=b"{}", request=request)
 
     return Recorder
-
-
-def _decode_headers(headers: Any) -> dict[str, str]:
-    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others httpx's headers."""
-    if not hasattr(headers, "raw"):
-        return dict(headers)
-    encoding = headers.encoding
-    return {name.decode(encoding): value.decode(encoding) for name, value in headers.raw}
 
 
 def post_sdk(
