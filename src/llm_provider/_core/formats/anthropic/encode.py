@@ -135,21 +135,19 @@ def _thinks_by_budget(draft: Draft[Family]) -> bool:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
-    tools = doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()
-    draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
-
-
-def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObject:
-    """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
-    if doors.foreign_messages.owner_of(tool) == PROVIDER:
-        return dict(tool)
-    if "function" not in tool:
-        # anthropic 2.11: tool_union_param.py has functions and tools of its own.
-        raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
-    function = dict(tool["function"])
-    own = {name: value for name, value in tool.items() if name not in ("type", "function")}
-    schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
-    return {"name": function.pop("name"), "input_schema": schema, **function, **own}
+    """Write tools in Anthropic's form. Tools and fields of its own, such as cache_control, are kept."""
+    encoded = draft.payload["tools"] = list[JSONObject]()
+    for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
+        if doors.foreign_messages.owner_of(tool) == PROVIDER:
+            encoded.append(dict(tool))
+            continue
+        if "function" not in tool:
+            # anthropic 2.11: tool_union_param.py has functions and tools of its own.
+            raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
+        function = dict(tool["function"])
+        own = {name: value for name, value in tool.items() if name not in ("type", "function")}
+        schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
+        encoded.append({"name": function.pop("name"), "input_schema": schema, **function, **own})
 
 
 def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:

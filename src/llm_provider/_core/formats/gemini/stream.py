@@ -77,9 +77,12 @@ class Assembler:
         self._streamed: dict[int, _StreamedCall] = {}
         # The parts of calls without an id of their own, with their numbers and the ids that were shown.
         self._named: list[tuple[JSONObject, int, str]] = []
+        # By candidate: the parts of the reply that the stream continues.
+        self._parts_before: dict[int, list[JSONObject]] = {}
         for candidate in self._before.get("candidates", ()):
             index = index_of(candidate)
-            self._calls[index] = len(self._showable(index, read_parts(self._parts_before(index))[2]))
+            parts = self._parts_before[index] = part(candidate, "content").get("parts") or []
+            self._calls[index] = len(self._showable(index, read_parts(parts)[2]))
 
     def feed(self, event: Any) -> Step:
         running = self._running
@@ -196,11 +199,6 @@ class Assembler:
         ]
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(deltas))
 
-    def _parts_before(self, index: int) -> list[JSONObject]:
-        candidates = self._before.get("candidates", ())
-        parts = (part(each, "content").get("parts") for each in candidates if index_of(each) == index)
-        return next(parts, None) or []
-
     def _answer_id(self) -> str | None:
         return text_of((self._before or self._head).get("responseId"))
 
@@ -220,7 +218,7 @@ class Assembler:
         ended = self._is_finished() and continuation({"candidates": self._list_candidates()}) is None
         for index in sorted(self._holding) if ended else ():
             parts = self._candidates.get(index, {"content": {}})["content"].get("parts", [])
-            calls = read_parts([*self._parts_before(index), *parts])[2]
+            calls = read_parts([*self._parts_before.get(index, ()), *parts])[2]
             first, identifier = self._calls.get(index, 0), self._answer_id()
             deltas = [
                 _delta(number, call, call_id(call, identifier, number))

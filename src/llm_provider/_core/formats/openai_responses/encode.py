@@ -46,25 +46,30 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=draft.labels or None)
 
 
-def _encode_tool(tool: JSONMapping) -> JSONObject:
-    kind = tool.get("type", "function")
-    if kind != "function":
-        inner = tool.get(kind)
-        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(tool)
-    others = {name: value for name, value in tool.items() if name != "function"}
-    function = tool["function"]
+def _flatten(nested: JSONMapping) -> JSONObject:
+    """A tool, or the choice of one. Chat Completions nests what this API has in one level."""
+    kind = nested.get("type", "function")
+    inner = nested.get(kind)
+    return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(nested)
+
+
+def _write_tools(draft: Draft[None], tools: Sequence[JSONMapping]) -> None:
     # Unlike Chat Completions, this API makes a tool strict where the field is missing.
     defaults = {"type": "function", "parameters": {"type": "object", "properties": {}}, "strict": False}
-    return {**defaults, **others, **function}
+    draft.payload["tools"] = [
+        {
+            **defaults,
+            **{name: value for name, value in tool.items() if name != "function"},
+            **tool["function"],
+        }
+        if tool.get("type", "function") == "function"
+        else _flatten(tool)
+        for tool in tools
+    ]
 
 
 def _write_tool_choice(draft: Draft[None], choice: str | JSONMapping) -> None:
-    if isinstance(choice, Mapping):
-        kind = choice.get("type", "function")
-        inner = choice.get(kind)
-        # Chat Completions nests what this API has in one level.
-        choice = {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
-    draft.payload["tool_choice"] = choice
+    draft.payload["tool_choice"] = _flatten(choice) if isinstance(choice, Mapping) else choice
 
 
 def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
@@ -91,7 +96,7 @@ ACCEPTS: Accepts = {
         "previous_response_id", "prompt_cache_key", "user", "metadata",
     ),
     "max_tokens": "max_output_tokens",
-    "tools": lambda draft, tools: draft.payload.update(tools=list(map(_encode_tool, tools))),
+    "tools": _write_tools,
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",

@@ -316,12 +316,9 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
             if value:
                 origin[field] = value[:_LONGEST]
     cloud = target.route.cloud
-    if (
-        cloud is not None
-        and "region" not in origin
-        and (region := doors.cloud_addresses.find_priced_region(cloud, target.base_url))
-    ):
-        origin["region"] = region
+    if cloud is not None and "region" not in origin:
+        region = doors.cloud_addresses.find_priced_region(cloud, target.base_url)
+        origin |= {"region": region} if region else {}
     return origin or None
 
 
