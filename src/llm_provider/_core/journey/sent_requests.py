@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
+from ..formats.transport.wire import Departure
 from ..json_values import JSONObject
 from ..pace.call_limits import Deadline
 from ..pace.failure_table import consequence_of
@@ -49,23 +50,17 @@ class Charge(NamedTuple):
     """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
-class SentRequests:
-    """Counts the requests of one call, or of a part of it, which sends one request after the other.
-
-    A request that is held, as it waits for a token, a name or a connection, does not count.
-    """
+class SentRequests(Departure):
+    """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
     __slots__ = (
-        "attempts", "before_telling", "charges", "failures", "heir", "is_held", "is_told", "is_too_late",
-        "outage", "parts", "problem", "under_way",
+        "before_telling", "charges", "failures", "heir", "is_too_late", "outage", "parts", "problem",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        # As in `Departure`, whose call would be one more for each call.
         self.attempts = self.under_way = 0
-        self.is_held = False
-        """Whether the last request is held."""
-        self.is_told = False
-        """Whether an error has told of the last request, which was under way then. It counts no longer."""
+        self.is_held = self.is_told = False
         self.failures: tuple[FailedAttempt, ...] = ()
         self.charges: tuple[Charge, ...] = ()
         self.parts: tuple[SentRequests, ...] = ()
@@ -80,24 +75,6 @@ class SentRequests:
         """The requests that an error has told of, where later ones are counted from 0."""
         self.is_too_late = False
         """Whether the last failure was not sent again because of the deadline of this call."""
-
-    def start(self) -> None:
-        """Begin a request, which is held at first."""
-        self.is_held, self.is_told = True, False
-
-    def hold(self) -> None:
-        if not self.is_held:
-            self.is_held = True
-            if not self.is_told:
-                self.attempts -= 1
-                self.under_way -= 1
-
-    def leave(self) -> None:
-        if self.is_held:
-            self.is_held = False
-            if not self.is_told:
-                self.attempts += 1
-                self.under_way += 1
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""

@@ -72,8 +72,7 @@ def authorise_all(http_client: Any, target: Target, key: Credential) -> None:
 
 async def fetch_headers(key: Credential, method: str, url: str, body: bytes) -> dict[str, str]:
     """The headers of a credential, for which a request waits before it is sent."""
-    if (leaving := wire.departure.get()) is not None:
-        leaving.hold()
+    wire.departure.get().hold()
     return await key.headers(method, url, body)
 
 

@@ -69,13 +69,12 @@ def _connector_class() -> Any:
 
         async def connect(self, *arguments: Any, **named: Any) -> Any:
             leaving = wire.departure.get()
-            if leaving is not None and not leaving.is_held:
+            if not leaving.is_held:
                 leaving.hold()
             for _ in range(_MOST_REPLACED):
                 connection = await super().connect(*arguments, **named)
                 if _reserve(connection):
-                    if leaving is not None:
-                        leaving.leave()
+                    leaving.leave()
                     return connection
                 connection.close()
             raise aiohttp.ClientConnectionError("the server closes connections, or sends answers, unasked")

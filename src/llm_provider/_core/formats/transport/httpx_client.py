@@ -91,15 +91,15 @@ def _client_class(library: ModuleType) -> Any:
             """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            if (leaving := wire.departure.get()) is not None:
-                # The request is held until its headers are written.
-                leaving.hold()
+            leaving = wire.departure.get()
+            # The request is held until its headers are written.
+            leaving.hold()
 
-                async def note(event: str, _: object) -> None:
-                    if event.endswith("send_request_headers.started"):
-                        leaving.leave()
+            async def note(event: str, _: object) -> None:
+                if event.endswith("send_request_headers.started"):
+                    leaving.leave()
 
-                request.extensions["trace"] = note
+            request.extensions["trace"] = note
             response = await super().send(request, stream=True, **options)
             most_whole = None if stream else self.most_whole
             wire.limit_httpx(library, response, most_whole or self._most_bytes)

@@ -1,4 +1,4 @@
-"""The bodies of answers up to a number of decoded bytes, and their events.
+"""Whether a request has left, the bodies of answers up to a number of decoded bytes, and their events.
 
 A compressed body of 1 MB can decode to 1 GB, and the HTTP libraries decode each piece of a body completely.
 The decoder here works in small pieces, so that a reader can stop at its limit. `http_client` reads answers of
@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextvars import ContextVar
 from functools import partial
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -345,17 +345,40 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
         raise APIResponseValidationError("an event of the stream is not JSON") from None
 
 
-class Departure(Protocol):
-    """The requests of one call. A request that waits for a token, a name or a connection costs nothing."""
+class Departure:
+    """Counts the requests of one call that have left, one after the other.
 
-    is_held: bool
+    A request that is held, as it waits for a token, a name or a connection, costs nothing and does not count.
+    """
+
+    __slots__ = ("attempts", "is_held", "is_told", "under_way")
+
+    def __init__(self) -> None:
+        self.attempts = self.under_way = 0
+        self.is_held = False
+        """Whether the last request is held."""
+        self.is_told = False
+        """Whether an error has told of the last request, which was under way then. It counts no longer."""
+
+    def start(self) -> None:
+        """Begin a request, which is held at first."""
+        self.is_held, self.is_told = True, False
 
     def hold(self) -> None:
-        """Note that the present request has not left."""
+        if not self.is_held:
+            self.is_held = True
+            if not self.is_told:
+                self.attempts -= 1
+                self.under_way -= 1
 
     def leave(self) -> None:
-        """Note that it leaves."""
+        if self.is_held:
+            self.is_held = False
+            if not self.is_told:
+                self.attempts += 1
+                self.under_way += 1
 
 
-departure: ContextVar[Departure | None] = ContextVar("departure", default=None)
-"""The requests of the call whose request the present task sends; None outside of calls."""
+# A request outside of calls departs, too.
+departure: ContextVar[Departure] = ContextVar("departure", default=Departure())  # noqa: B039  # nobody reads it
+"""The requests of the call whose request the present task sends."""
