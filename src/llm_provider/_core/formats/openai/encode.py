@@ -160,10 +160,12 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
     """The endpoint that serves a model with these parameters."""
     if family is None:
         # A compatible host, or a model that is not known.
-        return "responses" if target.route.stores_answers and _needs_responses(request.options) else "chat"
+        if request.options and target.route.stores_answers and _needs_responses(request.options):
+            return "responses"
+        return "chat"
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
         return "responses"
-    if _needs_responses(request.options):
+    if request.options and _needs_responses(request.options):
         return "responses"
     if request.tools:
         reasons = (request.reasoning_effort or family.default) != "none" and bool(family.efforts)
@@ -175,9 +177,8 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
     return "chat"
 
 
-def _needs_responses(options: JSONMapping | None) -> bool:
+def _needs_responses(options: JSONMapping) -> bool:
     """Whether options are about what only Responses has, such as stored answers."""
-    options = options or {}
     return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 
 

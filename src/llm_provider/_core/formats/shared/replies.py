@@ -98,12 +98,10 @@ def read_object(value: object, answer: str, what: str = "answer") -> JSONObject:
 def count(container: JSONMapping, name: str) -> int:
     """A count of tokens from a usage object; 0 where it is absent, null or not a positive whole number."""
     value = container.get(name)
-    if not value:
-        return 0
-    if type(value) is float and value.is_integer():
-        value = int(value)
     # `isinstance` would accept True.
-    return value if type(value) is int and value > 0 else 0
+    if type(value) is int and value > 0:
+        return value
+    return int(value) if type(value) is float and value > 0 and value.is_integer() else 0
 
 
 def keep_whole(reply: Any) -> list[Any]:
@@ -332,8 +330,12 @@ def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
 
 def chat_usage(reply: Any) -> Usage | None:
     """The usage of a chat completion; None where it has none."""
-    reported = find_counts(reply, "usage")
-    return None if reported is None else with_tools(read_usage(reported), *chat_tools(reply, reported))
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    searches, unpriced = chat_tools(reply, reported)
+    usage = read_usage(reported)
+    return with_tools(usage, searches, unpriced) if searches or unpriced else usage
 
 
 def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
