@@ -21,7 +21,7 @@ What is reserved for a batch that nobody waits for counts as spent here, as noth
 | a failure that is certainly not billed | nothing |
 | perhaps billed: broken off, cancelled, timed out, killed | the worst case; `uncertain` sums these |
 
-`balance` keeps the amounts in memory, `balance_file` in a file for several processes.
+`MemoryBalance` keeps the amounts in memory, `balance_file` in a file for several processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import itertools
 import os
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,7 +47,6 @@ from ..runtime.exact_decimal import exact, total
 from ..runtime.files import check_path
 from ..runtime.forks import reset_in_child
 from ..words import format_usd
-from .balance import Balance, BusyError, MemoryBalance
 
 if TYPE_CHECKING:
     from ..._features.shared_budget.balance_file import BalanceFile, FileTransaction
@@ -61,6 +60,108 @@ _LEAST, _MOST = Decimal("1e-9"), Decimal("1e12")
 """USD: less than a token costs, and more than anybody has."""
 _BUSY_PAUSE = 0.002
 """Seconds, on average, until the next attempt on a file that another process was writing."""
+
+
+class Balance(NamedTuple):
+    """The state of a budget at one moment, in USD."""
+
+    spent: Decimal
+    reserved: Decimal
+    uncertain: Decimal
+    """The part of `spent` that the provider may not have billed."""
+    parked: Decimal
+    """Reserved for batches that no process is waiting for."""
+
+    def reserve(self, amount: Decimal) -> Balance:
+        return self._replace(reserved=exact().add(self.reserved, amount))
+
+    def park(self, amount: Decimal) -> Balance:
+        """The balance after a reserved amount was parked; a negative amount is parked no longer."""
+        return self._replace(parked=exact().add(self.parked, amount))
+
+    def settle(self, amount: Decimal, cost: Decimal | None, *, is_parked: bool) -> Balance:
+        """The balance after the end of a request with a reserved amount; an unknown cost counts all of it."""
+        add, subtract, uncertain = exact().add, exact().subtract, self.uncertain
+        if cost is None:
+            cost, uncertain = amount, add(uncertain, amount)
+        parked = subtract(self.parked, amount) if is_parked else self.parked
+        return Balance(add(self.spent, cost), subtract(self.reserved, amount), uncertain, parked)
+
+
+class BusyError(Exception):
+    """Another process is writing the balance at this moment."""
+
+
+class MemoryBalance:
+    """The store of one process, and its own transaction. A store decides nothing.
+
+    `balance_file` has the store that several processes share, with the same methods. All changes of a
+    transaction take effect when it ends, or none.
+    """
+
+    shared = False
+    """Whether other processes write too, so that a waiting process has to poll."""
+    is_behind = False
+    """Whether changes are still to be written."""
+
+    def __init__(self) -> None:
+        self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
+        self._claims: dict[int, Decimal] = {}
+        self._parked: set[int] = set()
+        self._batches: dict[str, int] = {}
+        self._last = 0
+        self._process = os.getpid()
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[MemoryBalance]:
+        """Begin a transaction. A file's store may raise `BusyError`."""
+        if os.getpid() != self._process:
+            raise RequestError(
+                "this budget was made by the parent of this forked process, and both would spend all of it: "
+                "give it a file to share, as in Budget(5.00, path='run.budget')"
+            )
+        yield self
+
+    def claim(self, amount: Decimal) -> int:
+        """Reserve an amount, and return the number of the claim."""
+        self._last += 1
+        self._claims[self._last] = amount
+        self.balance = self.balance.reserve(amount)
+        return self._last
+
+    def is_next(self) -> bool:
+        """Whether no other process has waited longer than this one."""
+        return True
+
+    def set_waiting(self, waiting: bool) -> None:
+        """Enter, stay in or leave the queue of processes that wait for money, if there are others."""
+
+    # A file's store makes these changes with its next transaction.
+
+    def park(self, claim: int, is_parked: bool) -> None:
+        if claim in self._claims and is_parked != (claim in self._parked):
+            self._parked ^= {claim}
+            amount = self._claims[claim]
+            self.balance = self.balance.park(amount if is_parked else -amount)
+
+    def name(self, claim: int, batch: str) -> None:
+        self._batches[batch] = claim
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
+        """Replace a claim by its cost; None stands for the claimed amount. It gives back a claim for `batch`."""
+        amount = self._claims.pop(claim, None)
+        if amount is not None:
+            is_parked = claim in self._parked
+            self._parked.discard(claim)
+            self.balance = self.balance.settle(amount, cost, is_parked=is_parked)
+        if batch is not None:
+            self.end(self._batches.pop(batch, 0), Decimal(0))
+
+    def read(self) -> Balance:
+        return self.balance
+
+    def close(self) -> None:
+        """Write what is still unwritten, and close the files, if there are any."""
 
 
 class Reservation:
@@ -81,12 +182,14 @@ class Reservation:
         """
         budget, self._budget = self._budget, None
         if budget is not None:
-            budget.end(self._claim, cost, batch)
+            budget.store.end(self._claim, cost, batch)
+            budget.serve_queue()
 
     def name(self, batch: str) -> None:
         """Name the batch for which it is: it stays reserved until the batch is collected."""
         if self._budget is not None:
-            self._budget.name(self._claim, batch)
+            self._budget.store.name(self._claim, batch)
+            self._budget.serve_queue()
 
     def release(self) -> None:
         """Return the money: nothing was billed."""
@@ -95,7 +198,8 @@ class Reservation:
     def park(self, is_parked: bool) -> None:
         """Say whether nobody waits for the end of the request. Then no call waits for its money either."""
         if self._budget is not None:
-            self._budget.park(self._claim, is_parked)
+            self._budget.store.park(self._claim, is_parked)
+            self._budget.serve_queue()
 
 
 class _QueuedReservation(NamedTuple):
@@ -148,10 +252,10 @@ class Budget:
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self._store: MemoryBalance | BalanceFile = MemoryBalance()
+        self.store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
-            self._store = doors.balance_file.BalanceFile(self._path)
-        weakref.finalize(self, self._store.close).atexit = False
+            self.store = doors.balance_file.BalanceFile(self._path)
+        weakref.finalize(self, self.store.close).atexit = False
         _budgets.add(self)
 
     @property
@@ -172,31 +276,30 @@ class Budget:
     @property
     def spent(self) -> Decimal:
         """USD spent so far, by all processes that share the budget."""
-        return self._store.read().spent
+        return self.store.read().spent
 
     @property
     def uncertain(self) -> Decimal:
         """USD: the part of `spent` that was perhaps not billed, for requests that were broken off."""
-        return self._store.read().uncertain
+        return self.store.read().uncertain
 
     @property
     def reserved(self) -> Decimal:
         """USD reserved for the requests under way."""
-        return self._store.read().reserved
+        return self.store.read().reserved
 
     @property
     def left(self) -> Decimal:
         """USD neither spent nor reserved."""
-        balance = self._store.read()
+        balance = self.store.read()
         return self._subtract(balance.spent, balance.reserved)
 
     def _subtract(self, *used: Decimal) -> Decimal:
-        """USD of the limit without some amounts, at least 0."""
         return max(Decimal(0), exact().subtract(self._limit, total(used)))
 
     def __repr__(self) -> str:
         try:
-            balance = self._store.read()
+            balance = self.store.read()
         except LLMError as error:
             return f"Budget(limit={format_usd(self._limit)}, {error})"
         amounts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
@@ -223,7 +326,7 @@ class Budget:
         """
         queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
-        self._serve_queue()
+        self.serve_queue()
         try:
             return await queued.future
         except asyncio.CancelledError:
@@ -231,16 +334,16 @@ class Budget:
                 # It was served and cancelled in the same iteration of the event loop.
                 queued.future.result().release()
             else:
-                # It stays in the queue until `_serve_queue` reaches it.
+                # It stays in the queue until `serve_queue` reaches it.
                 queued.future.cancel()
-                self._serve_queue()
+                self.serve_queue()
             raise
 
     def reserve_now(self, amount: Decimal) -> Reservation | None:
         """`reserve` if that is possible without waiting; else None."""
         claim: int | LLMError | None
         try:
-            with self._store.open() as transaction:
+            with self.store.open() as transaction:
                 claim = None if self._queue else self._try_to_claim(transaction, amount)
         except BusyError:
             return None
@@ -250,11 +353,11 @@ class Budget:
 
     def covers(self, amount: Decimal) -> bool:
         """Whether an amount would fit if nothing were under way that ends."""
-        return self._can_fit(self._store.read(), amount)
+        return self._can_fit(self.store.read(), amount)
 
     def check(self, amount: Decimal) -> None:
         """Raise `BudgetExceededError` if an amount does not fit, however long it waits."""
-        balance = self._store.read()
+        balance = self.store.read()
         if not self._can_fit(balance, amount):
             raise self._explain_excess(balance, amount)
 
@@ -264,41 +367,25 @@ class Budget:
     def _can_fit(self, balance: Balance, amount: Decimal) -> bool:
         return self._fits(balance, exact().add(amount, balance.parked))
 
-    def park(self, claim: int, is_parked: bool) -> None:
-        """Note whether nobody waits for the request of a claim. Called by `Reservation` only."""
-        self._store.park(claim, is_parked)
-        if self._store.shared or self._queue:
-            self._serve_queue()
-
     def explain_wait(self, amount: Decimal) -> BudgetExceededError | None:
         """The error of an amount that has to wait for requests under way; None if there is room for it."""
-        balance = self._store.read()
+        balance = self.store.read()
         if self._fits(balance, exact().add(amount, balance.reserved)):
             return None
         return self._explain_excess(balance, amount, balance.reserved)
-
-    def name(self, claim: int, batch: str) -> None:
-        """Note the batch of a claim. Called by `Reservation` only."""
-        self._store.name(claim, batch)
-        if self._store.shared:
-            self._serve_queue()
-
-    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
-        self._store.end(claim, cost, batch)
-        if self._store.shared or self._queue:
-            self._serve_queue()
 
     def forget_waiting(self) -> None:
         """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
 
-    def _serve_queue(self) -> None:
+    def serve_queue(self) -> None:
         """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
+        if not (self.store.shared or self._queue):
+            return
         served: list[tuple[_QueuedReservation, int | LLMError | None]] = []
         try:
-            with self._store.open() as transaction:
+            with self.store.open() as transaction:
                 for queued in self._queue:
                     claim = None if queued.future.done() else self._try_to_claim(transaction, queued.amount)
                     if claim is None and not queued.future.done():
@@ -306,7 +393,7 @@ class Budget:
                     served.append((queued, claim))
                 transaction.set_waiting(len(served) < len(self._queue))
         except BusyError:
-            self._serve_queue_in(_BUSY_PAUSE * randomness.generator.uniform(0.5, 1.5))
+            self._serve_later(_BUSY_PAUSE * randomness.generator.uniform(0.5, 1.5))
             return
         except RequestError as error:
             # A copy for each task: one error that several raise would collect the tracebacks of all.
@@ -318,17 +405,17 @@ class Budget:
                     queued.future.set_exception(claim)
             elif claim is not None:
                 queued.future.set_result(Reservation(self, claim, queued.amount))
-        if self._queue and self._store.shared:
+        if self._queue and self.store.shared:
             # A request that ends in another process wakes nobody here, so this process polls.
             now = clock.monotonic()
             if served or self._since is None:
                 self._since = now
-            self._serve_queue_in(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
+            self._serve_later(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
         else:
             self._since = None
-            if self._store.is_behind:
+            if self.store.is_behind:
                 # A full disk may have room again, and other processes wait for what has ended here.
-                self._serve_queue_in(_PAUSES[1])
+                self._serve_later(_PAUSES[1])
 
     def _try_to_claim(
         self, transaction: MemoryBalance | FileTransaction, amount: Decimal
@@ -341,12 +428,12 @@ class Budget:
             return transaction.claim(amount)
         return None
 
-    def _serve_queue_in(self, seconds: float) -> None:
+    def _serve_later(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         # Without a running loop the interpreter is ending, and closing the store writes the costs.
         with contextlib.suppress(RuntimeError):
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._serve_queue)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self.serve_queue)
 
     def _explain_excess(
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
