@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
     from .._features.telemetry.observer import Telemetry
     from .money.budget import Budget
-    from .requests.credential import EnvFile
+    from .requests.api_keys import EnvFile
 
 Path = str | os.PathLike[str]
 
@@ -104,7 +104,7 @@ def read_deployments() -> Mapping[str, str]:
 
 def _check_env_file(_: str, path: Path) -> EnvFile:
     # Imported here because few clients have one.
-    from .requests.credential import EnvFile
+    from .requests.api_keys import EnvFile
 
     return EnvFile(path)
 

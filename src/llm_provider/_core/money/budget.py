@@ -148,7 +148,7 @@ class MemoryBalance:
         self._batches[batch] = claim
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost; None stands for the claimed amount. It gives back a claim for `batch`."""
+        """Replace a claim by its cost, None by its amount, and give back what is reserved for `batch`."""
         amount = self._claims.pop(claim, None)
         if amount is not None:
             is_parked = claim in self._parked

@@ -19,7 +19,7 @@ from ..errors import UnknownModelError
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
 if TYPE_CHECKING:
-    from .credential import EnvFile
+    from .api_keys import EnvFile
 
 __all__ = [
     "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",

@@ -143,12 +143,30 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choic
     )
 
 
+def choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
+    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
+    (wanted,) = read_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
+
+
 def check_rounds(checked: JSONObject) -> None:
     """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None."""
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
-    if not any(map(_has_rounds, checked.get("tools", ()))):
+    # Functions of the user's, and tools that a provider runs, may need several rounds.
+    if not any(
+        isinstance(tool, (FunctionTool, str))
+        or (isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom"))
+        for tool in checked.get("tools", ())
+    ):
         raise RequestError(
             "max_tool_rounds runs Python functions, and tools has none: give tools=[your_function], or leave "
             "max_tool_rounds out"
@@ -164,34 +182,23 @@ def check_rounds(checked: JSONObject) -> None:
         )
 
 
-def _has_rounds(tool: object) -> bool:
-    """Whether a tool may need several rounds: it is a function of the user's, or the provider runs it."""
-    if isinstance(tool, (FunctionTool, str)):
-        return True
-    return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
-
-
 def _tool(where: str, tool: object) -> SentTool:
     if isinstance(tool, Mapping):
         return _check_mapping(where, tool)
-    if isinstance(tool, str):
-        return _check_server_tool(where, tool)
     if isinstance(tool, type):
         return _tool_of_class(where, tool)
     if callable(tool):
         return _tool_of_function(where, tool)
-    raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
-
-
-def _check_server_tool(where: str, name: str) -> str:
-    if name in SERVER_TOOLS:
-        return name
-    if name in _WITH_SETTINGS:
-        raise RequestError(f"{where}={name!r} needs settings: write {_WITH_SETTINGS[name]}")
-    near = difflib.get_close_matches(name, SERVER_TOOLS, n=1)
+    if not isinstance(tool, str):
+        raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
+    if tool in SERVER_TOOLS:
+        return tool
+    if tool in _WITH_SETTINGS:
+        raise RequestError(f"{where}={tool!r} needs settings: write {_WITH_SETTINGS[tool]}")
+    near = difflib.get_close_matches(tool, SERVER_TOOLS, n=1)
     guess = f"did you mean {near[0]!r}? " if near else ""
     raise RequestError(
-        f"{where}={cite(name)} is no tool that a provider runs: {guess}the names are "
+        f"{where}={cite(tool)} is no tool that a provider runs: {guess}the names are "
         f"{', '.join(SERVER_TOOLS)}; a function is given without quotes"
     )
 
@@ -203,8 +210,8 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
         others = {name: value for name, value in tool.items() if name not in _IN_FUNCTION}
         tool = {**others, "function": inner}
     function = tool.get("function")
-    flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
-    if function is None and tool and tool.get("type") != "function" and not flat:
+    is_flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
+    if function is None and tool and tool.get("type") != "function" and not is_flat:
         # A tool that its provider defines. The adapters know their own.
         return tool
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
@@ -222,17 +229,15 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
 def _tool_of_function(where: str, function: Function) -> FunctionTool:
     plain = plain_function(function)
     name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
-    where = f"{where}, the function {name!r},"
     # Each access makes a new object of a method. A method and its function differ in `self`.
     is_method = inspect.ismethod(function)
     try:
         kept = _schemas.setdefault(getattr(function, "__func__", function) if is_method else function, {})
     except TypeError:  # an object without a hash or without weak references
         kept = {}
-    schema = kept.get(is_method)
-    if schema is None:
-        schema = kept[is_method] = _schema_of_function(where, function, plain)
-    return FunctionTool(name, schema, function)
+    if is_method not in kept:
+        kept[is_method] = _schema_of_function(f"{where}, the function {name!r},", function, plain)
+    return FunctionTool(name, kept[is_method], function)
 
 
 def plain_function(function: Function) -> Function:
@@ -336,14 +341,13 @@ def _parameters(
                 f"{where} has no annotation for its parameter {parameter.name!r}: write a type, such as "
                 f"'{parameter.name}: str'{method}"
             )
-        annotation = hints[parameter.name]
+        annotation: Any = hints[parameter.name]
         if parameter.default is None and isinstance(annotation, type):
             # `city: str = None`, as people write it.
             annotation = annotation | None
-        yield (
-            parameter,
-            Annotated[annotation, parameter.default] if _is_field(parameter.default) else annotation,
-        )
+        if _is_field(parameter.default):
+            annotation = Annotated[annotation, parameter.default]
+        yield parameter, annotation
 
 
 def _is_field(value: object) -> bool:
@@ -352,16 +356,14 @@ def _is_field(value: object) -> bool:
 
 
 def _tool_of_class(where: str, kind: type) -> FunctionTool:
-    is_model = hasattr(kind, "model_json_schema")
-    if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
+    if not any(hasattr(kind, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")):
         raise RequestError(
             f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
             "TypedDict; give a function, or a method of an object"
         )
     name = _check_name(where, kind.__name__)
     kept = _schemas.setdefault(kind, {})
-    schema = kept.get(False)
-    if schema is None:
+    if False not in kept:
         from pydantic import TypeAdapter
 
         try:
@@ -370,8 +372,8 @@ def _tool_of_class(where: str, kind: type) -> FunctionTool:
             raise RequestError(f"{where}, the class {name!r}, has {error}") from None
         parameters.pop("title", None)
         description = parameters.pop("description", "")
-        schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
-    return FunctionTool(name, schema, None)
+        kept[False] = _Schema(description, parameters, adapter.validate_json)
+    return FunctionTool(name, kept[False], None)
 
 
 class _NoSchemaError(Exception):
@@ -438,9 +440,7 @@ _FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """The descriptions of a function and of its parameters, from its docstring."""
-    written = (
-        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
-    )
+    written = inspect.getdoc(function if inspect.isroutine(function) else type(function).__call__)
     if not written:
         return "", {}
     import docstring_parser
