@@ -76,7 +76,7 @@ class Balance(NamedTuple):
         return self._replace(reserved=exact().add(self.reserved, amount))
 
     def park(self, amount: Decimal) -> Balance:
-        """The balance after a reserved amount was parked; a negative amount is parked no longer."""
+        """The balance after a reserved amount was parked, or with a negative amount no longer is."""
         return self._replace(parked=exact().add(self.parked, amount))
 
     def settle(self, amount: Decimal, cost: Decimal | None, *, is_parked: bool) -> Balance:
@@ -137,7 +137,6 @@ class MemoryBalance:
         """Enter, stay in or leave the queue of processes that wait for money, if there are others."""
 
     # A file's store makes these changes with its next transaction.
-
     def park(self, claim: int, is_parked: bool) -> None:
         if claim in self._claims and is_parked != (claim in self._parked):
             self._parked ^= {claim}
@@ -203,8 +202,6 @@ class Reservation:
 
 
 class _QueuedReservation(NamedTuple):
-    """A call that waits for its reservation."""
-
     amount: Decimal
     future: asyncio.Future[Reservation]
 
@@ -319,10 +316,6 @@ class Budget:
         """Reserve the worst case of a request in USD. Waits for requests under way if it does not fit yet.
 
         Waiting calls are served in order of arrival. A call that is cancelled reserves nothing.
-
-        Raises:
-            BudgetExceededError: the amount is more than limit - spent.
-            RequestError: the budget's file cannot be used.
         """
         queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
@@ -341,7 +334,6 @@ class Budget:
 
     def reserve_now(self, amount: Decimal) -> Reservation | None:
         """`reserve` if that is possible without waiting; else None."""
-        claim: int | LLMError | None
         try:
             with self.store.open() as transaction:
                 claim = None if self._queue else self._try_to_claim(transaction, amount)

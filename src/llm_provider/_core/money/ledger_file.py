@@ -40,10 +40,7 @@ class LedgerWarning(UserWarning):
 
 
 class LedgerFile:
-    """Appends postings to a file, which is made if it is missing; `RequestError` if it cannot be opened.
-
-    The error names the setting that has the path.
-    """
+    """Appends postings to a file, which is made if it is missing; a `RequestError` names the setting."""
 
     def __init__(self, path: str | os.PathLike[str], setting: str = "ledger") -> None:
         self.path = Path(path).expanduser()
@@ -103,10 +100,8 @@ class LedgerFile:
                 file.seek(start)
                 if start:
                     file.readline()
-                for text in files.lines_of(file, self.path):
-                    line = parse_line(text) if mark in text else None
-                    if line is not None:
-                        yield line
+                lines = (parse_line(text) for text in files.lines_of(file, self.path) if mark in text)
+                yield from (line for line in lines if line is not None)
 
 
 _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
@@ -136,12 +131,9 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]
 
 def read_keys(path: Path, tag: str) -> set[str]:
     """The cache keys of the answers of a `track` block, and of the blocks inside it."""
-    keys: set[str] = set()
-    for text in files.read_lines(path):
-        line = parse_line(text) if b'"keys":[' in text else None
-        if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
-            keys.update(key for key in line["keys"] if isinstance(key, str))
-    return keys
+    lines = (parse_line(text) for text in files.read_lines(path) if b'"keys":[' in text)
+    tagged = (line for line in lines if line is not None and f"{line['tag']}/".startswith(f"{tag}/"))
+    return {key for line in tagged for key in line["keys"] if isinstance(key, str)}
 
 
 def _fields(posting: Posting) -> dict[str, object]:
@@ -204,12 +196,11 @@ def _amount(text: object) -> Decimal | bool | None:
     if text is None:
         return None
     try:
-        amount = Decimal(text) if isinstance(text, str) else None
+        amount = Decimal(text) if isinstance(text, str) else Decimal("nan")
     except InvalidOperation:
         return False
-    if amount is None or not amount.is_finite() or not 0 <= amount < _MOST_USD:
-        return False
-    return amount if int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
+    fits = amount.is_finite() and 0 <= amount < _MOST_USD
+    return amount if fits and int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
 
 
 def posting_of(line: JSONObject) -> Posting:

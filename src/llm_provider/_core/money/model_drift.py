@@ -75,11 +75,6 @@ class Answered(NamedTuple):
         return snapshot, None
 
 
-def is_same_model(name: str, other: str) -> bool:
-    name, other = _simplify(name), _simplify(other)
-    return name == other or _drop_date(name) == other or _drop_date(other) == name
-
-
 def plain_name(name: str) -> str:
     """The name of a model without its provider and its date.
 
@@ -179,7 +174,8 @@ class Served:
                 self.last[alias] = served
                 return None
             last = self.last[alias] = alias[2]
-        if is_same_model(last, served):
+        name, other = _simplify(last), _simplify(served)
+        if name == other or _drop_date(name) == other or _drop_date(other) == name:
             if _DATED.fullmatch(served):
                 self.last[alias] = served
             return None

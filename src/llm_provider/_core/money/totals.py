@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from ..json_values import JSONObject
 from ..runtime.exact_decimal import exact, total
@@ -23,7 +23,7 @@ from ..types.usage import Usage
 from .pricing import PriceTable
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
-POSTING_KINDS = ("answered", "hit", "failed")
+POSTING_KINDS = get_args(PostingKind)
 
 COUNTS = tuple(entry.name for entry in fields(Usage))
 """The names of the counts of a `Usage`."""
@@ -103,10 +103,6 @@ class RowSums:
     counts: list[int] = field(default_factory=lambda: [0] * len(COUNTS))
     """The summed usage in the order of `COUNTS`: adding two `Usage` objects takes ten times as long."""
 
-    @property
-    def usage(self) -> Usage:
-        return _usage(self.counts)
-
     def add(self, posting: Posting) -> None:
         kind, usd = posting.kind, posting.usd
         if kind == "hit":
@@ -121,10 +117,8 @@ class RowSums:
             self.counts = list(map(operator.add, self.counts, _counts(posting.usage)))
         if usd is None:
             self.unknown += 1
-            if self.at_most is None or posting.at_most is None:
-                self.at_most = None
-            else:
-                self.at_most = exact().add(self.at_most, posting.at_most)
+            bounds = (self.at_most, posting.at_most)
+            self.at_most = None if None in bounds else exact().add(*bounds)
         elif kind == "answered":
             self.spent = exact().add(self.spent, usd)
         else:
@@ -142,17 +136,14 @@ class Timeline:
 
     def add(self, moment: float, model: str, usd: Decimal) -> None:
         """Add an amount that was spent at a moment, in Unix seconds."""
-        self._put(int(moment // self.width), model, usd)
+        by_model = self._buckets.setdefault(int(moment // self.width), {})
+        by_model[model] = exact().add(by_model.get(model, 0), usd)
         while len(self._buckets) > self._most:
             buckets, self._buckets = self._buckets, {}
-            self.width *= 2
-            for number, by_model in buckets.items():
-                for name, amount in by_model.items():
-                    self._put(number // 2, name, amount)
-
-    def _put(self, number: int, model: str, usd: Decimal) -> None:
-        by_model = self._buckets.setdefault(number, {})
-        by_model[model] = exact().add(by_model.get(model, 0), usd)
+            start, self.width = self.width, 2 * self.width
+            for number, amounts in buckets.items():
+                for name, amount in amounts.items():
+                    self.add(number * start, name, amount)
 
     def series(self) -> dict[str, list[tuple[int, Decimal]]]:
         """For each model the intervals in which it cost something: start (Unix seconds) and USD."""
@@ -221,10 +212,8 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
     return LedgerRow(
         **key._asdict(),
         **{name: sum(getattr(row, name) for row in rows) for name in _NUMBERS},
-        usage=sum((row.usage for row in rows), Usage()),
-        spent=total(row.spent for row in rows),
-        wasted=total(row.wasted for row in rows),
-        saved=total(row.saved for row in rows),
+        **{name: total(getattr(row, name) for row in rows) for name in _AMOUNTS[:3]},
+        usage=sum((_usage(row.counts) for row in rows), Usage()),
         unknown_at_most=None if None in bounds else total(bound or 0 for bound in bounds),
     )
 
@@ -355,28 +344,23 @@ class _MainThread:
         self.tracks = NOWHERE
 
     def enter(self, tracks: Tracks) -> None:
-        self._open.append(tracks)
-        self._update()
+        self._update([*self._open, tracks])
 
     def leave(self, tracks: Tracks) -> None:
         # By identity: equal tracks may be open side by side.
-        self._open = [other for other in self._open if other is not tracks]
-        self._update()
+        self._update([other for other in self._open if other is not tracks])
 
-    def _update(self) -> None:
+    def _update(self, opened: list[Tracks]) -> None:
+        self._open = opened
         # Tasks of the main thread may have tracks open side by side. For which of these tasks a thread works
         # is unknown, so its calls count in the tracks around all of them.
-        chains = [tracks.totals for tracks in self._open]
+        chains = [tracks.totals for tracks in opened]
         around = [
             tracks
-            for tracks in self._open
-            if all(_begins(chain, tracks.totals) or _begins(tracks.totals, chain) for chain in chains)
+            for tracks in opened
+            if all(own is other for chain in chains for own, other in zip(tracks.totals, chain, strict=False))
         ]
         self.tracks = max(around, key=lambda tracks: len(tracks.totals), default=NOWHERE)
-
-
-def _begins(chain: tuple[Totals, ...], start: tuple[Totals, ...]) -> bool:
-    return chain[: len(start)] == start
 
 
 main_thread = _MainThread()
@@ -389,6 +373,5 @@ def find_tracks() -> Tracks:
         return tracks
     # First the cheap test, which is enough where no track is open.
     shared = main_thread.tracks
-    if shared is NOWHERE or threading.current_thread() is threading.main_thread():
-        return NOWHERE
-    return shared
+    is_main = shared is NOWHERE or threading.current_thread() is threading.main_thread()
+    return NOWHERE if is_main else shared
