@@ -75,6 +75,11 @@ class Answered(NamedTuple):
         return snapshot, None
 
 
+def is_same_model(name: str, other: str) -> bool:
+    name, other = _simplify(name), _simplify(other)
+    return name == other or _drop_date(name) == other or _drop_date(other) == name
+
+
 def plain_name(name: str) -> str:
     """The name of a model without its provider and its date.
 
@@ -174,8 +179,7 @@ class Served:
                 self.last[alias] = served
                 return None
             last = self.last[alias] = alias[2]
-        name, other = _simplify(last), _simplify(served)
-        if name == other or _drop_date(name) == other or _drop_date(other) == name:
+        if is_same_model(last, served):
             if _DATED.fullmatch(served):
                 self.last[alias] = served
             return None

@@ -117,8 +117,10 @@ class RowSums:
             self.counts = list(map(operator.add, self.counts, _counts(posting.usage)))
         if usd is None:
             self.unknown += 1
-            bounds = (self.at_most, posting.at_most)
-            self.at_most = None if None in bounds else exact().add(*bounds)
+            if self.at_most is None or posting.at_most is None:
+                self.at_most = None
+            else:
+                self.at_most = exact().add(self.at_most, posting.at_most)
         elif kind == "answered":
             self.spent = exact().add(self.spent, usd)
         else:
@@ -212,8 +214,10 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
     return LedgerRow(
         **key._asdict(),
         **{name: sum(getattr(row, name) for row in rows) for name in _NUMBERS},
-        **{name: total(getattr(row, name) for row in rows) for name in _AMOUNTS[:3]},
         usage=sum((_usage(row.counts) for row in rows), Usage()),
+        spent=total(row.spent for row in rows),
+        wasted=total(row.wasted for row in rows),
+        saved=total(row.saved for row in rows),
         unknown_at_most=None if None in bounds else total(bound or 0 for bound in bounds),
     )
 

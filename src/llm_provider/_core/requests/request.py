@@ -278,7 +278,7 @@ def check_together(checked: JSONObject) -> None:
                 f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it "
                 "to 'auto' or 'required'"
             )
-        known = [name for tool in checked["tools"] if (name := _own_name(tool)) is not None]
+        known = [own for tool in checked["tools"] if (own := _own_name(tool)) is not None]
         for name in checked["allowed_tools"]:
             if name not in known:
                 names = ", ".join(known) or "no function"
