@@ -336,12 +336,8 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
-            from .model_kinds import find_uncovered_kind, not_covered
-
-            what = find_uncovered_kind(model)
-            description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
             raise UnknownModelError(
-                doors.remedies.problem_with(model, _OTHER_NAMES) or description, model=model
+                doors.remedies.problem_with(model, _OTHER_NAMES) or _suggestion(model), model=model
             )
         return route, model
     if prefix in ROUTES:
@@ -414,13 +410,17 @@ def list_known_models() -> Sequence[str]:
 def _suggestion(model: str) -> str:
     import difflib
 
+    from .model_kinds import find_uncovered_kind, not_covered
+
+    what = find_uncovered_kind(model)
+    if what is not None:
+        return f"{model} {not_covered(what)}"
     named: dict[str, list[str]] = {}
     for full in list_known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
-    guess = ""
-    if near:
-        guess = f"; did you mean {', '.join([full for name in near for full in named[name]][:6])}?"
+    similar = ", ".join([full for name in near for full in named[name]][:6])
+    guess = f"; did you mean {similar}?" if similar else ""
     prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "
