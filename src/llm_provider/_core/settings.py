@@ -46,17 +46,13 @@ def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
         try:
             return _read_cache(text if "://" in text else _SWITCHES.get(text.lower(), text.lower()))
         except RequestError as error:
-            message = str(error).replace(", True or False", "").removeprefix("cache")
-            message = message.removeprefix(": ").removeprefix(" ")
+            message = str(error).replace(", True or False", "").removeprefix("cache").lstrip(": ")
             colon = "" if message.startswith("must ") else ":"
             raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
-    level = (
-        cache
-        if isinstance(cache, doors.second_level_settings.SecondLevel)
-        else doors.second_level_settings.SecondLevel(cast("Any", cache))
-    )
+    kind = doors.second_level_settings.SecondLevel
+    level = cache if isinstance(cache, kind) else kind(cast("Any", cache))
     return level.mode, level
 
 
@@ -84,11 +80,8 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
                 f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
                 f"(clouds: {clouds})"
             )
-        if (
-            not isinstance(model, str)
-            or not model
-            or "/" in doors.cloud_price_names.drop_region(provider, model)
-        ):
+        plain = isinstance(model, str) and doors.cloud_price_names.drop_region(provider, model)
+        if not plain or "/" in plain:
             raise RequestError(
                 f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
             )

@@ -50,16 +50,10 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
 
-_US_SURCHARGE = "1.1"
-"""Times the price of each token with `inference_geo: "us"`, for all models of Anthropic's that have it, as
-its page on data residency and litellm's price map say."""
-
 NO_PRICE = "no price is known"
 
 _warned: set[str] = set()
 """The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
-
-_SECONDS_OF_A_DAY = 86_400
 
 _MOST_IN_EFFECT = 256
 """Price lists in effect that are remembered, one for each model, variant and hour; also models of hosts."""
@@ -174,12 +168,9 @@ class PriceTable:
 
         The last price list of the provider, model and variant that is in effect on the (UTC) day applies. Of
         its rows, the one with the greatest `min_input_tokens` that the prompt reaches applies to all tokens.
-
-        A name without rows of its own is looked up, in this order, without the provider's resource path
-        (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
-        (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
-        `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
-        of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that host.
+        `list_keys` has the names under which a model is looked up. A row for the model "*" applies to the
+        models of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that
+        host.
 
         DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
         is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
@@ -218,7 +209,7 @@ class PriceTable:
         """
         rows = self._find_prices(provider, model).get(variant, ())
         now = clock.time()
-        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
+        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + 86_400))
         applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
@@ -374,7 +365,8 @@ def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
 
 def _add_surcharge(row: PriceRow) -> PriceRow:
     """The prices of tokens of a model that may only run in the US. Fees have no surcharge."""
-    times = exact().create_decimal(_US_SURCHARGE)
+    # For all models of Anthropic's with `inference_geo: "us"`, says its page on data residency.
+    times = exact().create_decimal("1.1")
     prices: dict[str, Any] = {
         name: exact().multiply(usd, times)
         for name in PRICE_COLUMNS
@@ -414,7 +406,11 @@ def _day_and_hour(hours: int) -> tuple[str, int]:
 
 
 def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
-    """The providers and names under which a model may be listed, the most specific first."""
+    """The providers and names under which a model may be listed, the most specific first.
+
+    A name may lose the provider's resource path (`models/`), the suffix of a fine-tuned model
+    (`ft:gpt-4.1:my-org::id`), and one date at its end (`-2026-10-21`, `-20261021`, `@20261021`); never more.
+    """
     same_bill = doors.cloud_price_names.SAME_BILL.get(provider) if provider in CLOUDS else None
     for listed in filter(None, (provider, same_bill)):
         spell = doors.cloud_price_names.spell_cloud_name if provider in CLOUDS else _spell_name

@@ -104,27 +104,20 @@ class RowSums:
     """The summed usage in the order of `COUNTS`: adding two `Usage` objects takes ten times as long."""
 
     def add(self, posting: Posting) -> None:
-        kind, usd = posting.kind, posting.usd
-        if kind == "hit":
-            self.hits += 1
-            self.saved = exact().add(self.saved, usd or 0)
+        number, amount = _SUMMED[posting.kind]
+        setattr(self, number, getattr(self, number) + 1)
+        if posting.usd is not None:
+            setattr(self, amount, exact().add(getattr(self, amount), posting.usd))
+        if posting.kind == "hit":
             return
-        if kind == "answered":
-            self.requests += 1
-        else:
-            self.failed += 1
         if posting.usage is not None:
             self.counts = list(map(operator.add, self.counts, _counts(posting.usage)))
-        if usd is None:
+        if posting.usd is None:
             self.unknown += 1
             if self.at_most is None or posting.at_most is None:
                 self.at_most = None
             else:
                 self.at_most = exact().add(self.at_most, posting.at_most)
-        elif kind == "answered":
-            self.spent = exact().add(self.spent, usd)
-        else:
-            self.wasted = exact().add(self.wasted, usd)
 
 
 class Timeline:
@@ -204,6 +197,8 @@ class LedgerRow:
         return {name: getattr(self, name) for name in _AMOUNTS}
 
 
+_SUMMED = {"answered": ("requests", "spent"), "hit": ("hits", "saved"), "failed": ("failed", "wasted")}
+"""Kind of a posting → the count and the amount to which it adds."""
 _NUMBERS = ("requests", "hits", "failed", "unknown")
 _AMOUNTS = ("spent", "wasted", "saved", "unknown_at_most")
 

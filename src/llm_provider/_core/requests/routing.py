@@ -285,34 +285,26 @@ def resolve(
     hosts: Mapping[str, Route] = NO_HOSTS,
     deployments: Mapping[str, str] = _NO_DEPLOYMENTS,
 ) -> Target:
-    """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
+    """The target of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
     Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
-    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models
-    that deployments at clouds are.
-
-    Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
+    route's own server. Raises `UnknownModelError`, which suggests names, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
     """
-    own = _find_host(model, hosts)
-    if own is not None:
-        return _target_at(*own, base_url or "")
     deployed = deployments.get(model, "") if deployments else ""
-    route, _ = _route(model, deployed)
+    route, name = _find_host(model, hosts) or _route(model, deployed)
     if route.cloud is not None:
         address = doors.cloud_addresses.find_address(route.cloud, route.provider, base_url, env_file)
-        return _target(model, address, deployed, base_url is not None)
-    server = base_url or os.environ.get(route.base_url_variable, "").strip()
-    if not server and env_file is not None:
-        server = env_file.get(route.base_url_variable)
-    return _target(model, server)
+        return _target_at(route, name, address, deployed, base_url is not None)
+    server = base_url or ""
+    if not server and route.host is None:
+        server = os.environ.get(route.base_url_variable, "").strip()
+        if not server and env_file is not None:
+            server = env_file.get(route.base_url_variable)
+    return _target_at(route, name, server)
 
 
 @functools.lru_cache(maxsize=1024)
-def _target(model: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
-    return _target_at(*_route(model, deployed), base_url, deployed, custom)
-
-
 def _target_at(route: Route, name: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
     if not base_url:
         return Target(route, name, route.base_url)

@@ -185,10 +185,8 @@ def check_rounds(checked: JSONObject) -> None:
 def _tool(where: str, tool: object) -> SentTool:
     if isinstance(tool, Mapping):
         return _check_mapping(where, tool)
-    if isinstance(tool, type):
-        return _tool_of_class(where, tool)
     if callable(tool):
-        return _tool_of_function(where, tool)
+        return _tool_of_python(where, tool)
     if not isinstance(tool, str):
         raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
     if tool in SERVER_TOOLS:
@@ -226,18 +224,37 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-def _tool_of_function(where: str, function: Function) -> FunctionTool:
-    plain = plain_function(function)
-    name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
+def _tool_of_python(where: str, given: Function | type) -> FunctionTool:
+    """The tool of a function or a class, whose schema is made once."""
+    is_class = isinstance(given, type)
+    if is_class and not any(
+        hasattr(given, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")
+    ):
+        raise RequestError(
+            f"{where} is the class {given.__name__!r}: a class must be a pydantic model, a dataclass or a "
+            "TypedDict; give a function, or a method of an object"
+        )
+    plain = given if is_class else plain_function(given)
+    name = getattr(plain, "__name__", type(plain).__name__)
+    if name == "<lambda>":
+        raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"{where} is named {name!r}, which not every provider accepts: use up to 64 ASCII letters, "
+            "digits, underscores and hyphens, and begin with a letter"
+        )
     # Each access makes a new object of a method. A method and its function differ in `self`.
-    is_method = inspect.ismethod(function)
+    is_method = inspect.ismethod(given)
     try:
-        kept = _schemas.setdefault(getattr(function, "__func__", function) if is_method else function, {})
+        kept = _schemas.setdefault(getattr(given, "__func__", given) if is_method else given, {})
     except TypeError:  # an object without a hash or without weak references
         kept = {}
     if is_method not in kept:
-        kept[is_method] = _schema_of_function(f"{where}, the function {name!r},", function, plain)
-    return FunctionTool(name, kept[is_method], function)
+        where = f"{where}, the {'class' if is_class else 'function'} {name!r},"
+        kept[is_method] = (
+            _schema_of_class(where, given) if is_class else _schema_of_function(where, given, plain)
+        )
+    return FunctionTool(name, kept[is_method], None if is_class else given)
 
 
 def plain_function(function: Function) -> Function:
@@ -248,17 +265,6 @@ def plain_function(function: Function) -> Function:
         function = function.__func__
     plain: Function = inspect.unwrap(function)
     return plain
-
-
-def _check_name(where: str, name: str) -> str:
-    if name == "<lambda>":
-        raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
-    if not _NAME.fullmatch(name):
-        raise RequestError(
-            f"{where} is named {name!r}, which not every provider accepts: use up to 64 ASCII letters, "
-            "digits, underscores and hyphens, and begin with a letter"
-        )
-    return name
 
 
 def _schema_of_function(where: str, function: Function, plain: Function) -> _Schema:
@@ -355,25 +361,15 @@ def _is_field(value: object) -> bool:
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
 
 
-def _tool_of_class(where: str, kind: type) -> FunctionTool:
-    if not any(hasattr(kind, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")):
-        raise RequestError(
-            f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
-            "TypedDict; give a function, or a method of an object"
-        )
-    name = _check_name(where, kind.__name__)
-    kept = _schemas.setdefault(kind, {})
-    if False not in kept:
-        from pydantic import TypeAdapter
+def _schema_of_class(where: str, kind: type) -> _Schema:
+    from pydantic import TypeAdapter
 
-        try:
-            adapter, parameters = _with_schema(lambda: TypeAdapter(kind))
-        except _NoSchemaError as error:
-            raise RequestError(f"{where}, the class {name!r}, has {error}") from None
-        parameters.pop("title", None)
-        description = parameters.pop("description", "")
-        kept[False] = _Schema(description, parameters, adapter.validate_json)
-    return FunctionTool(name, kept[False], None)
+    try:
+        adapter, parameters = _with_schema(lambda: TypeAdapter(kind))
+    except _NoSchemaError as error:
+        raise RequestError(f"{where} has {error}") from None
+    parameters.pop("title", None)
+    return _Schema(parameters.pop("description", ""), parameters, adapter.validate_json)
 
 
 class _NoSchemaError(Exception):
