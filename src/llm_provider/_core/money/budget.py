@@ -34,7 +34,7 @@ import itertools
 import os
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,6 +47,7 @@ from ..runtime.exact_decimal import exact, total
 from ..runtime.files import check_path
 from ..runtime.forks import reset_in_child
 from ..words import format_usd
+from .balance import Balance, BusyError, MemoryBalance
 
 if TYPE_CHECKING:
     from ..._features.shared_budget.balance_file import BalanceFile, FileTransaction
@@ -60,107 +61,6 @@ _LEAST, _MOST = Decimal("1e-9"), Decimal("1e12")
 """USD: less than a token costs, and more than anybody has."""
 _BUSY_PAUSE = 0.002
 """Seconds, on average, until the next attempt on a file that another process was writing."""
-
-
-class Balance(NamedTuple):
-    """The state of a budget at one moment, in USD."""
-
-    spent: Decimal
-    reserved: Decimal
-    uncertain: Decimal
-    """The part of `spent` that the provider may not have billed."""
-    parked: Decimal
-    """Reserved for batches that no process is waiting for."""
-
-    def reserve(self, amount: Decimal) -> Balance:
-        return self._replace(reserved=exact().add(self.reserved, amount))
-
-    def park(self, amount: Decimal) -> Balance:
-        """The balance after a reserved amount was parked, or with a negative amount no longer is."""
-        return self._replace(parked=exact().add(self.parked, amount))
-
-    def settle(self, amount: Decimal, cost: Decimal | None, *, is_parked: bool) -> Balance:
-        """The balance after the end of a request with a reserved amount; an unknown cost counts all of it."""
-        add, subtract, uncertain = exact().add, exact().subtract, self.uncertain
-        if cost is None:
-            cost, uncertain = amount, add(uncertain, amount)
-        parked = subtract(self.parked, amount) if is_parked else self.parked
-        return Balance(add(self.spent, cost), subtract(self.reserved, amount), uncertain, parked)
-
-
-class BusyError(Exception):
-    """Another process is writing the balance at this moment."""
-
-
-class MemoryBalance:
-    """The store of one process, and its own transaction. A store decides nothing.
-
-    `balance_file` has the store that several processes share, with the same methods. All changes of a
-    transaction take effect when it ends, or none.
-    """
-
-    shared = False
-    """Whether other processes write too, so that a waiting process has to poll."""
-    is_behind = False
-    """Whether changes are still to be written."""
-
-    def __init__(self) -> None:
-        self.balance = Balance(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
-        self._claims: dict[int, Decimal] = {}
-        self._parked: set[int] = set()
-        self._batches: dict[str, int] = {}
-        self._last = 0
-        self._process = os.getpid()
-
-    @contextlib.contextmanager
-    def open(self) -> Iterator[MemoryBalance]:
-        """Begin a transaction. A file's store may raise `BusyError`."""
-        if os.getpid() != self._process:
-            raise RequestError(
-                "this budget was made by the parent of this forked process, and both would spend all of it: "
-                "give it a file to share, as in Budget(5.00, path='run.budget')"
-            )
-        yield self
-
-    def claim(self, amount: Decimal) -> int:
-        """Reserve an amount, and return the number of the claim."""
-        self._last += 1
-        self._claims[self._last] = amount
-        self.balance = self.balance.reserve(amount)
-        return self._last
-
-    def is_next(self) -> bool:
-        """Whether no other process has waited longer than this one."""
-        return True
-
-    def set_waiting(self, waiting: bool) -> None:
-        """Enter, stay in or leave the queue of processes that wait for money, if there are others."""
-
-    # A file's store makes these changes with its next transaction.
-    def park(self, claim: int, is_parked: bool) -> None:
-        if claim in self._claims and is_parked != (claim in self._parked):
-            self._parked ^= {claim}
-            amount = self._claims[claim]
-            self.balance = self.balance.park(amount if is_parked else -amount)
-
-    def name(self, claim: int, batch: str) -> None:
-        self._batches[batch] = claim
-
-    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost, None by its amount, and give back what is reserved for `batch`."""
-        amount = self._claims.pop(claim, None)
-        if amount is not None:
-            is_parked = claim in self._parked
-            self._parked.discard(claim)
-            self.balance = self.balance.settle(amount, cost, is_parked=is_parked)
-        if batch is not None:
-            self.end(self._batches.pop(batch, 0), Decimal(0))
-
-    def read(self) -> Balance:
-        return self.balance
-
-    def close(self) -> None:
-        """Write what is still unwritten, and close the files, if there are any."""
 
 
 class Reservation:

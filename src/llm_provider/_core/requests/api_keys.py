@@ -14,15 +14,12 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar, TypeAlias
 
 from .. import doors
-from ..errors import MissingAPIKeyError, RequestError
+from ..errors import RequestError
 from ..runtime.files import check_path, read_text
-
-if TYPE_CHECKING:
-    from .routing import Target
 
 _SHORTEST_SCRUBBED = 6
 """Characters of a key, or of its beginning, that are too few to be told from other text."""
@@ -232,26 +229,6 @@ def _of_environment(value: str) -> APIKey | None:
     return APIKey(value.strip()) if value.strip() else None
 
 
-def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
-    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
-
-    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
-    """
-    provider, variables = target.provider, target.route.key_variables
-    key = find_written_key(provider, variables, env_file)
-    if key is not None:
-        return key
-    if target.route.cloud is not None:
-        return doors.cloud_identities.identity_of(target, env_file)
-    if target.route.key_required and not target.custom_base_url:
-        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
-        raise MissingAPIKeyError(
-            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
-            provider=provider,
-        )
-    return NO_KEY
-
-
 def find_written_key(
     provider: str, variables: Sequence[str], env_file: EnvFile | None = None
 ) -> APIKey | None:
@@ -313,8 +290,10 @@ def name_source(key: Credential, variables: Sequence[str], env_file: EnvFile | N
     return "the key that was given"
 
 
-def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
-    """Check `Client(keys=)` and return accounts by provider; `providers` are the known names.
+def seal_keys(keys: Mapping[str, KeyList], takes_tokens: Mapping[str, bool]) -> dict[str, Accounts]:
+    """Check `Client(keys=)` and return accounts by provider.
+
+    `takes_tokens` says of each provider whether a function may return its tokens.
 
     A list inside a list holds the keys of one account. `RequestError` if there is none, or it is no text.
     """
@@ -327,20 +306,22 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
     unknown = [
         name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
         for name in keys
-        if name not in providers
+        if name not in takes_tokens
     ]
     if unknown:
         import difflib
 
-        near = difflib.get_close_matches(unknown[0].lower(), providers, n=1)
+        near = difflib.get_close_matches(unknown[0].lower(), takes_tokens, n=1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
         raise RequestError(
-            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
+            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(takes_tokens)}{guess}"
         )
-    return {provider: _accounts(provider, accounts) for provider, accounts in keys.items()}
+    return {
+        provider: _accounts(provider, accounts, takes_tokens[provider]) for provider, accounts in keys.items()
+    }
 
 
-def _accounts(provider: str, entries: KeyList) -> Accounts:
+def _accounts(provider: str, entries: KeyList, takes_tokens: bool) -> Accounts:
     where = f"keys[{provider!r}]"
     listed = [entries] if isinstance(entries, str) or callable(entries) else entries
     if not isinstance(listed, (list, tuple)) or not listed or entries == "":
@@ -360,12 +341,9 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
         sealed: list[Credential] = []
         for position, key in enumerate(keys):
             if callable(key):
-                from .routing import ROUTES
-
                 name = f"{where}[{index}]" if len(listed) > 1 else where
                 name = f"{name}[{position}]" if len(keys) > 1 else name
-                route = ROUTES.get(provider)  # a host of the user's own has none, and takes tokens
-                if route is not None and route.cloud is None and route.adapter != "openai":
+                if not takes_tokens:
                     raise RequestError(
                         f"{name} must be a str: {provider} takes no tokens that a function returns"
                     )

@@ -12,18 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from .. import doors
-from ..errors import UnknownModelError
+from ..errors import MissingAPIKeyError, UnknownModelError
+from .api_keys import NO_KEY, Credential, EnvFile, find_written_key
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
-
-if TYPE_CHECKING:
-    from .api_keys import EnvFile
 
 __all__ = [
     "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",
-    "Target", "Transport", "find_route", "list_known_models", "maker_names", "price_names", "resolve",
+    "Target", "Transport", "find_key", "find_route", "list_known_models", "maker_names", "price_names",
+    "resolve",
 ]  # fmt: skip
 
 _REASONING = frozenset(
@@ -350,6 +348,26 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model
+
+
+def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
+    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
+
+    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
+    """
+    provider, variables = target.provider, target.route.key_variables
+    key = find_written_key(provider, variables, env_file)
+    if key is not None:
+        return key
+    if target.route.cloud is not None:
+        return doors.cloud_identities.identity_of(target, env_file)
+    if target.route.key_required and not target.custom_base_url:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
+        raise MissingAPIKeyError(
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
+        )
+    return NO_KEY
 
 
 def price_names(target: Target, served: str | None = None) -> tuple[str, str]:

@@ -224,17 +224,17 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-def _tool_of_python(where: str, given: Function | type) -> FunctionTool:
+def _tool_of_python(where: str, given: Function) -> FunctionTool:
     """The tool of a function or a class, whose schema is made once."""
-    is_class = isinstance(given, type)
-    if is_class and not any(
-        hasattr(given, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")
+    kind = given if isinstance(given, type) else None
+    if kind is not None and not any(
+        hasattr(kind, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")
     ):
         raise RequestError(
-            f"{where} is the class {given.__name__!r}: a class must be a pydantic model, a dataclass or a "
+            f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
             "TypedDict; give a function, or a method of an object"
         )
-    plain = given if is_class else plain_function(given)
+    plain = plain_function(given) if kind is None else kind
     name = getattr(plain, "__name__", type(plain).__name__)
     if name == "<lambda>":
         raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
@@ -250,11 +250,11 @@ def _tool_of_python(where: str, given: Function | type) -> FunctionTool:
     except TypeError:  # an object without a hash or without weak references
         kept = {}
     if is_method not in kept:
-        where = f"{where}, the {'class' if is_class else 'function'} {name!r},"
-        kept[is_method] = (
-            _schema_of_class(where, given) if is_class else _schema_of_function(where, given, plain)
-        )
-    return FunctionTool(name, kept[is_method], None if is_class else given)
+        if kind is None:
+            kept[is_method] = _schema_of_function(f"{where}, the function {name!r},", given, plain)
+        else:
+            kept[is_method] = _schema_of_class(f"{where}, the class {name!r},", kind)
+    return FunctionTool(name, kept[is_method], given if kind is None else None)
 
 
 def plain_function(function: Function) -> Function:

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..._core.errors import RequestError
-from ..._core.money.budget import Balance, BusyError
+from ..._core.money.balance import Balance, BusyError
 from ..._core.runtime import clock, randomness
 from ..._core.runtime.databases import is_busy, open_database
 from ..._core.runtime.files import Identity, file_remedy, identity_of, require_locks

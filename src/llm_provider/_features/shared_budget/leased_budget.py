@@ -9,7 +9,8 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ..._core.errors import BudgetExceededError
-from ..._core.money.budget import Balance, Budget
+from ..._core.money.balance import Balance
+from ..._core.money.budget import Budget
 from ..._core.runtime.exact_decimal import exact
 from ..._core.words import format_usd
 
