@@ -71,7 +71,7 @@ def test_with_many_in_flight_the_bill_stays_below_and_close(client: Client, simu
         most = Decimal(0)
         results = []
         for _, result in spender.iter_many(MODEL, prompts(400), progress=False, **LONG):
-            balance = spender.budget.store.read()
+            balance = spender.budget._store.read()
             most = max(most, balance.spent + balance.reserved)
             results.append(result)
         budget = spender.budget

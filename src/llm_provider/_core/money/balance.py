@@ -1,4 +1,8 @@
-"""The balance of a budget: the money that is spent and the money that is reserved."""
+"""The balance of a budget: the money that is spent and the money that is reserved.
+
+`MemoryBalance` is the store of one process, `balance_file` the store that several processes share. A store
+decides nothing: `budget` does.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Balance(NamedTuple):
         return self._replace(reserved=exact().add(self.reserved, amount))
 
     def park(self, amount: Decimal) -> Balance:
-        """The balance after a reserved amount was parked, or with a negative amount no longer is."""
+        """The balance after a reserved amount was parked; a negative amount is parked no longer."""
         return self._replace(parked=exact().add(self.parked, amount))
 
     def settle(self, amount: Decimal, cost: Decimal | None, *, is_parked: bool) -> Balance:
@@ -43,10 +47,9 @@ class BusyError(Exception):
 
 
 class MemoryBalance:
-    """The store of one process, and its own transaction. A store decides nothing.
+    """The store of one process, and its own transaction. A file's store has the same methods.
 
-    `balance_file` has the store that several processes share, with the same methods. All changes of a
-    transaction take effect when it ends, or none.
+    All changes of a transaction take effect when it ends, or none.
     """
 
     shared = False
@@ -64,7 +67,7 @@ class MemoryBalance:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[MemoryBalance]:
-        """Begin a transaction. A file's store may raise `BusyError`."""
+        """Begin a transaction; a file's store may raise `BusyError`."""
         if os.getpid() != self._process:
             raise RequestError(
                 "this budget was made by the parent of this forked process, and both would spend all of it: "
@@ -73,7 +76,7 @@ class MemoryBalance:
         yield self
 
     def claim(self, amount: Decimal) -> int:
-        """Reserve an amount, and return the number of the claim."""
+        """Reserve an amount; returns the number of the claim."""
         self._last += 1
         self._claims[self._last] = amount
         self.balance = self.balance.reserve(amount)
@@ -86,18 +89,22 @@ class MemoryBalance:
     def set_waiting(self, waiting: bool) -> None:
         """Enter, stay in or leave the queue of processes that wait for money, if there are others."""
 
-    # A file's store makes these changes with its next transaction.
     def park(self, claim: int, is_parked: bool) -> None:
+        """Note, with the next transaction, whether nobody waits for the request of a claim."""
         if claim in self._claims and is_parked != (claim in self._parked):
             self._parked ^= {claim}
             amount = self._claims[claim]
             self.balance = self.balance.park(amount if is_parked else -amount)
 
     def name(self, claim: int, batch: str) -> None:
+        """Note, with the next transaction, the batch of a claim, which outlives its process in a file."""
         self._batches[batch] = claim
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost, None by its amount, and give back what is reserved for `batch`."""
+        """Replace a claim by its cost, with the next transaction; None stands for the claimed amount.
+
+        What another process or client has reserved for `batch` is given back then.
+        """
         amount = self._claims.pop(claim, None)
         if amount is not None:
             is_parked = claim in self._parked

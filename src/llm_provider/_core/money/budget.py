@@ -21,7 +21,7 @@ What is reserved for a batch that nobody waits for counts as spent here, as noth
 | a failure that is certainly not billed | nothing |
 | perhaps billed: broken off, cancelled, timed out, killed | the worst case; `uncertain` sums these |
 
-`MemoryBalance` keeps the amounts in memory, `balance_file` in a file for several processes.
+`balance` keeps the amounts in memory, `balance_file` in a file for several processes.
 """
 
 from __future__ import annotations
@@ -81,14 +81,12 @@ class Reservation:
         """
         budget, self._budget = self._budget, None
         if budget is not None:
-            budget.store.end(self._claim, cost, batch)
-            budget.serve_queue()
+            budget.end(self._claim, cost, batch)
 
     def name(self, batch: str) -> None:
         """Name the batch for which it is: it stays reserved until the batch is collected."""
         if self._budget is not None:
-            self._budget.store.name(self._claim, batch)
-            self._budget.serve_queue()
+            self._budget.name(self._claim, batch)
 
     def release(self) -> None:
         """Return the money: nothing was billed."""
@@ -97,8 +95,7 @@ class Reservation:
     def park(self, is_parked: bool) -> None:
         """Say whether nobody waits for the end of the request. Then no call waits for its money either."""
         if self._budget is not None:
-            self._budget.store.park(self._claim, is_parked)
-            self._budget.serve_queue()
+            self._budget.park(self._claim, is_parked)
 
 
 class _QueuedReservation(NamedTuple):
@@ -149,10 +146,10 @@ class Budget:
         self._timer: asyncio.TimerHandle | None
         self.forget_waiting()
         self._since: float | None = None
-        self.store: MemoryBalance | BalanceFile = MemoryBalance()
+        self._store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
-            self.store = doors.balance_file.BalanceFile(self._path)
-        weakref.finalize(self, self.store.close).atexit = False
+            self._store = doors.balance_file.BalanceFile(self._path)
+        weakref.finalize(self, self._store.close).atexit = False
         _budgets.add(self)
 
     @property
@@ -173,22 +170,22 @@ class Budget:
     @property
     def spent(self) -> Decimal:
         """USD spent so far, by all processes that share the budget."""
-        return self.store.read().spent
+        return self._store.read().spent
 
     @property
     def uncertain(self) -> Decimal:
         """USD: the part of `spent` that was perhaps not billed, for requests that were broken off."""
-        return self.store.read().uncertain
+        return self._store.read().uncertain
 
     @property
     def reserved(self) -> Decimal:
         """USD reserved for the requests under way."""
-        return self.store.read().reserved
+        return self._store.read().reserved
 
     @property
     def left(self) -> Decimal:
         """USD neither spent nor reserved."""
-        balance = self.store.read()
+        balance = self._store.read()
         return self._subtract(balance.spent, balance.reserved)
 
     def _subtract(self, *used: Decimal) -> Decimal:
@@ -196,7 +193,7 @@ class Budget:
 
     def __repr__(self) -> str:
         try:
-            balance = self.store.read()
+            balance = self._store.read()
         except LLMError as error:
             return f"Budget(limit={format_usd(self._limit)}, {error})"
         amounts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
@@ -219,7 +216,7 @@ class Budget:
         """
         queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
-        self.serve_queue()
+        self._serve_queue()
         try:
             return await queued.future
         except asyncio.CancelledError:
@@ -227,15 +224,16 @@ class Budget:
                 # It was served and cancelled in the same iteration of the event loop.
                 queued.future.result().release()
             else:
-                # It stays in the queue until `serve_queue` reaches it.
+                # It stays in the queue until `_serve_queue` reaches it.
                 queued.future.cancel()
-                self.serve_queue()
+                self._serve_queue()
             raise
 
     def reserve_now(self, amount: Decimal) -> Reservation | None:
         """`reserve` if that is possible without waiting; else None."""
+        claim: int | LLMError | None
         try:
-            with self.store.open() as transaction:
+            with self._store.open() as transaction:
                 claim = None if self._queue else self._try_to_claim(transaction, amount)
         except BusyError:
             return None
@@ -245,11 +243,11 @@ class Budget:
 
     def covers(self, amount: Decimal) -> bool:
         """Whether an amount would fit if nothing were under way that ends."""
-        return self._can_fit(self.store.read(), amount)
+        return self._can_fit(self._store.read(), amount)
 
     def check(self, amount: Decimal) -> None:
         """Raise `BudgetExceededError` if an amount does not fit, however long it waits."""
-        balance = self.store.read()
+        balance = self._store.read()
         if not self._can_fit(balance, amount):
             raise self._explain_excess(balance, amount)
 
@@ -259,25 +257,40 @@ class Budget:
     def _can_fit(self, balance: Balance, amount: Decimal) -> bool:
         return self._fits(balance, exact().add(amount, balance.parked))
 
+    def park(self, claim: int, is_parked: bool) -> None:
+        """Note whether nobody waits for the request of a claim. Called by `Reservation` only."""
+        self._store.park(claim, is_parked)
+        self._serve_queue()
+
     def explain_wait(self, amount: Decimal) -> BudgetExceededError | None:
         """The error of an amount that has to wait for requests under way; None if there is room for it."""
-        balance = self.store.read()
+        balance = self._store.read()
         if self._fits(balance, exact().add(amount, balance.reserved)):
             return None
         return self._explain_excess(balance, amount, balance.reserved)
+
+    def name(self, claim: int, batch: str) -> None:
+        """Note the batch of a claim. Called by `Reservation` only."""
+        self._store.name(claim, batch)
+        self._serve_queue()
+
+    def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
+        """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
+        self._store.end(claim, cost, batch)
+        self._serve_queue()
 
     def forget_waiting(self) -> None:
         """Begin with an empty queue."""
         self._queue = deque()
         self._timer = None
 
-    def serve_queue(self) -> None:
+    def _serve_queue(self) -> None:
         """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
-        if not (self.store.shared or self._queue):
+        if not (self._store.shared or self._queue):
             return
         served: list[tuple[_QueuedReservation, int | LLMError | None]] = []
         try:
-            with self.store.open() as transaction:
+            with self._store.open() as transaction:
                 for queued in self._queue:
                     claim = None if queued.future.done() else self._try_to_claim(transaction, queued.amount)
                     if claim is None and not queued.future.done():
@@ -285,7 +298,7 @@ class Budget:
                     served.append((queued, claim))
                 transaction.set_waiting(len(served) < len(self._queue))
         except BusyError:
-            self._serve_later(_BUSY_PAUSE * randomness.generator.uniform(0.5, 1.5))
+            self._serve_queue_in(_BUSY_PAUSE * randomness.generator.uniform(0.5, 1.5))
             return
         except RequestError as error:
             # A copy for each task: one error that several raise would collect the tracebacks of all.
@@ -297,17 +310,17 @@ class Budget:
                     queued.future.set_exception(claim)
             elif claim is not None:
                 queued.future.set_result(Reservation(self, claim, queued.amount))
-        if self._queue and self.store.shared:
+        if self._queue and self._store.shared:
             # A request that ends in another process wakes nobody here, so this process polls.
             now = clock.monotonic()
             if served or self._since is None:
                 self._since = now
-            self._serve_later(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
+            self._serve_queue_in(min(max((now - self._since) * _PAUSE_SHARE, _PAUSES[0]), _PAUSES[1]))
         else:
             self._since = None
-            if self.store.is_behind:
+            if self._store.is_behind:
                 # A full disk may have room again, and other processes wait for what has ended here.
-                self._serve_later(_PAUSES[1])
+                self._serve_queue_in(_PAUSES[1])
 
     def _try_to_claim(
         self, transaction: MemoryBalance | FileTransaction, amount: Decimal
@@ -320,12 +333,12 @@ class Budget:
             return transaction.claim(amount)
         return None
 
-    def _serve_later(self, seconds: float) -> None:
+    def _serve_queue_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         # Without a running loop the interpreter is ending, and closing the store writes the costs.
         with contextlib.suppress(RuntimeError):
-            self._timer = asyncio.get_running_loop().call_later(seconds, self.serve_queue)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._serve_queue)
 
     def _explain_excess(
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None

@@ -88,7 +88,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def one_of(words: object, other_names: Mapping[str, str | None] = MappingProxyType({})) -> Check:
-    """A check for a parameter that is one of the words of a `Literal`. Some have another one form."""
+    """A check for a parameter that is one of the words of a `Literal`. It gives a word its other name."""
     known = get_args(words)
     expected = f"{known[0]!r} or {known[1]!r}" if len(known) == 2 else f"one of {', '.join(known)}"
 
