@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from llm_provider import Usage
 from llm_provider._core.money.pricing import PriceTable
-from llm_provider._core.money.totals import COUNTS, HitGroup, Key, Posting, Timeline, Totals
+from llm_provider._core.money.totals import HitGroup, Key, Posting, Timeline, Totals
 from llm_provider._core.runtime.exact_decimal import total
+from llm_provider._core.types.usage import COUNTS
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]

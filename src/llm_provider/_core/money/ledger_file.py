@@ -20,12 +20,9 @@ from ..runtime.files import file_remedy, full_disk
 from ..runtime.forks import reset_in_child
 from ..runtime.json_pieces import loads
 from ..runtime.warning import warn_user
-from ..types.usage import Usage
+from ..types.usage import COUNTS, Usage
 from .model_drift import Answered
-from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
-
-_REMEMBERED_BYTES = 4_000_000
-"""Bytes at the end of a file that are read for the models that served last: some 10,000 lines."""
+from .totals import POSTING_KINDS, Key, Posting, PostingKind
 
 # No call costs more, has more decimals or is later. The bounds keep every sum exact.
 _MOST_USD, _MOST_DECIMALS = 10**12, 40
@@ -80,8 +77,8 @@ class LedgerFile:
         self._lock = threading.RLock()
 
     def read_answered(self) -> Iterator[Answered]:
-        """The last answers, for `model_drift`."""
-        for line in self._read(last=_REMEMBERED_BYTES):
+        """The last answers, some 10,000 lines, for `model_drift`."""
+        for line in self._read(last=4_000_000):
             if line["outcome"] == "answered":
                 alias = line["provider"], line.get("base_url", ""), line["model"]
                 yield Answered(alias, line["served"], line.get("served_by") or {}, "refused" in line)
@@ -92,7 +89,7 @@ class LedgerFile:
         return {str(line.get("row")) for line in lines if line.get("batch") == batch}
 
     def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[JSONObject]:
-        """The valid lines that contain a mark; with `last`, only of the last bytes."""
+        """The valid lines that contain a mark; with `last`, only of so many bytes at the end."""
         # A pipe or a device keeps nothing, and reading it might block.
         if self.path.is_file():
             with self.path.open("rb") as file:

@@ -12,21 +12,18 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from ..json_values import JSONObject
 from ..runtime.exact_decimal import exact, total
 from ..runtime.forks import reset_in_child
-from ..types.usage import Usage
+from ..types.usage import COUNTS, Usage
 from .pricing import PriceTable
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
 POSTING_KINDS = get_args(PostingKind)
-
-COUNTS = tuple(entry.name for entry in fields(Usage))
-"""The names of the counts of a `Usage`."""
 
 _counts = operator.attrgetter(*COUNTS)
 _INPUT = COUNTS.index("input_tokens")
@@ -37,8 +34,6 @@ OTHER_TAGS = "(other tags)"
 _MOST_ROWS = 10_000
 _MOST_PENDING = 256
 """Postings that are queued before they are added up, which takes about a microsecond for each."""
-
-_MOST_BUCKETS = 512
 
 
 class Key(NamedTuple):
@@ -123,7 +118,7 @@ class RowSums:
 class Timeline:
     """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
-    def __init__(self, most: int = _MOST_BUCKETS) -> None:
+    def __init__(self, most: int = 512) -> None:
         self._most = most
         self._buckets: dict[int, dict[str, Decimal]] = {}
         self.width = 1

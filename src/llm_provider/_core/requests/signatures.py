@@ -20,9 +20,6 @@ from ..json_values import JSONObject
 F = TypeVar("F", bound=Callable[..., Any])
 T_co = TypeVar("T_co", covariant=True)
 
-WIDTH = 96
-"""Characters of a line of documentation, without its indentation."""
-
 
 def with_parameters(function: F) -> F:
     """Give a function that has `**parameters: Unpack[...]` a docstring and a signature that name them.
@@ -88,7 +85,7 @@ class _Docstring(str):
     def __str__(self) -> str:
         text = super().__str__()
         lines = "\n".join(
-            textwrap.fill(f"{name}: {meaning}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            textwrap.fill(f"{name}: {meaning}", 96, subsequent_indent="    ", break_on_hyphens=False)
             for name, meaning in _documentation(self.group).items()
         ).splitlines()
         if not lines:

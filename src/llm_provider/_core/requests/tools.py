@@ -430,10 +430,6 @@ def _problems(error: ValueError) -> str:
     )
 
 
-_FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
-"""Lines with which a docstring without a description may begin."""
-
-
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """The descriptions of a function and of its parameters, from its docstring."""
     written = inspect.getdoc(function if inspect.isroutine(function) else type(function).__call__)
@@ -442,8 +438,9 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     import docstring_parser
 
     head, _, rest = written.partition("\n")
-    if head.rstrip() in _FIRST_SECTIONS:
-        # Python and the parser take away the indentation that all lines but the first have in common.
+    if head.rstrip() in ("Args:", "Arguments:", "Parameters:", "Params:"):
+        # There is no description. Python and the parser take away the indentation that all lines but the
+        # first have in common.
         rest = rest.lstrip("\n")
         written = f"\n{head}\n{rest if rest.startswith(' ') else textwrap.indent(rest, '    ')}"
     try:

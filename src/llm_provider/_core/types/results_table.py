@@ -43,8 +43,6 @@ _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "att
 _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
-_ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
-"""Types besides JSON's own that a cell of a data frame can hold."""
 
 
 class OtherResult(PaidResult):
@@ -163,7 +161,9 @@ def _fields(value: Any) -> Mapping[str, Any]:
 def _cell(value: object) -> object:
     if isinstance(value, Enum):
         return _cell(value.value)
-    return value if type(value).__name__ in _ATOMS else json_value(value)
+    # A cell of a data frame can hold more than JSON.
+    is_atom = type(value).__name__ in ("date", "datetime", "time", "timedelta", "Decimal")
+    return value if is_atom else json_value(value)
 
 
 def metadata_columns(result: AnyResult) -> dict[str, Any]:
