@@ -20,8 +20,8 @@ from ..formats.shared.batches import DAY
 from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
-from ..requests.api_keys import Credential, find_accounts, find_key
-from ..requests.routing import Target
+from ..requests.api_keys import Credential, find_accounts
+from ..requests.routing import Target, find_key
 from ..runtime import cassette, randomness
 from .collect import Collector, decode_error
 from .job import Job, RowEnd, Wanted, header_of, target_of
