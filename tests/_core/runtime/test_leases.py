@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llm_provider._core.runtime import clock
 from llm_provider._core.runtime.leases import Lease, Leases
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -169,7 +170,7 @@ async def test_a_forked_child_holds_and_keeps_nothing_of_its_parent(tmp_path: Pa
     holder.wait()
     lease = await wait(leases)
     assert lease is not None
-    assert not lease.released_before
+    assert not lease.was_released_since(0.0)
     lease.release()
     # The child lives on and still holds what is its own.
     assert leases.take("the child's") is None
@@ -206,7 +207,7 @@ async def test_where_nothing_can_be_locked_every_lease_is_granted(
     first, other = Leases(directory), Leases(directory)
     for leases in (first, other, first):
         lease = take(leases)
-        assert not lease.released_before
+        assert not lease.was_released_since(0.0)
     assert await wait(first) is not None
     lease.release()
     first.close()
@@ -224,6 +225,17 @@ async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None
     # Opened anew, it is made anew.
     assert leases.take("name") is not None
     assert (tmp_path / "leases").is_dir()
+
+
+async def test_a_release_before_the_look_up_is_no_hint(tmp_path: Path) -> None:
+    take(Leases(tmp_path)).release()
+    looked_up = clock.monotonic() + 1.0
+    lease = take(Leases(tmp_path))
+    assert lease.was_released_since(looked_up - 1.0)
+    assert not lease.was_released_since(looked_up)
+    lease.release(finished=False)
+    # Who gives up leaves no time, and may have stored a part.
+    assert take(Leases(tmp_path)).was_released_since(looked_up)
 
 
 @settings(max_examples=50, deadline=None)
@@ -248,7 +260,7 @@ def test_names_are_free_or_held_as_a_table_says(
             assert (lease is None) == (name in held)
             if lease is not None:
                 # A mark can be overwritten by another name's, never lost.
-                assert (name in released) <= lease.released_before <= bool(released)
+                assert (name in released) <= lease.was_released_since(0.0) <= bool(released)
                 held[name] = lease
 
     asyncio.run(main())

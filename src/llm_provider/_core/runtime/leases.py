@@ -59,6 +59,9 @@ _PAUSES = (0.01, 0.2)
 _PAUSE_SHARE = 1 / 5
 """The length of a pause as a share of the time waited so far."""
 
+_RELEASING_SECONDS = 0.1
+"""Longest time between the token of a release and its mark on disk."""
+
 BEAT_SECONDS = 1.0
 PATIENCE_SECONDS = 15.0
 """Seconds without a heartbeat after which a holder counts as stopped."""
@@ -71,15 +74,26 @@ _Address: TypeAlias = "tuple[int, int, int]"
 class Lease:
     """A name that this process holds until it releases it or ends."""
 
-    __slots__ = ("_address", "_files", "_tag", "released_before")
+    __slots__ = ("_address", "_before", "_files", "_tag")
 
     def __init__(self, opened: _Files | None, tag: bytes, address: _Address = (0, 0, 0)) -> None:
         self._files = opened
         self._tag = tag
         self._address = address
-        self.released_before = False
-        """Whether an earlier holder has released it, or one of another name with the same mark. It may have
-        stored a result, also if it gave up."""
+        self._before = b""
+        """The mark that an earlier holder has left, or a holder of another name with the same slot."""
+
+    def was_released_since(self, moment: float) -> bool:
+        """Whether an earlier holder may have released it since a monotonic time, of any process.
+
+        That holder may have stored a result, also if it gave up. Who has looked for a result since its
+        release need not look again.
+        """
+        tag, token = self._before[:_TAG_BYTES], self._before[_TAG_BYTES:]
+        is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
+        return any(tag) and not (
+            is_dated and int.from_bytes(token, "big") < (moment - _RELEASING_SECONDS) * 1e9
+        )
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -92,7 +106,7 @@ class Lease:
 
 
 class _Mark(NamedTuple):
-    """The bytes that holders of a name have written to its slot. Tokens have no order, they only differ."""
+    """The bytes that holders of a name have written to its slot. Tokens are the time of their writing."""
 
     tag: bytes = b""
     """The tag of the name that was last released in this slot."""
@@ -139,7 +153,7 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease.released_before = any(files.read_at(descriptor, _TAG_BYTES, mark))
+            lease._before = files.read_at(descriptor, _BEAT_OFFSET, mark)  # noqa: SLF001  # a new one
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
