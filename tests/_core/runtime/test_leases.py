@@ -170,7 +170,7 @@ async def test_a_forked_child_holds_and_keeps_nothing_of_its_parent(tmp_path: Pa
     holder.wait()
     lease = await wait(leases)
     assert lease is not None
-    assert not lease.was_released_since(0.0)
+    assert not lease.released_before
     lease.release()
     # The child lives on and still holds what is its own.
     assert leases.take("the child's") is None
@@ -207,7 +207,7 @@ async def test_where_nothing_can_be_locked_every_lease_is_granted(
     first, other = Leases(directory), Leases(directory)
     for leases in (first, other, first):
         lease = take(leases)
-        assert not lease.was_released_since(0.0)
+        assert not lease.released_before
     assert await wait(first) is not None
     lease.release()
     first.close()
@@ -227,15 +227,13 @@ async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None
     assert (tmp_path / "leases").is_dir()
 
 
-async def test_a_release_before_the_look_up_is_no_hint(tmp_path: Path) -> None:
+async def test_a_lease_tells_when_it_was_released_before(tmp_path: Path) -> None:
     take(Leases(tmp_path)).release()
-    looked_up = clock.monotonic() + 1.0
     lease = take(Leases(tmp_path))
-    assert lease.was_released_since(looked_up - 1.0)
-    assert not lease.was_released_since(looked_up)
+    assert 0.0 < lease.released_before < clock.monotonic() + 1.0
     lease.release(finished=False)
     # Who gives up leaves no time, and may have stored a part.
-    assert take(Leases(tmp_path)).was_released_since(looked_up)
+    assert take(Leases(tmp_path)).released_before == float("inf")
 
 
 @settings(max_examples=50, deadline=None)
@@ -260,7 +258,7 @@ def test_names_are_free_or_held_as_a_table_says(
             assert (lease is None) == (name in held)
             if lease is not None:
                 # A mark can be overwritten by another name's, never lost.
-                assert (name in released) <= lease.was_released_since(0.0) <= bool(released)
+                assert (name in released) <= bool(lease.released_before) <= bool(released)
                 held[name] = lease
 
     asyncio.run(main())

@@ -87,7 +87,7 @@ class Flight(Generic[T]):
     @property
     def elsewhere(self) -> bool:
         """Whether another process asks for a part of this request, or has ended to since the look-up."""
-        return bool(self._wanted) or any(lease.was_released_since(self._since) for lease in self._leases)
+        return bool(self._wanted) or any(lease.released_before > self._since for lease in self._leases)
 
     async def wait_for_other_processes(self) -> None:
         """Wait until no other process asks for a part. Its answer may then be in the cache."""

@@ -74,26 +74,16 @@ _Address: TypeAlias = "tuple[int, int, int]"
 class Lease:
     """A name that this process holds until it releases it or ends."""
 
-    __slots__ = ("_address", "_before", "_files", "_tag")
+    __slots__ = ("_address", "_files", "_tag", "released_before")
 
     def __init__(self, opened: _Files | None, tag: bytes, address: _Address = (0, 0, 0)) -> None:
         self._files = opened
         self._tag = tag
         self._address = address
-        self._before = b""
-        """The mark that an earlier holder has left, or a holder of another name with the same slot."""
-
-    def was_released_since(self, moment: float) -> bool:
-        """Whether an earlier holder may have released it since a monotonic time, of any process.
-
-        That holder may have stored a result, also if it gave up. Who has looked for a result since its
-        release need not look again.
-        """
-        tag, token = self._before[:_TAG_BYTES], self._before[_TAG_BYTES:]
-        is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
-        return any(tag) and not (
-            is_dated and int.from_bytes(token, "big") < (moment - _RELEASING_SECONDS) * 1e9
-        )
+        self.released_before = 0.0
+        """Monotonic seconds before which an earlier holder, of any process, has released it, or a holder of
+        another name with the same mark; infinite if it left no time. The holder may have stored a result, also
+        if it gave up. Who has looked for a result later need not look again."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -153,7 +143,12 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease._before = files.read_at(descriptor, _BEAT_OFFSET, mark)  # noqa: SLF001  # a new one
+            stored = files.read_at(descriptor, _BEAT_OFFSET, mark)
+            if any(stored[:_TAG_BYTES]):
+                token = stored[_TAG_BYTES:]
+                is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
+                moment = int.from_bytes(token, "big") / 1e9 if is_dated else float("inf")
+                lease.released_before = moment + _RELEASING_SECONDS
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
