@@ -20,7 +20,7 @@ import hashlib
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, cast
@@ -181,16 +181,17 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     """The template of the calls of `prepare`, which may raise; None if not only the prompt differs."""
     # Random, so that no parameter contains them.
     marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
-    call, other = map(prepare, marks)
-    encoded, otherwise = map(canonical, marks)
+    call = prepare(marks[0])
+    *before, message = call.request.messages
+    request = replace(call.request, messages=(*before, {**message, "content": marks[1]}))
+    other = call.operation.encode(request, call.target, call.adapter)
+    encoded, otherwise = map(orjson.dumps, marks)
     prefix, _, suffix = call.body.partition(encoded)
     paths = list(_paths(call.encoded.payload, marks[0], ()))
-    key_fields = call.key_fields()
-    if len(paths) != 1 or key_fields != other.key_fields():
+    alike = (other.operation, other.headers) == (call.encoded.operation, call.encoded.headers)
+    if len(paths) != 1 or not alike or prefix + otherwise + suffix != canonical(other.payload):
         return None
-    if b"".join((prefix, otherwise, suffix)) != other.body:
-        return None
-    return Template(call, prefix, suffix, paths[0], key_fields)
+    return Template(call, prefix, suffix, paths[0], call.key_fields())
 
 
 def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
