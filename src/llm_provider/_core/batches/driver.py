@@ -1,10 +1,10 @@
 """Batches: many calls at once, results as they finish, in bounded memory.
 
     inputs → look up ── stored or wrong ───────────────────────────────→ hand out → user
-                └────── to send → carrier (workers, or a provider's batch) → collect ─┘
+                └────── to send → work (workers, or a provider's batch) → collect ─┘
 
 `Driver` says what is to be done next and does no I/O. `iterate` and `aiterate` do it, in the user's thread
-and in the user's event loop. The carrier gets the answers on the background loop: a `WorkerPool` live, a
+and in the user's event loop. A `Work` gets the answers on the background loop: a `LiveWork` call by call, a
 `BatchWork` by a provider's batch API. Inputs are read only as fast as results are taken.
 """
 
@@ -58,21 +58,11 @@ _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
 
 
-class Carrier(Protocol):
-    """Gets the answers of the calls of one model. The user's thread calls it."""
-
-    def give(self, index: int, call: Call[Response]) -> object:
-        """Take a call."""
-
-    def flush(self) -> object:
-        """Note that no further input is read before a call has ended."""
-
-    def cancel(self) -> object:
-        """Cancel what is under way. The answers of finished calls are stored."""
-
-
 class Work(Protocol):
-    """How the inputs of one model are looked up, and how their calls are sent."""
+    """The inputs of one model: how they are looked up, and how the calls of the others get their answers.
+
+    The user's thread uses it. `open` comes before `give`, `flush` and `cancel`.
+    """
 
     early_stop: EarlyStop
     """Says whether the batch was stopped."""
@@ -85,19 +75,28 @@ class Work(Protocol):
 
     @property
     def lookup(self) -> Lookup:
-        """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
+        """Yields for each input its stored answer, its error, or the call to send."""
 
     def come_back(self, *works: Any) -> str:
         """What a user does after an interrupt of these works, this one among them."""
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> Carrier:
-        """The carrier of the calls.
+    ) -> None:
+        """Prepare to take calls, of which `call` is the first.
 
-        `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
-        whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
+        `deliver` takes finished calls, on the background loop. `is_list` says whether the inputs are all
+        there, and `waits` whether this thread waits for the batch anyway.
         """
+
+    def give(self, index: int, call: Call[Response]) -> object:
+        """Take a call."""
+
+    def flush(self) -> object:
+        """Note that no further input is read before a call has ended."""
+
+    def cancel(self) -> object:
+        """Cancel what is under way. The answers of finished calls are stored."""
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +166,7 @@ class Lane:
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
         # a length is read to its end: every input gets a result, and hits are free.
         self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
-        self._carrier: Carrier | None = None
+        self._is_open = False
         self._early_stop = work.early_stop
         self._early_stop.stored = getattr(inputs, "answered_before", 0)
 
@@ -223,12 +222,13 @@ class Lane:
                 self._early_stop.stored += 1
             return index, outcome
         self.unanswered[index] = outcome
-        if self._carrier is None:
+        if not self._is_open:
             is_list = isinstance(self.inputs, Sized)
-            self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
+            self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
+            self._is_open = True
             # The end of the whole is awaited too.
             self.outstanding += self.work.sends_as_whole
-        self._carrier.give(index, outcome)
+        self.work.give(index, outcome)
         self.outstanding += 1
         self._early_stop.to_send += 1
         return None
@@ -244,8 +244,8 @@ class Lane:
             raise error
 
     def flush(self) -> None:
-        if self._carrier is not None and not self.awaited:
-            self._carrier.flush()
+        if self._is_open and not self.awaited:
+            self.work.flush()
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
         """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
@@ -277,10 +277,9 @@ class Lane:
         if self.feed is not None:
             self.feed.close()
             self.feed = None
-        if self._carrier is not None:
-            self._carrier.cancel()
-            # The carrier refers to its lane. A cycle would wait for the garbage collector.
-            self._carrier = None
+        if self._is_open:
+            self._is_open = False
+            self.work.cancel()
 
 
 class Driver:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Any
 
 from .. import errors
 from ..journey.call import Call
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class BatchWork:
-    """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
+    """One job: how its inputs are looked up, submitted and delivered; a `Work`."""
 
     max_in_flight = sys.maxsize
     sends_as_whole = True
@@ -47,12 +47,11 @@ class BatchWork:
 
     def open(
         self, call: Call[Any], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> Self:
+    ) -> None:
         """Note who takes the results, and import the SDK in a thread that waits for the batch anyway."""
         if waits:
             self._engine.load(call)
         self._deliver = deliver
-        return self
 
     def give(self, index: int, call: Call[Any]) -> None:
         self.add(index, call, lambda position, result: self._deliver([(position, result)]))

@@ -81,9 +81,9 @@ class Lease:
         self._tag = tag
         self._address = address
         self.released_before = 0.0
-        """Monotonic seconds before which an earlier holder, of any process, has released it, or a holder of
-        another name with the same mark; infinite if it left no time. The holder may have stored a result, also
-        if it gave up. Who has looked for a result later need not look again."""
+        """Monotonic seconds at which the last holder of any process released it, or of another name with the
+        same mark; infinite if that holder left no time. It may have stored a result, also if it gave up. Who
+        has looked for a result later need not look again."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
