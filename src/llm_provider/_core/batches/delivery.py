@@ -126,8 +126,11 @@ class BatchDelivery:
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
         groups = [group for kind, rows in kinds.items() for group in split_by_limits(rows, job.limits[kind])]
-        if groups and submitter.damaged:
-            submitter.check_damaged([content_hash(row.custom_id for row in group) for group in groups])
+        contents = [content_hash(row.custom_id for row in group) for group in groups]
+        for record, damaged in submitter.damaged.items() if groups else ():
+            if damaged.content not in contents:
+                # It may have some of the rows.
+                raise explain_uncertain(record, (damaged.identifier,), "its file in the journal is damaged")
         for group in groups:
             if job.at_once is not None and len(job.records) >= job.at_once:
                 break

@@ -83,7 +83,7 @@ class Work(Protocol):
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
     ) -> None:
-        """Prepare to take calls, of which `call` is the first.
+        """Prepare to take calls, beginning with this one.
 
         `deliver` takes finished calls, on the background loop. `is_list` says whether the inputs are all
         there, and `waits` whether this thread waits for the batch anyway.
@@ -179,20 +179,6 @@ class Lane:
         # A feed reads no further than needed: stored answers would be handed out one by one.
         return free if self.feed is None else min(free, 1 + self.outstanding) - self.awaited
 
-    def open_feed(self) -> None:
-        """Have the inputs read aside."""
-        is_asynchronous = isinstance(self.inputs, AsyncIterable)
-        self.feed = (TaskFeed if is_asynchronous else ThreadFeed)(cast("Any", self.inputs), self._deliver)
-
-    def ask_feed(self) -> bool:
-        """Ask for as many inputs as may be read now; False if they are read in this thread."""
-        if self.feed is None:
-            return False
-        count = self.free
-        self.awaited += count
-        self.feed.ask(count)
-        return True
-
     def take_fed(self, fed: Fed) -> tuple[int, Result] | None:
         """`take` for an input that the feed has read."""
         self.awaited -= 1
@@ -224,7 +210,7 @@ class Lane:
         self.unanswered[index] = outcome
         if not self._is_open:
             is_list = isinstance(self.inputs, Sized)
-            self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
+            self.work.open(outcome, self.deliver, is_list=is_list, waits=self._waits)
             self._is_open = True
             # The end of the whole is awaited too.
             self.outstanding += self.work.sends_as_whole
@@ -233,7 +219,8 @@ class Lane:
         self._early_stop.to_send += 1
         return None
 
-    def _deliver(self, finished: Finished | Fed) -> None:
+    def deliver(self, finished: Finished | Fed) -> None:
+        """Post finished calls, or an input that was read."""
         self._post((self, finished))
 
     def end(self, error: Exception | None = None) -> None:
@@ -297,7 +284,8 @@ class Driver:
         for work, inputs in batches:
             lane = Lane(work, inputs, offset, post, waits=waits)
             if feeds and not (isinstance(inputs, Sized) or work.sends_as_whole):
-                lane.open_feed()
+                kind: Any = TaskFeed if isinstance(inputs, AsyncIterable) else ThreadFeed
+                lane.feed = kind(inputs, lane.deliver)
             self.lanes.append(lane)
             # The indices of each batch go on where the batch before it ended.
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
@@ -312,7 +300,11 @@ class Driver:
             while reading and nothing_arrived():
                 reading = False
                 for lane in self.lanes:
-                    if lane.free > 0 and not lane.ask_feed():
+                    free = lane.free
+                    if free > 0 and lane.feed is not None:
+                        lane.awaited += free
+                        lane.feed.ask(free)
+                    elif free > 0:
                         yield lane
                         reading = reading or not lane.exhausted
             if not any(lane.outstanding or lane.awaited for lane in self.lanes):
@@ -377,12 +369,12 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
     """
     queue: SimpleQueue[Arrived] = SimpleQueue()
     driver = Driver(batches, queue.put, waits=True, feeds=feeds)
-    sources = {
-        lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
-        for lane in driver.lanes
-    }
     try:
         with observers, contextlib.closing(driver):
+            sources = {
+                lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
+                for lane in driver.lanes
+            }
             for step in driver.steps(queue.empty):
                 if step is None:
                     driver.arrived = queue.get()

@@ -8,7 +8,7 @@ once others have ended.
 import asyncio
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -147,12 +147,6 @@ class Submitter:
             await pauses.wait()
             with contextlib.suppress(NotFoundError):
                 remote = await self._remote.retrieve(remote.identifier)
-
-    def check_damaged(self, contents: Collection[str]) -> None:
-        """Raise `UncertainBatchError` while a damaged batch with another hash may have some of the rows."""
-        for record, remote in self.damaged.items():
-            if remote.content not in contents:
-                raise explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
 
     async def submit(
         self,

@@ -187,11 +187,6 @@ class Leases:
         self._files: _Files | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def exclusive(self) -> bool:
-        """Whether a lease has one holder at a time; False once locks have turned out to be unavailable."""
-        return self._directory is not None
-
     def take(self, name: str) -> Lease | None:
         """Take a name, in a task of the loop; None if a process, this one included, holds it."""
         return self._take(_tag(name))
