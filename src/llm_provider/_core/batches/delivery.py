@@ -24,7 +24,7 @@ from ..requests.api_keys import Credential, find_accounts, find_key
 from ..requests.routing import Target
 from ..runtime import cassette, randomness
 from .collect import Collector, decode_error
-from .job import Job, RowEnd, Wanted, header_of, target_of
+from .job import Job, RowEnd, Wanted, header_of, limits_of_call, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash
 from .remote import RESULTS_PATIENCE, Remote
 from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
@@ -125,7 +125,11 @@ class BatchDelivery:
         kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [group for kind, rows in kinds.items() for group in split_by_limits(rows, job.limits[kind])]
+        groups = [
+            group
+            for kind, rows in kinds.items()
+            for group in split_by_limits(rows, limits_of_call(job.calls[kind]))
+        ]
         contents = [content_hash(row.custom_id for row in group) for group in groups]
         for record, damaged in submitter.damaged.items() if groups else ():
             if damaged.content not in contents:

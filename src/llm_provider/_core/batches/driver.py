@@ -154,7 +154,8 @@ class Lane:
         """Reads the inputs aside, if any."""
         self.awaited = 0
         """Inputs that the feed was asked for and has not read yet."""
-        self._read = 0
+        self.read = 0
+        """Inputs that were read."""
         self.error: BaseException | None = None
         """It is raised after the calls that were sent have finished."""
         self._post = post
@@ -188,7 +189,7 @@ class Lane:
             except Exception as error:
                 fed = Fed(error=error)
             else:
-                return self.take((self.offset + self._read, outcome))
+                return self.take((self.offset + self.read, outcome))
         self.awaited = 0
         if not isinstance(fed.error, Exception):
             raise cast("BaseException", fed.error)
@@ -201,7 +202,7 @@ class Lane:
             self.end()
             return None
         index, outcome = read
-        self._read += 1
+        self.read += 1
         if not isinstance(outcome, Call):
             if isinstance(outcome, PaidResult):
                 self.answered += 1
@@ -253,12 +254,6 @@ class Lane:
                 raise cast("BaseException", result)
             yield index, result
         self.exhausted = self.exhausted or self._refused >= self._enough
-
-    def list_unread(self) -> Iterator[Prompt]:
-        """The inputs that were not read, if they can be read again."""
-        if not (isinstance(self.inputs, Sequence) or hasattr(self.inputs, "answered_before")):
-            return iter(())
-        return itertools.islice(cast("Iterable[Prompt]", self.inputs), self._read, None)
 
     def cancel(self) -> None:
         if self.feed is not None:
@@ -348,7 +343,11 @@ class Driver:
             return 0, True
         answers.settle()
         for lane in self.lanes:
-            for each in itertools.chain(lane.unanswered.values(), lane.list_unread()):
+            inputs, unread = cast("Any", lane.inputs), iter(())
+            if isinstance(inputs, Sequence) or hasattr(inputs, "answered_before"):
+                # They can be read again.
+                unread = itertools.islice(inputs, lane.read, None)
+            for each in itertools.chain(lane.unanswered.values(), unread):
                 if lane.work.stored.prepare is None or clock.monotonic() > until:
                     return count, False
                 count += lane.work.stored.has(each)

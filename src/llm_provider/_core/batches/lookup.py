@@ -27,7 +27,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import orjson
 
-from ..errors import APIConnectionError, CacheMissError, LLMError
+from ..errors import APIConnectionError, LLMError
 from ..formats.protocol import EncodedRequest
 from ..journey.call import MAX_REQUEST_BYTES, Call
 from ..journey.engine import Engine
@@ -291,10 +291,12 @@ def _by_template(
                         result = error
                 if result is not None:
                     object.__setattr__(result, "prompt", shared.describe(prompt))
-                if result is None:
-                    yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
-                else:
                     yield result if metadata is None else with_metadata(result, call.metadata)
+                else:
+                    filled = shared.fill_in(prompt, text, started, key)
+                    is_missing = call.cache == "only" and not cache.has_second_level
+                    missing = engine.missing(filled, filled.parts[0]) if is_missing else None
+                    yield filled if missing is None else with_metadata(missing, filled.metadata)
             started = clock.perf_counter()
 
 
@@ -330,12 +332,6 @@ def fetch_ahead(
                 keys += map(each.key, each.parts)
     engine.cache.fetch(keys)
     return prompts
-
-
-def _report_miss(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
-    if call.cache == "only" and not engine.cache.has_second_level:
-        return with_metadata(engine.missing(call, call.parts[0]), call.metadata)
-    return call
 
 
 def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:
