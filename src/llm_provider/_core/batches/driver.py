@@ -4,7 +4,7 @@
                 └────── to send → work (workers, or a provider's batch) → collect ─┘
 
 `Driver` says what is to be done next and does no I/O. `iterate` and `aiterate` do it, in the user's thread
-and in the user's event loop. A `Work` gets the answers on the background loop: a `LiveWork` call by call, a
+and in the user's event loop. Their work gets the answers on the background loop: a `LiveWork` call by call, a
 `BatchWork` by a provider's batch API. Inputs are read only as fast as results are taken.
 """
 
@@ -27,76 +27,31 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from ..errors import BudgetExceededError, LLMError
 from ..journey.call import Call
 from ..journey.lookup import READING
-from ..journey.sent_requests import EarlyStop
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
 from ..types.usage import PaidResult
 from .lookup import Lookup
-from .worker_pool import (
-    COUNTING_SECONDS,
-    END,
-    Fed,
-    Finished,
-    StoredAnswers,
-    TaskFeed,
-    ThreadFeed,
-    describe_interrupt,
-)
+from .worker_pool import COUNTING_SECONDS, END, Fed, Finished, TaskFeed, ThreadFeed, describe_interrupt
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
     from ..types.usage import RowLabel
+    from .work import BatchWork
+    from .worker_pool import LiveWork
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
 
 
-class Work(Protocol):
-    """The inputs of one model: how they are looked up, and how the calls of the others get their answers.
-
-    The user's thread uses it. `open` comes before `give`, `flush` and `cancel`.
-    """
-
-    early_stop: EarlyStop
-    """Says whether the batch was stopped."""
-    max_in_flight: int
-    """How many requests may be in flight."""
-    sends_as_whole: bool
-    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
-    stored: StoredAnswers
-    """Says after an interrupt which inputs are answered."""
-
-    @property
-    def lookup(self) -> Lookup:
-        """Yields for each input its stored answer, its error, or the call to send."""
-
-    def come_back(self, *works: Any) -> str:
-        """What a user does after an interrupt of these works, this one among them."""
-
-    def open(
-        self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> None:
-        """Prepare to take calls, beginning with this one.
-
-        `deliver` takes finished calls, on the background loop. `is_list` says whether the inputs are all
-        there, and `waits` whether this thread waits for the batch anyway.
-        """
-
-    def give(self, index: int, call: Call[Response]) -> object:
-        """Take a call."""
-
-    def flush(self) -> object:
-        """Note that no further input is read before a call has ended."""
-
-    def cancel(self) -> object:
-        """Cancel what is under way. The answers of finished calls are stored."""
+Work: TypeAlias = "LiveWork | BatchWork"
+"""The inputs of one model: how they are looked up, and how the others get their answers."""
 
 
 @dataclass(slots=True, eq=False)

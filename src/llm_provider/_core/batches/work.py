@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class BatchWork:
-    """One job: how its inputs are looked up, submitted and delivered; a `Work`."""
+    """One job: how its inputs are looked up, submitted and delivered."""
 
     max_in_flight = sys.maxsize
     sends_as_whole = True

@@ -195,18 +195,25 @@ _LINGER_SECONDS = 0.01
 
 @dataclass(slots=True, eq=False)
 class LiveWork:
-    """A `Work` whose calls are sent each by itself, by workers on the background loop."""
+    """The inputs of one model, whose calls are sent each by itself, by workers on the background loop.
+
+    `BatchWork` has the same attributes and methods for the driver, which uses them in the user's thread.
+    """
 
     lookup: Lookup
+    """Yields for each input its stored answer, its error, or the call to send."""
     run: Callable[[Call[Response]], Awaitable[Response]]
     """Gets the answer of a call, on the background loop."""
     cancel_task: Callable[[asyncio.Task[Any]], object]
     """Cancels a task that runs calls."""
     max_in_flight: int
+    """How many requests may be in flight."""
     load: Callable[[Call[Response], bool], object]
     """Loads what `run` needs for the first call; its SDK too, if the thread waits for the batch anyway."""
     stored: StoredAnswers
+    """Says after an interrupt which inputs are answered."""
     early_stop: EarlyStop = field(default_factory=EarlyStop)
+    """Says whether the batch was stopped."""
     caches_prompts: bool = False
     """Whether common prefixes are written to the provider's prompt cache before they are read there."""
     _deliver: Callable[[Finished], object] = field(init=False)
@@ -220,13 +227,20 @@ class LiveWork:
     _stopped: bool = field(default=False, init=False)
 
     sends_as_whole = False
+    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
 
     def come_back(self, *_: Any) -> str:
+        """What a user does after an interrupt of some works, this one among them."""
         return self.stored.describe_rest()
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
     ) -> None:
+        """Prepare to take calls, beginning with this one.
+
+        `deliver` takes finished calls, on the background loop. `is_list` says whether the inputs are all
+        there, and `waits` whether this thread waits for the batch anyway.
+        """
         self.load(call, waits)
         self._deliver = deliver
         # Each task gets a copy: tasks with one context would see each other's variables.
@@ -236,13 +250,16 @@ class LiveWork:
             self._gate = doors.prefix_gate.PrefixGate(self._take, is_list=is_list)
 
     def give(self, index: int, call: Call[Response]) -> None:
+        """Take a call."""
         self._background.inbox.post(self._take if self._gate is None else self._gate.take, index, call)
 
     def flush(self) -> None:
+        """Note that no further input is read before a call has ended."""
         if self._gate is not None:
             self._background.inbox.post(self._gate.flush)
 
     def cancel(self) -> None:
+        """Cancel what is under way. The answers of finished calls are stored."""
         # It refers to its lane. A cycle would wait for the garbage collector.
         self._deliver = _ignore
         with contextlib.suppress(RuntimeError):  # the loop is closed, so the calls have ended
