@@ -152,8 +152,7 @@ class BatchDelivery:
             job.calls[group[0].kind], name=randomness.make_token(8), job=job.id, account=key.identity
         )
         spending = Spending(self._engine, job.shared)
-        if spending.budgets:
-            await spending.reserve((job.call_of(row) for row in group), header.id)
+        await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
             file_ids = await self._upload_files(job, group, key)
@@ -165,8 +164,7 @@ class BatchDelivery:
             spending.release()
             raise
         self._spending[record.id] = spending
-        if spending.budgets:
-            spending.park(True)
+        spending.park(True)
         for row in group:
             row.sent += 1
         if not job.records:
@@ -253,7 +251,7 @@ class BatchDelivery:
             task.exception()
 
     def _park_money(self, name: str, is_parked: bool) -> None:
-        if name in self._spending and self._spending[name].budgets:
+        if name in self._spending:
             self._spending[name].park(is_parked)
 
     async def _finish(self, record: Record) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from .. import doors
@@ -155,7 +154,7 @@ class Submitter:
         spool: Spool,
         *,
         adopt: bool,
-        file_ids: Mapping[str, str] = MappingProxyType({}),
+        file_ids: Mapping[str, str],
     ) -> Record:
         """Submit rows, which no open batch has, as one; `adopt` takes over one that the journal has lost.
 
@@ -287,6 +286,8 @@ class Spending:
     async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
         """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
         amount = Decimal(0)
+        if not self.budgets:
+            return
         for call in calls:
             most = worst_case(call, call.parts, self._prices(), variants=("batch",))
             if most is None and not all(budget.allow_unknown for budget in self.budgets):
