@@ -112,14 +112,7 @@ class Template:
     `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
-    def __init__(
-        self,
-        call: Call[Response],
-        prefix: bytes,
-        suffix: bytes,
-        path: tuple[Any, ...],
-        key_fields: JSONObject,
-    ) -> None:
+    def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
@@ -130,7 +123,7 @@ class Template:
         names = [field.name for field in fields(Request) if field.init and field.name != "messages"]
         self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
-        head, tail = key_frame(**key_fields, draw=call.request.draw)
+        head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail
         self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
 
@@ -191,7 +184,7 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     alike = (other.operation, other.headers) == (call.encoded.operation, call.encoded.headers)
     if len(paths) != 1 or not alike or prefix + otherwise + suffix != canonical(other.payload):
         return None
-    return Template(call, prefix, suffix, paths[0], call.key_fields())
+    return Template(call, prefix, suffix, paths[0])
 
 
 def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
