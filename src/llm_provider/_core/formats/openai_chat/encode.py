@@ -249,10 +249,11 @@ def _without_media(message: Message, media: list[Any]) -> Message:
     content = message.get("content")
     parts = content if isinstance(content, (list, tuple)) else ()
     texts = [entry for entry in parts if entry["type"] in ("text", "refusal")]
-    if len(texts) == len(parts):
+    others = [entry for entry in parts if entry["type"] not in ("text", "refusal")]
+    if not others:
         return message
     begin = f"From the result of the tool call {message['tool_call_id']}:"
-    media += [{"type": "text", "text": begin}, *(entry for entry in parts if entry not in texts)]
+    media += [{"type": "text", "text": begin}, *others]
     return {**message, "content": texts or "The result is in the next message of the user."}
 
 

@@ -181,6 +181,8 @@ class SentCalls:
             same = [call for call in answer if wanted in (call.distinct, call.written)]
             same.sort(key=lambda call: (call.answered, call.wanted != name, call.distinct != wanted))
             matches += same[:1]
+            if same and not same[0].answered:
+                break
         if not wanted:
             matches = [call for call in self._answers[-1] if not call.answered] if self._answers else []
             matches.sort(key=lambda call: (call.wanted != name, bool(call.written)))
