@@ -162,3 +162,18 @@ def test_headers_of_gateways_cost_neither_an_answer_nor_a_status(
 
     calls = [{"messages": each, "api_key": "key"} for each in ("refuse this", "Hi")]
     assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [BadRequestError, TEXT]
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_no_cookie_of_one_key_goes_with_another(own_cache: Path, model: str, transport: str) -> None:
+    """A gateway writes the session of a key into a cookie, and one HTTP client sends for all keys."""
+    cookies = []
+
+    async def answer(request: web.Request) -> web.Response:
+        cookies.append(request.headers.get("cookie"))
+        return web.json_response(ANSWERS[model], headers={"set-cookie": "session=of-the-first; Path=/"})
+
+    calls = [{"messages": "Hi", "api_key": key} for key in ("first", "second")]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [TEXT] * 2
+    assert cookies == [None, None]
