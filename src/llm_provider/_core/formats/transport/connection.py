@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ... import doors
+from ...requests.routing import Target
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import canonical, loads, write_exactly
 from ..protocol import IsComplete, OnHeaders, Outgoing, never
@@ -301,7 +302,7 @@ def post_sdk(
             # Then Anthropic's SDK writes the header that each request replaces, and no other one.
             client.api_key, client.auth_token = None, key.reveal()
         # The headers of the environment belong to the request: the SDK logs its own ones.
-        return replace_headers(client, doors.authorization.repeat_key(target, key))
+        return replace_headers(client, doors.authorization.repeat_key(target, key), target)
 
     async def ask(client: Any, outgoing: Outgoing, _: Exchange) -> None:
         key, address = outgoing.key, path(outgoing.encoded.operation)
@@ -330,7 +331,12 @@ def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
     }
 
 
-def replace_headers(client: Any, headers: Mapping[str, str]) -> Any:
+def replace_headers(client: Any, headers: Mapping[str, str], target: Target) -> Any:
     """The SDK's client with these headers in the place of those that it has read from the environment."""
     client._custom_headers = headers  # noqa: SLF001  # there is no public way to leave them out
+    # The account at OpenAI concerns no other host, and OpenAI refuses an empty one.
+    is_own = target.provider == "openai"
+    for name in ("organization", "project"):
+        if isinstance(account := getattr(client, name, None), str):
+            setattr(client, name, (account.strip() or None) if is_own else None)
     return client
