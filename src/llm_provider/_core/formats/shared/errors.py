@@ -74,6 +74,9 @@ _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError"
 # A request that can never be sent. Some transports derive these from a failed connection.
 _UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
+# What no connection raises. An SDK wraps it as if one had broken, so it would be sent again for a minute.
+_OF_THIS_MACHINE = (AttributeError, ImportError, KeyError, ModuleNotFoundError, TypeError, ValueError)
+
 
 def from_answer(
     status: int | None,
@@ -189,10 +192,10 @@ def from_exception(error: BaseException) -> LLMError:
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
     if not is_cut and _has_any(names, _TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if is_cut or _has_any(names, _BROKEN):
+    if is_cut or (_has_any(names, _BROKEN) and type(first) not in _OF_THIS_MACHINE):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     return APIConnectionError(
-        f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
+        f"the call failed in its SDK: {type(first).__name__}: {detail}", retryable=False
     )
 
 
