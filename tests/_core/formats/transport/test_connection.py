@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from gemini_support import outgoing as gemini_outgoing
 from llm_provider import Client
 from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.transport.connection import MOST_ENDPOINTS
+from llm_provider._core.requests.credential import APIKey
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 
@@ -102,6 +104,17 @@ async def test_headers_that_always_differ_take_no_more_memory(simulator: Simulat
             await connection.send(request, ignore)
         assert len(connection._endpoints) <= MOST_ENDPOINTS
     assert [request.headers["x-trace"] for request in simulator.requests()] == list(map(str, numbers))
+
+
+async def test_keys_that_always_differ_take_no_more_clients(simulator: Simulator) -> None:
+    """As in a service whose users bring their own keys."""
+    keys = [f"key-{number}" for number in range(MOST_ENDPOINTS + 10)]
+    async with connected("aiohttp") as connection:
+        for key in keys:
+            request = replace(gemini_outgoing(simulator.url("gemini")), key=APIKey(key))
+            await connection.send(request, ignore)
+        assert len(connection._clients) <= MOST_ENDPOINTS
+    assert len({request.headers["x-goog-api-key"] for request in simulator.requests()}) == len(keys)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])

@@ -29,7 +29,8 @@ READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
 
 MOST_ENDPOINTS = 256
-"""Endpoints that a connection knows, some kB each. The headers of requests may differ with every call."""
+"""Endpoints that a connection knows, and SDK clients, some kB each. The headers and the key of requests may
+differ with every call."""
 
 
 class Exchange:
@@ -212,6 +213,9 @@ class SDKConnection:
         identity = (target.route, target.base_url, outgoing.key.identity)
         client = self._clients.get(identity)
         if client is None:
+            if len(self._clients) >= MOST_ENDPOINTS:
+                # A client that another task asks is kept by that task.
+                self._clients.clear()
             recorder = recorder_class(self._sdk.library)()
             client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
         return client
