@@ -103,6 +103,10 @@ def from_answer(
         after = wait_in_words(message)
         after = wait_for_reset(headers) if after is None and rule.kind is RateLimitError else after
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
+    if status is not None and status // 100 == 3 and (address := headers.get("location")):
+        # A query may be a secret of the server's, and what stands before the host is a password.
+        address = _USER.sub("//", address.partition("?")[0])
+        message = f"the server redirects to {address}, and no redirect is followed: correct the base URL"
     error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
@@ -130,6 +134,8 @@ def _request_id(headers: Mapping[str, str]) -> str | None:
 def _short(name: str | None) -> str | None:
     return name[:_LONGEST_NAME] if name else None
 
+
+_USER = re.compile(r"//[^/@]*@")
 
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")
 
