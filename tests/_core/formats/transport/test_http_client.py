@@ -114,13 +114,15 @@ def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(hea
             asyncio.run(ask("012", answer, headers))
 
 
-async def ask_gateway(model: str, transport: str, answer: Any, calls: list[dict[str, str]]) -> list[Any]:
+async def ask_gateway(
+    model: str, transport: str, answer: Any, calls: list[dict[str, str]], folder: str = ""
+) -> list[Any]:
     """The texts and errors of some calls to a server that answers every path."""
     app, results = web.Application(), []
     app.router.add_post("/{path:.*}", answer)
     async with test_utils.TestServer(app) as server:
         with Client(cache="off", transport=transport) as client:
-            root = str(server.make_url("/v1" if model.startswith("gpt") else "/"))
+            root = str(server.make_url("/")) + folder + ("/v1" if model.startswith("gpt") else "")
             for call in calls:
                 try:
                     results.append((await client.acall(model, **call, base_url=root)).text)
@@ -177,3 +179,18 @@ def test_no_cookie_of_one_key_goes_with_another(own_cache: Path, model: str, tra
     calls = [{"messages": "Hi", "api_key": key} for key in ("first", "second")]
     assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [TEXT] * 2
     assert cookies == [None, None]
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_a_base_url_may_have_any_letter(own_cache: Path, model: str, transport: str) -> None:
+    paths = []
+
+    async def answer(request: web.Request) -> web.Response:
+        paths.append(request.raw_path)
+        return web.json_response(ANSWERS[model])
+
+    calls = [{"messages": each, "api_key": "key"} for each in "ab"]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls, "übung")) == [TEXT] * 2
+    assert len(paths) == 2
+    assert all(path.startswith("/%C3%BCbung/v1") for path in paths)

@@ -258,8 +258,10 @@ def recorder_class(library: ModuleType) -> Any:
 
         def build_request(self, method: str, url: Any, *, headers: Any = None, **_: Any) -> Any:
             exchange = _EXCHANGE.get()
-            exchange.url, exchange.headers = str(url), _decode_headers(headers)
-            return library.Request(method, url)
+            request = library.Request(method, url)
+            # google-genai passes a text, whose path may have characters that only the library encodes.
+            exchange.url, exchange.headers = str(request.url), _decode_headers(headers)
+            return request
 
         async def send(self, request: Any, **_: Any) -> Any:
             failure = _EXCHANGE.get().failure
