@@ -19,7 +19,7 @@ from gemini_support import outgoing as gemini_outgoing
 from llm_provider import Client
 from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.transport.connection import MOST_ENDPOINTS
-from llm_provider._core.requests.credential import APIKey
+from llm_provider._core.requests.api_keys import APIKey
 from llm_provider.simulator import Fault, Simulator
 from support import ignore
 
