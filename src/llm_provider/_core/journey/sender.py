@@ -78,7 +78,10 @@ class Sender:
         self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self.waits = waits
-        self._limiter = Limiter(self._controller, waits)
+        share = None
+        if settings.rate_control == "adaptive":
+            share = functools.partial(doors.shared_controller.share, self._shared)
+        self._limiter = Limiter(self._controller, waits, share)
         self.doubts = Doubts(self._limiter)
         self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self._directory = lease_directory
@@ -86,13 +89,9 @@ class Sender:
 
     def _controller(self, scope: str) -> Controller:
         rate_control = self._settings.rate_control
-        if rate_control == "aimd":
-            return AIMD()
-        if rate_control == "independent":
-            return AdaptiveController()
-        return doors.shared_controller.SharedController(
-            self._shared, scope, from_start=rate_control == "shared"
-        )
+        if rate_control == "shared":
+            return doors.shared_controller.SharedController(self._shared, scope)
+        return AIMD() if rate_control == "aimd" else AdaptiveController()
 
     def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
         """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
