@@ -69,7 +69,7 @@ class EncodedRequest:
         return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outgoing:
     """One request as `Connection.send` takes it."""
 

@@ -30,7 +30,7 @@ from .failures import (
     may_be_of_requests,
     note_outage,
 )  # fmt: skip
-from .headers import LIMIT_HEADERS, headroom
+from .headers import headroom
 from .state import Ticket
 
 if TYPE_CHECKING:
@@ -260,10 +260,8 @@ class Scope:
             self._queue.popleft()
 
     def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure, and keep them in its ticket."""
-        ticket.headers = headers
-        # Most answers have none of these headers.
-        if any(map(headers.__contains__, LIMIT_HEADERS)) and (limits := headroom(headers)) is not None:
+        """Read the headers of a success or a failure, which has one of `LIMIT_HEADERS`."""
+        if (limits := headroom(headers)) is not None:
             self.controller.on_headers(ticket, limits)
 
     def record_end(
