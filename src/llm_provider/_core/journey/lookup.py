@@ -232,7 +232,16 @@ class LookupEngine:
 
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
         """Put the parts of a call together and record the hits; a strict call may raise `ModelDriftError`."""
-        self.recorder.check_samples(call, samples)
+        changed = None
+        for sample in samples:
+            if sample.cached:
+                change = self.recorder.hit(call, sample.answer)
+                # The sample of a shared request already has the change that the leader's record names.
+                sample.change = sample.change or change
+            if sample.change is not None:
+                changed = sample
+        if changed is not None:
+            self.recorder.check_model(call, changed)
         return call.operation.result(call, samples)
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:

@@ -86,7 +86,11 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        names = self._names_of(call, answer, batch)
+        names, strict = self._names_of(call, answer, batch), self._is_strict(call)
+        who = _describe_origin(call, answer)
+        if answer.model is not None:
+            answered = Answered(names.alias, names.key.served, who)
+            sample.change = self._served.compare(answered, keep=not strict)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
@@ -100,11 +104,6 @@ class CostRecorder:
         # If the usage is known, only the price can be missing, and without it there is no bound.
         at_most = bound(self.prices()) if isinstance(cost, str) and answer.usage is None else None
         charge = _add_charge(call, cost, answer.usage, source, at_most)
-        strict = self._is_strict(call)
-        who = _describe_origin(call, answer)
-        if answer.model is not None:
-            answered = Answered(names.alias, names.key.served, who)
-            sample.change = self._served.compare(answered, keep=not strict)
         refused = strict and sample.change is not None
         if batch is not None and batch.again:
             return charge.usd
@@ -190,19 +189,6 @@ class CostRecorder:
             details = _describe_call(call) | {"id": answer.id, "keys": keys}
             self._file.append(posting, base_url=names.alias[1] or None, **details)
         return change
-
-    def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
-        """Record the hits among the samples of a call; a strict one may raise `ModelDriftError`."""
-        changed = None
-        for sample in samples:
-            if sample.cached:
-                change = self.hit(call, sample.answer)
-                # The sample of a shared request already has the change that the leader's record names.
-                sample.change = sample.change or change
-            if sample.change is not None:
-                changed = sample
-        if changed is not None:
-            self.check_model(call, changed)
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Warn, or raise `ModelDriftError` for a strict call, if another model served than before."""
@@ -313,4 +299,5 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
-    return find_tier(answer.origin, answer.service_tier) or call.operation.variant(call)
+    tier = find_tier(answer.origin, answer.service_tier) if answer.origin else answer.service_tier
+    return tier or call.operation.variant(call)

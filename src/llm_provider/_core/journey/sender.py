@@ -8,7 +8,7 @@ A slot is held while a request is under way and never while waiting for the next
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -100,8 +100,6 @@ class Sending(Arrival):
     """How it failed, once that is judged."""
     retry_in: float | None = None
     """Seconds until the next request; None if there is none."""
-    headers: Mapping[str, str] | None = None
-    """The headers of its answer. A server may repeat the API key there."""
     answer: AnyAnswer | None = None
     received: bytes = b""
     """The body of the answer."""
@@ -225,7 +223,7 @@ class Sending(Arrival):
                 elif self.watch is not None and connection.send_in_chunks is not None:
                     self.received = await self.collect(connection.send_in_chunks, self.watch)
                 else:
-                    self.received = await connection.send(self, self.on_headers)
+                    self.received = await connection.send(self)
             self.received = self.received.removeprefix(BYTE_ORDER_MARK)
             if sent.is_held:
                 sent.leave()
@@ -247,18 +245,13 @@ class Sending(Arrival):
             else:
                 self.import_unfinished = is_unfinished(error)
                 self._fail(with_limit(self.call.adapter.map_error(error), timeouts))
-                headers = failure_headers(error)
-                if headers:
-                    self.on_headers(headers)
+                self.headers = failure_headers(error) or self.headers
         finally:
             wire.departure.reset(token)
             self.seconds = clock.perf_counter() - self.sent_at
-
-    def on_headers(self, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure. Most have none of a limit."""
-        self.headers = headers
-        if any(map(headers.__contains__, LIMIT_HEADERS)):
-            self.selection.scope.on_headers(self.ticket, headers)
+            # Most have none of these.
+            if self.headers and any(map(self.headers.__contains__, LIMIT_HEADERS)):
+                self.selection.scope.on_headers(self.ticket, self.headers)
 
     def _fail(self, error: LLMError) -> None:
         self.error = error

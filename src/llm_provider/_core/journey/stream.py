@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
-from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Literal, Self, TypeAlias
@@ -252,15 +251,11 @@ class Arrival(Outgoing):
     sent_at: float = 0.0
     watch: Watch | None = None
 
-    @abstractmethod
-    def on_headers(self, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure."""
-
     async def collect(self, parts: SendInChunks, watch: Watch) -> bytes:
         """A whole answer, with its timeouts checked while it arrives."""
         watch.begin()
         body = bytearray()
-        async with contextlib.aclosing(parts(self, self.on_headers)) as pieces:
+        async with contextlib.aclosing(parts(self)) as pieces:
             async for piece in pieces:
                 watch.note_piece()
                 body += piece
@@ -274,7 +269,7 @@ class Arrival(Outgoing):
         if watch is not None:
             watch.begin()
         halves = HalfJoiner()
-        stream = connection.stream(self, self.on_headers, assembler.is_complete)
+        stream = connection.stream(self, assembler.is_complete)
         try:
             async with contextlib.aclosing(stream) as batches:
                 async for batch in batches:
