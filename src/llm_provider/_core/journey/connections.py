@@ -1,4 +1,4 @@
-"""What the requests of a client share: keys, scopes, connections, uploads; and requests that nobody bills."""
+"""What the requests of a client share: its keys, scopes, connections, uploads, and doubts about outages."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import asyncio
 import contextlib
 import functools
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .. import doors, errors
 from ..events.events import Waits
 from ..formats import registry
-from ..formats.protocol import Adapter, Connection
+from ..formats.protocol import Connection
 from ..formats.transport.environment import check_certificates, check_proxy
 from ..pace.aimd import AIMD
 from ..pace.controller import AdaptiveController
-from ..pace.failures import EVIDENCE, RetryBudget, is_outage, judge
+from ..pace.failures import EVIDENCE, is_outage
 from ..pace.scopes import Controller, Limiter, Scope, ScopeStatistics
 from ..requests.routing import Target
-from ..runtime import cassette, randomness
 from ..runtime.imports import when_imported
 from ..settings import Settings
 from .call import Call
@@ -31,8 +30,6 @@ from .reservation import BudgetedRequest
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
     from ..requests.api_keys import Credential
-
-T = TypeVar("T")
 
 _LONGEST_LIST = 5.0
 """Seconds for the list of models."""
@@ -186,33 +183,6 @@ async def _lists_models(target: Target, key: Credential) -> bool | None:
     return True
 
 
-async def send_with_retries(work: Callable[[], Awaitable[T]], adapter: Adapter, max_retries: int) -> T:
-    """The result of `work`, a request that nobody bills, with up to `max_retries` more after failures."""
-    cassette.refuse_sending("a list, a count or a file")
-    attempts, budget = 0, RetryBudget()
-    while True:
-        attempts += 1
-        try:
-            return await work()
-        except Exception as failure:
-            error: errors.LLMError = (
-                failure if isinstance(failure, errors.LLMError) else adapter.map_error(failure)
-            )
-            error.maybe_billed = False
-            verdict = judge(
-                error,
-                attempts=attempts,
-                max_retries=max_retries,
-                random_source=randomness.generator,
-                budget=budget,
-                now=asyncio.get_running_loop().time(),
-            )
-            if not verdict.retry:
-                error.attempts = attempts
-                raise error from None
-        await asyncio.sleep(verdict.delay)
-
-
 def scrub(value: Any, key: Credential) -> Any:
     """A text or a JSON value without the key; any other value as it is."""
     if isinstance(value, str):
@@ -222,13 +192,3 @@ def scrub(value: Any, key: Credential) -> Any:
     if type(value) is dict:
         return {key.scrub(name): scrub(entry, key) for name, entry in value.items()}
     return value
-
-
-def scrub_error(
-    error: errors.LLMError, key: Credential, subject: str, provider: str, remedy: str = ""
-) -> errors.LLMError:
-    """The error of a request that is no call, without the key and without the frames that hold it."""
-    error.message = key.scrub(f"{subject} failed: {error.message}") + remedy
-    error.args, error.provider = (error.message,), provider
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)

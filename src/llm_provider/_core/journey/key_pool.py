@@ -184,33 +184,28 @@ class KeyPool:
 class KeySelection:
     """One call's key for each of its requests. Only a pool of several accounts reads the messages."""
 
-    __slots__ = (
-        "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_refused_by", "_request",
-        "_slot_request", "_tried", "key", "scope", "server", "slots",
-    )  # fmt: skip
+    server: Target | None = None
+    """The server of the last request, where there are several."""
+    _digests: tuple[bytes | None, bytes | None] | None = None
+    """Digests of the continued conversation and of this call, computed only for several accounts."""
+    _beginnings: Sequence[bytes] = ()
+    """Digests of the beginnings of the prompt, computed only for several servers."""
+    _tried: tuple[PooledAccount, ...] = ()
+    _denied_by: tuple[PooledAccount, ...] = ()
+    _refused_by: tuple[PooledAccount, ...] = ()
+    """Accounts that refused this call while another account could send it."""
+    _slot_request: SlotRequest
+    _joined: list[PooledAccount]
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
-        self._pool = pool
+        self._pool, self._request = pool, request
         self._pooled = pooled = pool.first()
         self.scope: Scope = pooled.scope
         """The scope of the last request; before the first request, the scope of the first candidate."""
         self.key: Credential = pooled.account.keys[0]
         """The key of the last request; before the first request, the key of the first candidate."""
-        self.server: Target | None = None
-        """The server of the last request, where there are several."""
-        self.slots: Scope | KeySelection = self.scope if pool.has_one_key else self
+        self.slots: Scope | KeySelection = pooled.scope if pool.has_one_key else self
         """Where a request gets its slot."""
-        self._request = request
-        self._digests: tuple[bytes | None, bytes | None] | None = None
-        """Digests of the continued conversation and of this call, computed only for several accounts."""
-        self._beginnings: Sequence[bytes] = ()
-        """Digests of the beginnings of the prompt, computed only for several servers."""
-        self._tried: tuple[PooledAccount, ...] = ()
-        self._denied_by: tuple[PooledAccount, ...] = ()
-        self._refused_by: tuple[PooledAccount, ...] = ()
-        """Accounts that another one was free in the place of."""
-        self._slot_request: SlotRequest
-        self._joined: list[PooledAccount]
 
     @property
     def secrets(self) -> Sequence[Credential]:

@@ -104,23 +104,25 @@ class CostRecorder:
         # If the usage is known, only the price can be missing, and without it there is no bound.
         at_most = bound(self.prices()) if isinstance(cost, str) and answer.usage is None else None
         charge = _add_charge(call, cost, answer.usage, source, at_most)
-        refused = strict and sample.change is not None
         if batch is not None and batch.again:
             return charge.usd
-        self._post(
-            call,
-            names,
-            Posting(clock.time(), "answered", names.key, charge.usd, answer.usage, charge.at_most, who),
-            id=answer.id,
-            account=account,
-            cost_unknown=charge.unknown,
-            served_before=None if sample.change is None else sample.change.before,
-            refused="strict_model" if refused else None,
-            batch=None if batch is None else batch.batch,
-            row=None if batch is None else batch.row,
-            # By these the answers of a tag are found in the cache.
-            keys=None if self._file is None or call.cache == "off" else list(map(call.key, parts)),
-        )
+        posting = Posting(clock.time(), "answered", names.key, charge.usd, answer.usage, charge.at_most, who)
+        self._post(call, posting)
+        if self._file is not None:
+            self._write(
+                call,
+                names,
+                posting,
+                id=answer.id,
+                account=account,
+                cost_unknown=charge.unknown,
+                served_before=None if sample.change is None else sample.change.before,
+                refused="strict_model" if strict and sample.change is not None else None,
+                batch=None if batch is None else batch.batch,
+                row=None if batch is None else batch.row,
+                # By these the answers of a tag are found in the cache.
+                keys=None if call.cache == "off" else list(map(call.key, parts)),
+            )
         return charge.usd
 
     def record_failure(
@@ -156,7 +158,8 @@ class CostRecorder:
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
             details = {"error": type(error).__name__, "account": account, "cost_unknown": charge.unknown}
-            self._post(call, names, posting, **details, **where)
+            self._post(call, posting)
+            self._write(call, names, posting, **details, **where)
         return charge.usd
 
     def rows_of(self, batch: str) -> set[str]:
@@ -177,7 +180,8 @@ class CostRecorder:
         if answer.cost is not None:
             who = {} if self._file is None else _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
-            self._post(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
+            self._post(call, posting)
+            self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
             return change
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
@@ -185,9 +189,7 @@ class CostRecorder:
         if self._file is not None:
             price, who = group.price(answer.usage), _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
-            keys = None if answer.key is None else [answer.key]
-            details = _describe_call(call) | {"id": answer.id, "keys": keys}
-            self._file.append(posting, base_url=names.alias[1] or None, **details)
+            self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
         return change
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
@@ -229,12 +231,14 @@ class CostRecorder:
             return f"{'/'.join(names.priced)}: an answer tells no usage"
         return self.prices().explain_cost(*names.priced, usage, variant=variant)
 
-    def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
+    def _post(self, call: Call[Any], posting: Posting) -> None:
         for listener in call.listeners:
             listener.note_payment(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)
+
+    def _write(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
         if self._file is not None:
             self._file.append(posting, base_url=names.alias[1] or None, **_describe_call(call), **details)
 

@@ -67,9 +67,6 @@ class Sending(Arrival):
     parts: Sequence[int]
     selection: KeySelection
     spending: BudgetedRequest | None
-    max_retries: int
-    holds_max_retries: bool
-    """Whether `max_retries` also bounds the requests to a provider that is down."""
     tokens: float
     queue: float = 0.0
     """Seconds before all requests."""
@@ -194,7 +191,7 @@ class Sending(Arrival):
         self._withdraw()
         self.verdict, key = FINAL, selection.key
         try:
-            ids = await uploads.upload(call, key, self.max_retries)
+            ids = await uploads.upload(call, key, self._max_retries)
             self.uploaded = key, ids
         except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
@@ -205,8 +202,9 @@ class Sending(Arrival):
     async def _make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
         timeouts, streamed, sent = self.timeouts, None, self.call.sent
-        self.error = self.failure = self.retry_in = self.headers = self.reply = None
-        self.import_unfinished = False
+        if self.retries or self.import_unfinished:
+            self.error = self.failure = self.retry_in = self.headers = self.reply = None
+            self.import_unfinished = False
         self.sent_at = clock.perf_counter()
         token = wire.departure.set(sent)
         if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
@@ -367,7 +365,9 @@ class Sending(Arrival):
         self.failed += 1
         call.sent.end(self.failure)
         down = scope.outage.down_since is not None
-        if down and is_outage(error) and is_unbilled(error) and not (suspect or self.holds_max_retries):
+        # Whether `max_retries` also bounds the requests to a provider that is down.
+        holds = call.request.max_retries is not None or self.sender.settings.holds_max_retries
+        if down and is_outage(error) and is_unbilled(error) and not (suspect or holds):
             # Only the patience of the call bounds how often it asks a provider that is down.
             self.free += 1
         if self.failed == 1:
@@ -375,7 +375,7 @@ class Sending(Arrival):
         self.verdict = judge(
             error,
             attempts=self.failed - self.free,
-            max_retries=self.max_retries,
+            max_retries=self._max_retries,
             seen_by_user=self.first_token is not None,
             elsewhere=selection.record_failure(error),
             random_source=randomness.generator,
@@ -412,6 +412,11 @@ class Sending(Arrival):
             return False
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
+
+    @property
+    def _max_retries(self) -> int:
+        own: int | None = self.call.request.max_retries
+        return self.sender.settings.max_retries if own is None else own
 
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)
@@ -464,15 +469,12 @@ class Sender(Connections):
         timeouts = self.settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
-        max_retries = self.settings.max_retries if request.max_retries is None else request.max_retries
         limited = call.exchange.billed and (request.budget is not None or self.settings.budget is not None)
         spending = self.budget(call, parts) if limited else None
-        holds = request.max_retries is not None or self.settings.holds_max_retries
         sending = Sending(
             encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,
             timeouts=timeouts, samples=len(parts), sender=self, call=call, parts=parts, emit=emit,
-            selection=selection, spending=spending, max_retries=max_retries, holds_max_retries=holds,
-            tokens=call.exchange.tokens(call, parts),
+            selection=selection, spending=spending, tokens=call.exchange.tokens(call, parts),
         )  # fmt: skip
         return sending.run(connection)
 
