@@ -303,5 +303,7 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
-    tier = find_tier(answer.origin, answer.service_tier) if answer.origin else answer.service_tier
+    tier, origin = answer.service_tier, answer.origin
+    if origin and "service_tier" in origin:
+        tier = find_tier(origin, tier)
     return tier or call.operation.variant(call)
