@@ -283,8 +283,7 @@ class Scope:
         back.
         """
         now, controller, backs_off = self._loop.time(), self.controller, False
-        self._all.count -= 1
-        self._tickets.discard(ticket)
+        self._leave(ticket)
         was_down = self.outage.down_since is not None
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
@@ -354,9 +353,13 @@ class Scope:
         self.controller.record_withdrawal(ticket)
         self._end_uncounted(ticket)
 
-    def _end_uncounted(self, ticket: Ticket) -> None:
+    def _leave(self, ticket: Ticket) -> None:
+        """Give back the connection of a request that is no longer in flight."""
         self._all.count -= 1
         self._tickets.discard(ticket)
+
+    def _end_uncounted(self, ticket: Ticket) -> None:
+        self._leave(ticket)
         if self.outage.watches:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
