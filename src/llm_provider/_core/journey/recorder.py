@@ -247,8 +247,9 @@ class CostRecorder:
         served, reply = (None, None) if answer is None else (answer.model, answer.reply)
         in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else "batch"
-        server = (target.route.provider, target.base_url, target.model, call.upstream)
-        identity = (*server, served, tag, delivery, in_us)
+        identity = (
+            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us
+        )  # fmt: skip
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:

@@ -349,9 +349,9 @@ class Sending(Arrival):
             self.sender.doubts.ask(scope, self.target, key)
         cost = None
         if error.maybe_billed:
-            told = cost_in(self.reply.get("usage")) if isinstance(self.reply, dict) else None
+            reported = cost_in(self.reply.get("usage")) if isinstance(self.reply, dict) else None
             cost = self.sender.recorder.record_failure(
-                call, error, self._bound, key.identity, self._read_usage(), told
+                call, error, self._bound, key.identity, self._read_usage(), reported
             )
         if self.hold is not None:
             self.hold.count_failure(error, cost)
