@@ -80,9 +80,11 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        hosts, deployments = settings.hosts, settings.deployments
-        target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
-        request = with_headers(request, target) if self._adds_headers else request
+        target = resolve(
+            request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+        )
+        if self._adds_headers:
+            request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
         parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
         try:
@@ -144,8 +146,9 @@ class LookupEngine:
         if call.relay is not None:
             stored: T | None = call.relay.look_up(call)
             return stored
-        if len(call.parts) == 1:
-            part = call.parts[0]
+        parts = call.parts
+        if len(parts) == 1:
+            (part,) = parts
             key = call.key(part)
             result = self.answer_from(call, self.cache.get(key), call.started, key)
             if result is None and call.cache == "only" and not self.cache.has_second_level:
