@@ -33,7 +33,7 @@ from ..pace.failures import (
     is_unbilled,
     judge,
 )  # fmt: skip
-from ..pace.headers import LIMIT_HEADERS
+from ..pace.headers import LIMIT_HEADERS, headroom
 from ..pace.state import Ticket
 from ..requests.api_keys import environment_secrets, name_source
 from ..requests.request import describe_input
@@ -247,9 +247,9 @@ class Sending(Arrival):
         finally:
             wire.departure.reset(token)
             self.seconds = clock.perf_counter() - self.sent_at
-            # Most have none of these.
-            if self.headers and any(map(self.headers.__contains__, LIMIT_HEADERS)):
-                self.selection.scope.on_headers(self.ticket, self.headers)
+            has_limits = self.headers and any(map(self.headers.__contains__, LIMIT_HEADERS))
+            if has_limits and (limits := headroom(self.headers or {})) is not None:
+                self.selection.scope.controller.on_headers(self.ticket, limits)
 
     def _fail(self, error: LLMError) -> None:
         self.error = error

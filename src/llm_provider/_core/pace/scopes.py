@@ -10,7 +10,7 @@ import asyncio
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -30,7 +30,6 @@ from .failures import (
     may_be_of_requests,
     note_outage,
 )  # fmt: skip
-from .headers import headroom
 from .state import Ticket
 
 if TYPE_CHECKING:
@@ -258,11 +257,6 @@ class Scope:
         """Drop calls that another scope has served. They would pile up while this gate is closed."""
         while self._queue and self._queue[0].granted.done():
             self._queue.popleft()
-
-    def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure, which has one of `LIMIT_HEADERS`."""
-        if (limits := headroom(headers)) is not None:
-            self.controller.on_headers(ticket, limits)
 
     def record_end(
         self,
