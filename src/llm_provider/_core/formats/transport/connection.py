@@ -21,7 +21,7 @@ from ... import doors
 from ...requests.routing import Target
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import canonical, loads, write_exactly
-from ..protocol import IsComplete, OnHeaders, Outgoing, never
+from ..protocol import IsComplete, Outgoing, never
 from . import environment, http_client, httpx_client
 from .wire import events
 
@@ -92,14 +92,14 @@ class SDKConnection:
         self._clients: dict[object, Any] = {}
         self._endpoints: dict[object, _Endpoint] = {}
 
-    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+    async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
-        on_headers(answer.headers)
+        outgoing.headers = answer.headers
         content: bytes = answer.content
         return content
 
     async def stream(
-        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+        self, outgoing: Outgoing, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         body, fields, encoded = outgoing.body, self._sdk.stream_fields(outgoing), outgoing.encoded
         if fields:
@@ -112,7 +112,7 @@ class SDKConnection:
         framed = answer.headers.get("content-type", "").startswith(doors.cloud_anthropic.AWS_FRAMES)
         batches = doors.cloud_anthropic.read_frames(chunks) if framed else events(chunks, mark_end=True)
         try:
-            on_headers(answer.headers)
+            outgoing.headers = answer.headers
             async for batch in batches:
                 yield batch
                 if is_complete():
@@ -127,10 +127,10 @@ class SDKConnection:
         finally:
             await answer.aclose()
 
-    async def send_in_chunks(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[bytes, None]:
+    async def send_in_chunks(self, outgoing: Outgoing) -> AsyncGenerator[bytes, None]:
         answer = await self._open(outgoing, outgoing.body)
         try:
-            on_headers(answer.headers)
+            outgoing.headers = answer.headers
             async for piece in answer.aiter_bytes():
                 yield piece
         finally:
