@@ -59,7 +59,7 @@ def _client(name: str, client_class: str, target: Target, key: Credential, **opt
         timeout=SECONDS_OF_A_QUESTION,
         **options,
     )
-    return replace_headers(client, read_headers(target))
+    return replace_headers(client, read_headers(target), target)
 
 
 def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:

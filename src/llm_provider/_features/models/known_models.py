@@ -21,7 +21,7 @@ from ..._core.formats.sdk_clients import (
     openai_client,
     pages_of,
 )
-from ..._core.journey.attempt import scrub_error, send_with_retries
+from ..._core.journey.free_requests import scrub_error, send_with_retries
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
 from ..._core.requests.api_keys import Credential, find_accounts

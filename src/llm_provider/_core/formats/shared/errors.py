@@ -73,6 +73,9 @@ _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError"
 # A request that can never be sent. Some transports derive these from a failed connection.
 _UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
+# What no connection raises. An SDK wraps it as if one had broken, so it would be sent again for a minute.
+_OF_THIS_MACHINE = (AttributeError, ImportError, KeyError, ModuleNotFoundError, TypeError, ValueError)
+
 
 def from_answer(
     status: int | None,
@@ -101,6 +104,10 @@ def from_answer(
     known = (headers.get(name) for name in _REQUEST_IDS)
     others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
+    if status is not None and status // 100 == 3 and (address := headers.get("location")):
+        # A query may be a secret of the server's, and what stands before the host is a password.
+        address = _USER.sub("//", address.partition("?")[0])
+        message = f"the server redirects to {address}, and no redirect is followed: correct the base URL"
     error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
@@ -118,6 +125,8 @@ def from_answer(
         error.maybe_billed = True
     return error
 
+
+_USER = re.compile(r"//[^/@]*@")
 
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")
 
@@ -185,9 +194,9 @@ def from_exception(error: BaseException) -> LLMError:
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
     if not is_cut and not names.isdisjoint(_TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if is_cut or not names.isdisjoint(_BROKEN):
+    if is_cut or (not names.isdisjoint(_BROKEN) and type(first) not in _OF_THIS_MACHINE):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
-    problem = f"the call failed in its SDK: {type(error).__name__}: {detail}"
+    problem = f"the call failed in its SDK: {type(first).__name__}: {detail}"
     return APIConnectionError(problem, retryable=False)
 
 
