@@ -252,7 +252,9 @@ _CHAT = {
     "snapshot": "metadata.weight_version",
 }  # fmt: skip
 _ID, _CLAUDE_ID = ("request_id", "x-request-id"), ("request_id", "request-id")
-_TIER = ("service_tier", "x-gemini-service-tier")
+SERVICE_TIER = "service_tier"
+"""The field of an `Origin` with the service level."""
+_TIER = (SERVICE_TIER, "x-gemini-service-tier")
 _ANY = _row(_CHAT, ("request_id", "x-litellm-call-id"), _ID)
 """Of any host, which may be litellm's proxy."""
 _SGLANG = _row({"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"})
