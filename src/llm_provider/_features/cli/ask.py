@@ -20,7 +20,7 @@ import click
 
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject, json_value
-from ..._core.runtime import files
+from ..._core.runtime import clock, files, randomness
 from ..._core.runtime.databases import open_database
 from ..._core.types.messages import INCOMPLETE, Message
 from ..._core.words import format_cost
@@ -29,7 +29,7 @@ from .output import EXIT_CODES, PROGRAM, printable
 from .parsing import KEYS, Command, call_options, complete_model, parameters_of
 
 if TYPE_CHECKING:
-    from ..._core.types.messages import Message, Prompt
+    from ..._core.types.messages import Prompt
     from ..._core.types.response import Response
 
 VARIABLE = "LLM_PROVIDER_LOGS"
@@ -97,10 +97,7 @@ def read_last_conversation() -> list[LoggedAsk]:
     path = log_path()
     if path is None:
         raise RequestError(f"there is no conversation to continue: {VARIABLE} turns the log off")
-    try:
-        asks = LogFile(path).last_conversation()
-    except (OSError, sqlite3.Error) as error:
-        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    asks = LogFile(path).last_conversation()
     if not asks:
         raise RequestError("there is no conversation to continue: the log is empty; ask without --continue")
     return asks
@@ -158,8 +155,11 @@ class LogFile:
         if not self.path.exists():
             return []
         select = f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}"  # noqa: S608  # the texts of this module
-        with self._open() as database:
-            return [_read_row(row) for row in database.execute(select, values).fetchall()]
+        try:
+            with self._open() as database:
+                return [_read_row(row) for row in database.execute(select, values).fetchall()]
+        except (OSError, sqlite3.Error) as error:
+            raise RequestError(f"the log {self.path} cannot be read: {error}") from None
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -225,10 +225,7 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
         print(path)
         return
     words = " ".join(query)
-    try:
-        asks = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
-    except (OSError, sqlite3.Error) as error:
-        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    asks = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
     if not asks and not as_json:
         print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
     for ask in asks:
@@ -313,8 +310,6 @@ def run_ask(
     with output.when_interrupted(*notes), output.logs_in_one_line():
         response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
-        from ..._core.runtime import randomness
-
         conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
         exchange = [question, response.message]
         _log(conversation, model, parameters["system"], text, exchange, response)
@@ -357,11 +352,6 @@ def _log(
     conversation: str, model: str, system: str | None, text: str, messages: list[Message], response: Response
 ) -> None:
     """Append a question and its answer to the log. A log that cannot be written is a warning."""
-    import sqlite3
-
-    from ..._core.runtime import clock
-    from ..._core.runtime.files import full_disk
-
     path = log_path()
     if path is None:
         return
@@ -375,8 +365,15 @@ def _log(
     try:
         LogFile(path).add(ask)
     except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
-        reason = full_disk(error, path, "earlier answers are safe") or error
+        reason = files.full_disk(error, path, "earlier answers are safe") or error
         output.say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
+
+
+_ANSWERED = (
+    "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
+    "reasoning",
+)  # fmt: skip
+"""The fields of a response that `--json` prints."""
 
 
 def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool, at_once: bool) -> Response:
@@ -391,7 +388,7 @@ def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool
     is_complete = response.finish_reason not in INCOMPLETE
     if as_json:
         parsed = {"parsed": response.parsed if is_complete else None} if with_schema else {}
-        print(json.dumps(_as_object(response) | parsed))
+        print(json.dumps({name: json_value(getattr(response, name)) for name in _ANSWERED} | parsed))
     elif with_schema and is_complete:
         print(output.json_text(response.parsed))
     else:
@@ -410,14 +407,6 @@ def _print_pieces(pieces: Iterable[str]) -> None:
     finally:
         if not last.endswith("\n"):
             print(flush=True)
-
-
-def _as_object(response: Response) -> dict[str, object]:
-    names = (
-        "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
-        "reasoning",
-    )  # fmt: skip
-    return {name: json_value(getattr(response, name)) for name in names}
 
 
 def _summary(response: Response) -> str:

@@ -225,7 +225,15 @@ class _Work:
             if self.rows == limit:
                 break
         if self.output is not None and self.answered_before < len(self._answered):
-            self._refuse_other(self.output)
+            # It may answer rows behind the limit.
+            known = {question.token for question in self._list_known()}
+            number = self.output.first_other(known, by_id=self.id_column is not None)
+            if number is not None:
+                raise RequestError(
+                    f"{self.output.name} line {number} answers another request: the input, the model, the "
+                    "prompt or an option has changed. Choose another OUT, or give --overwrite, which asks "
+                    "every row again and pays only for answers that are not in the cache"
+                )
         if not self.rows:
             raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")
 
@@ -247,17 +255,6 @@ class _Work:
                 raise RequestError(f"{row.where} has {same}: {value!r}")
             ids.add(name)
         return question
-
-    def _refuse_other(self, output: OutputFile) -> None:
-        """Refuse an output with answers to other requests. It may answer rows behind the limit."""
-        known = {question.token for question in self._list_known()}
-        number = output.first_other(known, by_id=self.id_column is not None)
-        if number is not None:
-            raise RequestError(
-                f"{output.name} line {number} answers another request: the input, the model, the prompt or "
-                "an option has changed. Choose another OUT, or give --overwrite, which asks every row again "
-                "and pays only for answers that are not in the cache"
-            )
 
     def order(self) -> dict[bytes, int] | None:
         """The index of each row by its token; None where rows are named by their positions."""

@@ -1,8 +1,7 @@
 """The rows that `llm-provider map` reads, and the prompt of each.
 
 A file is read twice: once to check every row before anything is sent, and once to send them; with ids once
-more, to order the answers. So its rows are
-never in memory together. Standard input and other pipes are copied to a temporary file first.
+more, to order the answers. So its rows are never in memory together. Pipes are copied to a temporary file.
 """
 
 import csv
@@ -267,7 +266,17 @@ class PromptMaker:
             defaults, remedy = ", ".join(DEFAULT_COLUMNS), ": name one with --column, or give a --template"
             wanted = f"no column {column!r}" if column else f"none of the columns {defaults}{remedy}"
             raise RequestError(f"{row.where} has {wanted}; it has: {row.columns}")
-        return _prompt_of_cell(row, column, row.fields[column])
+        value = row.fields[column]
+        if column == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
+            # The cell of a CSV file.
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise RequestError(f"{row.where}: its messages are not JSON: {error}") from None
+        if not isinstance(value, (str, list)):
+            kind = "nothing" if value is None else type(value).__name__
+            raise RequestError(f"{row.where}: {column!r} must be a text or a list of messages, not {kind}")
+        return value
 
     def _fill(self, template: str, row: Row) -> str:
         for name in self._fields:
@@ -289,16 +298,3 @@ def read_prompts(path: Path | None) -> Iterator[Any]:
     form: Format = "jsonl" if path is not None and path.suffix == ".jsonl" else "txt"
     with closing(RowFile("-" if path is None else str(path), form)) as file:
         yield from map(PromptMaker(), file.rows())
-
-
-def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:
-    if column == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
-        # The cell of a CSV file.
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise RequestError(f"{row.where}: its messages are not JSON: {error}") from None
-    if not isinstance(value, (str, list)):
-        kind = "nothing" if value is None else type(value).__name__
-        raise RequestError(f"{row.where}: {column!r} must be a text or a list of messages, not {kind}")
-    return value

@@ -49,7 +49,7 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
     if as_json:
         print(json.dumps([dataclasses.asdict(model) for model in rows]))
         return
-    print_table(_COLUMNS, map(_line, rows), left_aligned=("name", "kind", "modalities"))
+    print_table(_COLUMNS, map(_line, rows), left=("name", "kind", "modalities"))
     print("\ncontext and output are tokens; prices are USD per million tokens; - is unknown.")
 
 
@@ -99,7 +99,7 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     # Most columns are blank for most models.
     used = [any(column) for column in zip(*cells, strict=True)]
     lines = ([cell or "-" for cell in compress(line, used)] for line in cells)
-    print_table(list(compress(COLUMNS, used)), lines, left_aligned=_LEFT_ALIGNED)
+    print_table(list(compress(COLUMNS, used)), lines, left=_LEFT_ALIGNED)
     print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
 
 

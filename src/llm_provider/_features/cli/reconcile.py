@@ -285,7 +285,7 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
         for row in rows[:_MOST_ROWS]
     ]
     if lines:
-        print_table([*names, "ledger", "report", "unexplained"], lines, left_aligned=names)
+        print_table([*names, "ledger", "report", "unexplained"], lines, left=names)
     for row in rows[:_MOST_ROWS]:
         about = [
             f"{'+' * (amount > 0)}{format_usd(amount)} by {word}" for word, amount in row.explained.items()

@@ -57,7 +57,10 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
     """Print what calls cost, from ledgers and files of answers."""
     from ..._core.money.ledger import Ledger
 
-    names = _parse_names(by)
+    by = tuple(name.strip() for option in by for name in option.split(",") if name.strip())
+    names = list(dict.fromkeys(by)) or ["provider", "model"]
+    if wrong := [name for name in names if name not in _NAMES]:
+        raise RequestError(f"--by takes {', '.join(_NAMES)}, not {wrong[0]!r}")
     groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
     keys = [name for name in names if name in _KEYS]
     rows = [
@@ -76,15 +79,7 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
         for group, row in rows
     ]
     lines.append(["total", *[""] * (len(names) - 1), *_cells(total_row)])
-    print_table(header, lines, left_aligned=_NAMES)
-
-
-def _parse_names(by: tuple[str, ...]) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for option in by for name in option.split(",") if name.strip()))
-    for name in names:
-        if name not in _NAMES:
-            raise RequestError(f"--by takes {', '.join(_NAMES)}, not {name!r}")
-    return names or ["provider", "model"]
+    print_table(header, lines, left=_NAMES)
 
 
 def list_files(files: tuple[Path, ...]) -> list[Path]:

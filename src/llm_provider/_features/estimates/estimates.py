@@ -76,12 +76,7 @@ class Estimates(dict[str, Estimate]):
         return frame
 
     def __str__(self) -> str:
-        rows = [_TITLES, *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        )
+        lines = doors.html.align(_TITLES, self._rows(), _TITLES[:1])
         return "\n".join([*lines, *(f"  - {text}" for text in self.total.assumptions)])
 
     def __repr__(self) -> str:
@@ -89,7 +84,6 @@ class Estimates(dict[str, Estimate]):
 
     def _repr_html_(self) -> str:
         html = doors.html
-
         rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
         notes = (html.small(f"- {text}") for text in self.total.assumptions)
         return html.block(html.table(_TITLES, rows), *notes)

@@ -73,11 +73,8 @@ def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
 
 
 def format_text(rows: list[LedgerRow], total: LedgerRow) -> str:
-    columns = []
-    for title, cells in _cells(rows, total).items():
-        width = max(map(len, (title, *cells)))
-        columns.append([f"{cell:{'<' if title in _WORDS else '>'}{width}}" for cell in (title, *cells)])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    columns = _cells(rows, total)
+    return "\n".join(html.align(list(columns), zip(*columns.values(), strict=True), _WORDS))
 
 
 def format_html(rows: list[LedgerRow], total: LedgerRow) -> str:
