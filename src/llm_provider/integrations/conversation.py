@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from .._core.client.client import Client
 from .._core.client.functions import default_client
@@ -169,8 +169,8 @@ def answer_metadata(response: Response) -> dict[str, object]:
 
 def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:
     """Log probabilities in OpenAI's form."""
-    return [{**_token(token), "top_logprobs": list(map(_token, token.top))} for token in tokens or ()]
 
+    def describe(token: Any) -> dict[str, object]:
+        return {"token": token.token, "logprob": token.logprob, "bytes": None}
 
-def _token(token: TokenLogprob) -> dict[str, object]:
-    return {"token": token.token, "logprob": token.logprob, "bytes": None}
+    return [{**describe(token), "top_logprobs": list(map(describe, token.top))} for token in tokens or ()]

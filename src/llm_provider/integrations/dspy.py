@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -172,8 +172,12 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
         state: JSONObject = dspy.BaseLM.dump_state(self)
         for name in ("model_type", "cache", "num_retries"):
             state.pop(name, None)
-        own = {name: value for name, value in self._variant.defaults.items() if _savable(name, value)}
-        return {name: value for name, value in {**state, **own}.items() if value is not None}
+        for name, value in self._variant.defaults.items():
+            with suppress(TypeError, ValueError):
+                json.dumps(value)
+                if name != "api_key":
+                    state[name] = value
+        return {name: value for name, value in state.items() if value is not None}
 
     @classmethod
     def load_state(cls, state: JSONObject, *, allow_custom_lm_class: bool = False) -> LM:
@@ -182,7 +186,7 @@ class LM(dspy.LM):  # type: ignore[misc]  # dspy is no requirement, so its types
 
 
 class _Engine:
-    """What both engines have in common: a client, and what they can do."""
+    """What both engines have in common. There is nothing to close: the module's functions have the client."""
 
     supports_function_calling = True
     supports_reasoning = True
@@ -220,7 +224,7 @@ class Engine(_Engine):
             yield stream_end(deltas.response)
 
     def close(self) -> None:
-        """There is nothing to close: the module's functions have the client."""
+        """Nothing."""
 
 
 class AsyncEngine(_Engine):
@@ -248,23 +252,11 @@ class AsyncEngine(_Engine):
                 yield stream_end(deltas.response)
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Nothing."""
 
 
 def _split(parameters: JSONMapping) -> tuple[JSONObject, JSONObject]:
     """The parameters that only this library knows, and those that DSPy handles."""
-    own = parameter_names() - _OF_DSPY
-    return (
-        {name: value for name, value in parameters.items() if name in own},
-        {name: value for name, value in parameters.items() if name not in own},
-    )
-
-
-def _savable(name: str, value: object) -> bool:
-    if name == "api_key":
-        return False
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    names = parameter_names() - _OF_DSPY
+    own = {name: value for name, value in parameters.items() if name in names}
+    return own, {name: value for name, value in parameters.items() if name not in own}

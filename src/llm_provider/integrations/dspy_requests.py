@@ -1,7 +1,7 @@
 """Requests of DSPy → calls of this library, and answers → responses of DSPy (`dspy.lm15`)."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from .._core import errors
 from .._core.json_values import JSONMapping, JSONObject
 from .._core.types.messages import Delta, FinishReason, Message
 from .._core.types.response import Choice, Response
-from .._core.types.usage import TokenLogprob, Usage
+from .._core.types.usage import Usage
 from . import conversation
 from .conversation import NAME, media_part
 
@@ -53,11 +53,7 @@ def translate_errors() -> Iterator[None]:
         yield
     except errors.LLMError as error:
         kind = next(theirs for ours, theirs in _ERRORS if isinstance(error, ours))
-        fields: JSONObject = {
-            "provider": error.provider,
-            "status": error.status,
-            "request_id": error.request_id,
-        }
+        fields: JSONObject = {name: getattr(error, name) for name in ("provider", "status", "request_id")}
         if kind is lm15.UnsupportedFeatureError:
             fields["feature"] = getattr(error, "parameter", None)
         raise kind(error.message, **fields) from error
@@ -102,11 +98,10 @@ def _tool(tool: lm15.FunctionTool | lm15.BuiltinTool) -> object:
 
 
 def _tool_choice(choice: lm15.ToolChoice) -> JSONObject:
+    parallel = {"parallel_tool_calls": choice.parallel}
     if choice.mode == "required" and len(choice.allowed) == 1:
-        function = {"type": "function", "function": {"name": choice.allowed[0]}}
-        return {"tool_choice": function, "parallel_tool_calls": choice.parallel}
-    allowed = list(choice.allowed) or None
-    return {"tool_choice": choice.mode, "allowed_tools": allowed, "parallel_tool_calls": choice.parallel}
+        return {"tool_choice": {"type": "function", "function": {"name": choice.allowed[0]}}, **parallel}
+    return {"tool_choice": choice.mode, "allowed_tools": list(choice.allowed) or None, **parallel}
 
 
 def _response_format(form: JSONMapping) -> JSONObject:
@@ -149,13 +144,13 @@ def _part(part: Any) -> object:
         return json.dumps(part.value, ensure_ascii=False)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
-    if part.url is not None:
-        kind = "document" if part.type == "binary" else part.type
-        return media_part(kind, part.url, detail=getattr(part, "detail", None))
-    if part.type == "image" and part.data is not None:
+    address = part.url
+    if address is None and part.type == "image" and part.data is not None:
         address = f"data:{part.media_type};base64,{part.data}"
-        return media_part("image", address, detail=getattr(part, "detail", None))
-    return part.bytes
+    if address is None:
+        return part.bytes
+    kind = "document" if part.type == "binary" else part.type
+    return media_part(kind, address, detail=getattr(part, "detail", None))
 
 
 def _usage(usage: Usage) -> lm15.Usage:
@@ -184,38 +179,30 @@ def make_response(response: Response, choice: Choice, request: lm15.Request, *, 
     state = conversation.extract_state(choice.message)
     states = () if state is None else (lm15.ContinuationState(provider=NAME, kind="message", data=state),)
     metadata = conversation.answer_metadata(response)
+
+    def describe(kind: Any, token: Any, **more: Any) -> Any:
+        return kind(token=token.token, logprob=token.logprob, bytes=None, **more)
+
+    logprobs = tuple(
+        describe(lm15.TokenLogprob, token, top=tuple(describe(lm15.TopLogprob, top) for top in token.top))
+        for token in choice.logprobs or ()
+    )
+    adaptations = tuple(
+        lm15.Adaptation(
+            field=f"config.{name}", action="dropped", asked=getattr(request.config, name, None),
+            reason=f"{request.model} does not accept {name}",
+        )
+        for name in response.dropped
+    )  # fmt: skip
     return lm15.Response(
         id=response.id,
         model=response.model,
         message=lm15.Message(role="assistant", parts=tuple(parts), continuation=states),
         finish_reason=_FINISH.get(choice.finish_reason, "stop"),
         usage=_usage(response.usage) if first and not response.cached else lm15.Usage(),
-        logprobs=_logprobs(choice.logprobs),
+        logprobs=logprobs or None,
         provider_data={NAME: metadata if first else {**metadata, "cost": 0.0}},
-        adaptations=_adaptations(response, request),
-    )
-
-
-def _logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[lm15.TokenLogprob, ...] | None:
-    return tuple(
-        lm15.TokenLogprob(
-            token=token.token, logprob=token.logprob, bytes=None,
-            top=tuple(lm15.TopLogprob(token=top.token, logprob=top.logprob, bytes=None) for top in token.top),
-        )
-        for token in tokens or ()
-    ) or None  # fmt: skip
-
-
-def _adaptations(response: Response, request: lm15.Request) -> tuple[lm15.Adaptation, ...]:
-    """The parameters that were left out, as DSPy records them."""
-    return tuple(
-        lm15.Adaptation(
-            field=f"config.{name}",
-            action="dropped",
-            asked=getattr(request.config, name, None),
-            reason=f"{request.model} does not accept {name}",
-        )
-        for name in response.dropped
+        adaptations=adaptations,
     )
 
 
@@ -225,18 +212,19 @@ class StreamParts:
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}
 
-    def _number(self, kind: str, index: int = 0) -> int:
-        return self._numbers.setdefault((kind, index), len(self._numbers))
-
     def events(self, delta: Delta) -> Iterator[lm15.StreamDeltaEvent]:
         """The events of one delta."""
+
+        def find_number(kind: str, index: int = 0) -> int:
+            return self._numbers.setdefault((kind, index), len(self._numbers))
+
         if delta.reasoning:
-            thought = lm15.ThinkingDelta(text=delta.reasoning, part_index=self._number("thinking"))
+            thought = lm15.ThinkingDelta(text=delta.reasoning, part_index=find_number("thinking"))
             yield lm15.StreamDeltaEvent(thought)
         if delta.text:
-            yield lm15.StreamDeltaEvent(lm15.TextDelta(text=delta.text, part_index=self._number("text")))
+            yield lm15.StreamDeltaEvent(lm15.TextDelta(text=delta.text, part_index=find_number("text")))
         for call in delta.tool_calls:
-            index, call_id, name = self._number("call", call.index), call.id or None, call.name or None
+            index, call_id, name = find_number("call", call.index), call.id or None, call.name or None
             piece = lm15.ToolCallDelta(input=call.arguments, part_index=index, id=call_id, name=name)
             yield lm15.StreamDeltaEvent(piece)
 

@@ -266,20 +266,15 @@ def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
             text = asyncio.run_coroutine_threadsafe(finish(text), loop).result(LONGEST_FETCH)
         if not isinstance(text, str):
             raise RequestError(f"{where} must return the token as str, not {type(text).__name__}")
-        expires = expiry_of(text)
-        return Token(make_key(f"the token of {where}", [text]), expires)
+        expires: Any = None
+        # A JSON Web Token may say it (RFC 7519).
+        with contextlib.suppress(ValueError, IndexError, AttributeError):
+            claims = text.split(".")[1]
+            expires = orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")
+        known = float(expires) if type(expires) in (int, float) else None
+        return Token(make_key(f"the token of {where}", [text]), known)
 
     name = getattr(function, "__qualname__", type(function).__name__)
     return TokenCredential(
         "function", where, str(getattr(function, "__module__", "")), name, open_source=lambda: fetch
     )
-
-
-def expiry_of(token: str) -> float | None:
-    """The Unix time at which a token expires, if it is a JSON Web Token that says so (RFC 7519)."""
-    with contextlib.suppress(ValueError, IndexError, AttributeError):
-        claims = token.split(".")[1]
-        expires = orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")
-        if type(expires) in (int, float):
-            return float(expires)
-    return None
