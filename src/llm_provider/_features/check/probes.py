@@ -266,7 +266,7 @@ def check_batch(account: Account) -> None:
     observed, fits = "", True
     if case.answer:
         try:
-            observed, fits = _end_batch(account, case.answer)
+            observed, fits = _cancel_batch(account, case.answer)
         except (errors.LLMError, TimeoutError) as error:
             observed, fits = f"{type(error).__name__}, HTTP {getattr(error, 'status', None)}", False
         if not fits:
@@ -276,21 +276,22 @@ def check_batch(account: Account) -> None:
     account.judge(case, observed, fits=fits)
 
 
-def _end_batch(account: Account, batch: Batch) -> tuple[str, bool]:
+def _cancel_batch(account: Account, batch: Batch) -> tuple[str, bool]:
     """Cancel a batch. Returns the provider's word for its state then, and whether it fits."""
     account.cancel(batch, 60.0)
     for _ in range(5):
         status, state = batch.status, ", ".join(batch.states.values())
-        if status != "in_progress" or "cancel" in state.lower():
+        if is_ending := "cancel" in state.lower() or status != "in_progress":
             break
         clock.sleep(2.0)
-    fits = not re.search("fail|expire", state, re.IGNORECASE)
-    if status == "in_progress":
-        fits = "cancel" in state.lower()
     # The cost of a batch that was worked off before is counted with its results.
-    elif any(isinstance(error, errors.PendingBatchError) for error in batch.results(30.0).errors):
-        state, fits = f"{state}, and its results cannot be read", False
-    return state, fits
+    if status != "in_progress" and any(
+        isinstance(error, errors.PendingBatchError) for error in batch.results(30.0).errors
+    ):
+        return f"{state}, and its results cannot be read", False
+    return state, is_ending and (
+        status == "in_progress" or not re.search("fail|expire", state, re.IGNORECASE)
+    )
 
 
 def check_replies(account: Account) -> None:

@@ -73,11 +73,15 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
             "'https://NAME.openai.azure.com', or pass base_url=",
             provider=provider,
         )
-    template, path = cloud.server, cloud.path
-    if cloud.express_variable and _read((cloud.express_variable,), env_file):
-        template, path = _EXPRESS
-    address = server.rstrip("/") if server else _fill(template, provider, env_file)
-    return _join(address, _fill(path, provider, env_file))
+    is_express = cloud.express_variable and _read((cloud.express_variable,), env_file)
+    address, path = (
+        _FIELD.sub(lambda match: _value(match[1], provider, env_file), template)
+        for template in (server.rstrip("/"), _EXPRESS[1] if is_express else cloud.path)
+    )
+    # The variables of the SDKs may have the beginning of the path already.
+    steps = path.split("/")
+    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
+    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
@@ -116,18 +120,6 @@ def plain_name(model: str) -> str:
     return re.sub(r"(-v\d+(:\d+)?|@default)$", "", name).replace("@", "-")
 
 
-@functools.lru_cache(maxsize=1024)
-def _join(address: str, path: str) -> str:
-    """A URL that may have the beginning of the path already, as the variables of the SDKs do."""
-    steps = path.split("/")
-    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
-    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
-
-
-def _fill(template: str, provider: str, env_file: EnvFile | None) -> str:
-    return _FIELD.sub(lambda match: _value(match[1], provider, env_file), template)
-
-
 def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
     if name == "host":
         location = _value("location", provider, env_file)
@@ -138,23 +130,17 @@ def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
     value = _read(variables, env_file) or _DEFAULTS.get(name, "")
     if not value and name == "region":
         profile = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
-        value = _read_profile(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", profile)
+        with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
+            from botocore.configloader import load_config
+
+            path = os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config"
+            value = str(load_config(path)["profiles"][profile]["region"])
     if not value:
         raise RequestError(f"{provider} needs a {name}: set {variables[0]}", provider=provider)
     if not _VALUE.fullmatch(value):
         # It becomes a part of a host.
         raise RequestError(f"{variables[0]} must be the name of a {name}, not {value!r}", provider=provider)
     return value
-
-
-@functools.lru_cache(maxsize=16)
-def _read_profile(path: str, profile: str) -> str:
-    """The region of AWS's profile in a file; empty without one, and without botocore."""
-    with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
-        from botocore.configloader import load_config
-
-        return str(load_config(path)["profiles"][profile]["region"])
-    return ""
 
 
 def _read(variables: Sequence[str], env_file: EnvFile | None) -> str:

@@ -42,8 +42,6 @@ from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import Target
 from ..._core.runtime.imports import exception_chain
 from ..._core.runtime.json_pieces import loads
-from ..._core.types.messages import Message
-from ..._core.types.usage import Usage
 
 __all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
@@ -62,7 +60,15 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if request.tools:
         request = doors.foreign_messages.with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
-        request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
+        messages = []
+        for message in request.messages:
+            kept = own_content(message, PROVIDER)
+            if thinking := kept.get("thinking_blocks") if isinstance(kept, Mapping) else None:
+                # litellm reads the signed thinking of Anthropic's models from a field of the message.
+                fields = {name: each for name, each in message.items() if name != "provider_specific_fields"}
+                message = {**fields, "thinking_blocks": thinking}  # noqa: PLW2901  # the same message
+            messages.append(message)
+        request = replace(request, messages=tuple(messages))
     encoded = chat.encode(request, target, accepts=ACCEPTS)
     if target.model.startswith("openrouter/"):
         doors.routers.warn_if_unpinned(target, encoded.payload)
@@ -88,16 +94,6 @@ def check_extra_body(request: Request | EmbedRequest) -> None:
                 provider=PROVIDER,
                 model=request.model,
             )
-
-
-def _with_thinking(message: Message) -> Message:
-    """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
-    kept = own_content(message, PROVIDER)
-    thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
-    if not thinking:
-        return message
-    others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
-    return {**others, "thinking_blocks": thinking}
 
 
 PROVIDER = "litellm"
@@ -218,7 +214,7 @@ class DroppedFields:
 def _completion(reply: JSONObject) -> JSONObject:
     """A message of Anthropic's as the completion that litellm makes of it."""
     answer = anthropic.decode(reply)
-    (choice,) = answer.choices
+    (choice,), usage = answer.choices, answer.usage
     message = {name: value for name, value in choice.message.items() if name != "provider_specific_fields"}
     thinking = [block for block in reply["content"] if "thinking" in str(block.get("type"))]
     if thinking:
@@ -228,22 +224,20 @@ def _completion(reply: JSONObject) -> JSONObject:
         "object": "chat.completion",
         "model": answer.model,
         "choices": [{"index": 0, "message": message, "finish_reason": choice.finish_reason}],
-        "usage": None if answer.usage is None else _usage(answer.usage),
-    }
-
-
-def _usage(usage: Usage) -> JSONObject:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens,
-            "cache_creation_tokens": usage.cache_write_input_tokens,
-            "cache_creation_token_details": {"ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens},
+        "usage": None if usage is None else {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens,
+            "prompt_tokens_details": {
+                "cached_tokens": usage.cache_read_input_tokens,
+                "cache_creation_tokens": usage.cache_write_input_tokens,
+                "cache_creation_token_details": {
+                    "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens
+                },
+            },
+            "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
         },
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
-    }
+    }  # fmt: skip
 
 
 class _Assembler(any_server.Assembler):
@@ -341,20 +335,14 @@ def unsent_error(error: Exception) -> errors.LLMError:
     return errors.BadRequestError(f"litellm cannot make this request: {message}")
 
 
-def _missing_package(error: ImportError) -> str:
-    command = _INSTALL.search(str(error))
-    if command:
-        return command.group()
-    module = (error.name or "").partition(".")[0]
-    return f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
-
-
 def _failure(error: BaseException, names: set[str], message: str) -> errors.LLMError:
     headers = failure_headers(error)
     links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
-            package = _missing_package(link)
+            command, module = _INSTALL.search(str(link)), (link.name or "").partition(".")[0]
+            package = f"pip install {_PACKAGES.get(module, module)}" if module else str(link)
+            package = command.group() if command else package
             return errors.MissingDependencyError(
                 f"litellm needs another package for this model ({link}): {package}; a server of your own "
                 "needs none: write 'local/my-model' and base_url='http://localhost:8000/v1'"
