@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -173,17 +173,15 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
     if not only_first or not only_second:
         return 0.0 if alike else None
     # The part of their groups of three letters that two texts have in common: 0 to 1.
-    most = max(
-        2 * len(left & right) / (len(left) + len(right))
-        for left in map(_letter_groups, only_first)
-        for right in map(_letter_groups, only_second)
-    )
+    groups = [
+        [
+            {text[start : start + 3] for start in range(len(text) - 2)}
+            for text in (f"  {each} " for each in only)
+        ]
+        for only in (only_first, only_second)
+    ]
+    most = max(2 * len(left & right) / (len(left) + len(right)) for left, right in product(*groups))
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
-
-
-def _letter_groups(text: str) -> set[str]:
-    padded = f"  {_plain(text)} "
-    return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
 def compare(stored: object, wanted: object, path: str = "") -> Iterator[Difference]:
@@ -199,21 +197,17 @@ def compare(stored: object, wanted: object, path: str = "") -> Iterator[Differen
             inner = f"{path}.{name}" if path else name
             yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
     elif isinstance(stored, list) and isinstance(wanted, list):
-        start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
+        left, right = [*map(_encode, stored)], [*map(_encode, wanted)]
+        shortest = min(len(left), len(right))
+        start = next((index for index in range(shortest) if left[index] != right[index]), shortest)
+        rest = range(shortest - start)
+        end = next((index for index in rest if left[-1 - index] != right[-1 - index]), len(rest))
         left_middle, right_middle = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
         pairs = zip_longest(left_middle, right_middle, fillvalue=ABSENT)
-        for index, (left, right) in enumerate(pairs, start):
-            yield from compare(left, right, f"{path}[{index}]")
+        for index, (old, new) in enumerate(pairs, start):
+            yield from compare(old, new, f"{path}[{index}]")
     elif _encode(stored) != _encode(wanted):
         yield Difference(path, stored, wanted)
-
-
-def _equal_ends(left: list[bytes], right: list[bytes]) -> tuple[int, int]:
-    """The number of equal items at the beginning of two lists and, beyond these, at their end."""
-    shortest = min(len(left), len(right))
-    start = next((index for index in range(shortest) if left[index] != right[index]), shortest)
-    rest = range(shortest - start)
-    return start, next((index for index in rest if left[-1 - index] != right[-1 - index]), len(rest))
 
 
 def _encode(value: object) -> bytes:
@@ -427,18 +421,8 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
 
 def _rows(path: Path) -> Iterator[Row]:
     lines = read_lines(path)
-    _check_first(path, next(lines, b""))
-    for number, line in enumerate(lines, 2):
-        try:
-            yield _row(loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            message = f"{path}, line {number}: this is not an answer, or it was changed"
-            raise RequestError(message) from None
-
-
-def _check_first(path: Path, line: bytes) -> None:
     try:
-        version = orjson.loads(line)[_FORMAT]
+        version = orjson.loads(next(lines, b""))[_FORMAT]
     except (ValueError, KeyError, TypeError):
         raise RequestError(f"{path} is not an exported cache") from None
     if version != SCHEMA_VERSION:
@@ -446,6 +430,12 @@ def _check_first(path: Path, line: bytes) -> None:
             f"{path} has format version {version}, but only version {SCHEMA_VERSION} can be imported: "
             "export it again with a matching version of llm-provider"
         )
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _row(loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            message = f"{path}, line {number}: this is not an answer, or it was changed"
+            raise RequestError(message) from None
 
 
 def _row(fields: JSONObject) -> Row:

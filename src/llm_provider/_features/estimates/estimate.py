@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,9 +94,6 @@ _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 2
 
 _READ_CLOSELY = 2000
 """Requests whose texts are read. The tokens of further requests are estimated from their length."""
-
-_SAMPLE = 200
-"""Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
 _WIDEST = 70
 """Characters of the table's last column, so that no row is longer than 110."""
@@ -448,24 +445,6 @@ def estimate_texts(
     for call in calls:
         estimator.add_texts(call)
     return estimator.result()
-
-
-def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    for prompt in estimator.fetch(inputs):
-        estimator.add(prompt)
-    return estimator.result()
-
-
-def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
-    """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
-    from ..._core.runtime.notebooks import show as show_value
-
-    step = max(1, len(inputs) // _SAMPLE)
-    for index in range(0, len(inputs), step):
-        estimator.add(inputs[index])
-    estimate = estimator.result(len(inputs))
-    if estimate.cost is not None and estimate.cost.likely > above:
-        show_value(estimate)
 
 
 def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:

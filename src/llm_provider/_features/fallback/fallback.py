@@ -18,7 +18,6 @@ from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.failures import still_waits
 from ..._core.requests.request import Request, check_model_name, read_headers
-from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.types.messages import Step
 from ..._core.types.response import Response
@@ -46,49 +45,6 @@ def leads_on(error: errors.LLMError) -> bool:
     """
     # The deadline is for the whole call.
     return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
-
-
-def _prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
-    """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
-    added = read_headers(call.target)
-    headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
-    request = replace(call.request, extra_headers=headers or None)
-    options = dict(request.options)
-    names = options.pop("fallback")
-    if request.in_batch is not None:
-        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
-    calls = [call]
-    for name in names:
-        try:
-            check_model_name(name)
-            own = replace(request, model=name, options=options or None)
-            each = engine.prepare(call.operation, own, call.concurrency)
-            if each.target in [other.target for other in calls]:
-                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
-            _check_provider(request, call.target, each.target)
-        except errors.LLMError as error:
-            error.model = name
-            raise
-        calls.append(each)
-    rests = [{**options, "fallback": names[number:]} for number in range(len(names))]
-    return tuple(
-        replace(each, request=replace(each.request, options=rest or None))
-        for each, rest in zip(calls, [*rests, options], strict=True)
-    )
-
-
-def _check_provider(request: Request, first: Target, other: Target) -> None:
-    providers = [
-        target.model.partition("/")[0] if target.provider == "litellm" else target.provider
-        for target in (first, other)
-    ]
-    for name in _OF_ONE_PROVIDER:
-        if providers[0] != providers[1] and getattr(request, name) is not None:
-            raise errors.RequestError(
-                f"{name} is that of one provider, and the models of fallback are at "
-                f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and Client(hosts=) "
-                "have keys and servers for each"
-            )
 
 
 class Fallback(Relay):
@@ -149,7 +105,42 @@ class Fallback(Relay):
 
 def make_relay(engine: Engine, call: Call[Any]) -> Fallback:
     """The relay of a call with `fallback`; `error.model` names a model that cannot serve."""
-    return Fallback(engine, _prepare_each(engine, call))
+    added = read_headers(call.target)
+    headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
+    request = replace(call.request, extra_headers=headers or None)
+    options = dict(request.options)
+    names = options.pop("fallback")
+    if request.in_batch is not None:
+        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
+    calls = [call]
+    for name in names:
+        try:
+            check_model_name(name)
+            own = replace(request, model=name, options=options or None)
+            each = engine.prepare(call.operation, own, call.concurrency)
+            if each.target in [other.target for other in calls]:
+                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
+            providers = [
+                target.model.partition("/")[0] if target.provider == "litellm" else target.provider
+                for target in (call.target, each.target)
+            ]
+            secrets = [secret for secret in _OF_ONE_PROVIDER if getattr(request, secret) is not None]
+            if secrets and providers[0] != providers[1]:
+                raise errors.RequestError(
+                    f"{secrets[0]} is that of one provider, and the models of fallback are at "
+                    f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and "
+                    "Client(hosts=) have keys and servers for each"
+                )
+        except errors.LLMError as error:
+            error.model = name
+            raise
+        calls.append(each)
+    rests = [*({**options, "fallback": names[number:]} for number in range(len(names))), options]
+    pairs = zip(calls, rests, strict=True)
+    return Fallback(
+        engine,
+        tuple(replace(each, request=replace(each.request, options=rest or None)) for each, rest in pairs),
+    )
 
 
 class _Turns:

@@ -53,25 +53,20 @@ def in_chat_form(
 
     The words of the provider `own`, "anthropic" or "openai" (Responses), stay. `RequestError` for the rest.
     """
-    entries = list(_in_chat_form(messages, provider, own, start))
+    entries: list[tuple[int, Message]] = []
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if type(message.get("content")) is str and "provider_specific_fields" not in message:
+            entries.append((index, message))
+        else:
+            translated = _translate(message, f"messages[{index}]", provider, own)
+            entries += ((index, each) for each in translated)
     results = [message for _, message in entries if message["role"] == "tool"]
     if own == OPENAI and all(message["tool_call_id"] for message in results):
         # Responses takes them anywhere, if each call has one.
         calls = sum(len(calls_of(message)) for _, message in entries if message["role"] == "assistant")
         results = results if len(results) < calls else []
     return _behind_calls(entries) if results else iter(entries)
-
-
-def _in_chat_form(
-    messages: Sequence[Message], provider: str, own: str, start: int
-) -> Iterator[tuple[int, Message]]:
-    for index in range(start, len(messages)):
-        message = messages[index]
-        if type(message.get("content")) is str and "provider_specific_fields" not in message:
-            yield index, message
-        else:
-            for translated in _translate(message, f"messages[{index}]", provider, own):
-                yield index, translated
 
 
 def _behind_calls(entries: Sequence[tuple[int, Message]]) -> Iterator[tuple[int, Message]]:

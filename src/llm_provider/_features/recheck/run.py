@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +29,6 @@ from ..._core.requests.routing import Target
 from ..._core.runtime import clock, randomness
 from ..._core.runtime.files import check_path
 from ..._core.runtime.json_pieces import canonical
-from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results import Results
 from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
@@ -75,34 +74,6 @@ class StoredChat(Chat):
 
 
 STORED_CHAT = StoredChat()
-
-
-def find_questions(
-    cache: ResponseCache, keys: Iterable[str], model: str, draws: Container[int]
-) -> Iterator[tuple[str, JSONMapping]]:
-    """The keys and questions among `keys` to a model, with some numbers of samples."""
-    for key in keys:
-        question = (cache.peek_whole(key) or (None, None))[1]
-        if question is not None and question["model"] == model and question["draw"] in draws:
-            yield key, question
-
-
-def find_stored(
-    stored: Iterable[tuple[str, JSONMapping]], prepare: Callable[[JSONMapping], Call[Response]]
-) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
-    """Each question once, with the call of `prepare` that reads its answer; None if it cannot be asked so."""
-    seen = set[bytes]()
-    for key, question in stored:
-        call: Call[Response] | None = None
-        with contextlib.suppress(LLMError):
-            call = prepare(question)
-        if call is not None and (call.key(question["draw"]) != key or not _is_whole(question["payload"])):
-            call = None
-        # Samples of one question differ in the number alone.
-        name = canonical({**question, "draw": 0})
-        if name not in seen:
-            seen.add(name)
-            yield question, call
 
 
 def _is_whole(payload: JSONMapping) -> bool:
@@ -205,7 +176,7 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
             questions = ((prompt, prepare(prompt)) for prompt in prompts)
         else:
             selection: Selection = {"model": model, "tag": tag, "ledger": ledger}
-            questions = _find_stored(runner.engine, selection, prepare)
+            questions = itertools.islice(_find_stored(runner.engine, selection, prepare), _MOST_READ)
             ask = functools.partial(_ask_stored, client, batch)
         pairs, left_out = _read_stored(runner.engine, questions)
         test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
@@ -262,14 +233,27 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
 
 def _find_stored(
     engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
-) -> Iterator[tuple[Any, Call[Response] | None]]:
-    """The questions of a part of the cache to its model, without questions of rechecks, and their calls."""
-    keys = engine.cache.find_keys(**selection)
-    stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
-    return itertools.islice(
-        find_stored(stored, lambda question: prepare(question, STORED_CHAT, draw=question["draw"])),
-        _MOST_READ,
-    )
+) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
+    """The questions of a part of the cache to its model, without those of rechecks, each once.
+
+    With each comes the call that reads its answer; None if it cannot be asked as it was.
+    """
+    seen = set[bytes]()
+    for key in engine.cache.find_keys(**selection):
+        question = (engine.cache.peek_whole(key) or (None, None))[1]
+        if question is None or question["model"] != selection.get("model"):
+            continue
+        # Samples of one question differ in the number alone.
+        name = canonical({**question, "draw": 0})
+        if name in seen or not 0 <= question["draw"] < _NEW_DRAWS[0]:
+            continue
+        seen.add(name)
+        call: Call[Response] | None = None
+        with contextlib.suppress(LLMError):
+            call = prepare(question, STORED_CHAT, draw=question["draw"])
+        if call is not None and (call.key(question["draw"]) != key or not _is_whole(question["payload"])):
+            call = None
+        yield question, call
 
 
 def _read_stored(

@@ -93,9 +93,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     def identity(self, call: Call[Scores], part: int) -> tuple[bytes, int]:
         """The context and one continuation; for the probe, the server."""
         request = call.request
-        if part == PROBE:
-            own = {"probe": _PROBE_VERSION, "server": call.target.base_url, "order": request.check_order}
-        else:
+        own = {"probe": _PROBE_VERSION, "server": call.target.base_url, "order": request.check_order}
+        if part != PROBE:
             own = {"context": request.context, "continuation": request.inputs[part]}
         return canonical({**call.encoded.payload, **own}), 0
 
@@ -155,11 +154,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
-        request = call.request
-        scores = {
-            request.inputs[part]: sample.answer.score
-            for part, sample in zip(call.parts, samples, strict=True)
-        }
+        request, pairs = call.request, zip(call.parts, samples, strict=True)
+        scores = {request.inputs[part]: sample.answer.score for part, sample in pairs}
         return Scores(
             context=request.context,
             scores=tuple(scores[text] for text in request.inputs),
@@ -239,25 +235,23 @@ class Memory:
         self._locks: dict[object, asyncio.Lock] = {}
 
     async def get(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        if key not in self._values:
-            async with self._locks.setdefault(key, asyncio.Lock()):
-                value = self._values[key] if key in self._values else await self._try(key, work)
-                self._values[key] = value
-            self._locks.pop(key, None)
-            if len(self._values) > _MOST_REMEMBERED:
-                self._values.popitem(last=False)
-            return value
-        return self._values[key]
-
-    async def _try(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        when, error = self._failures.get(key, (0.0, None))
-        if error is not None and clock.monotonic() - when < _FAILURE_SECONDS:
-            raise ScoreCheckError(error.message, check=error.check, maybe_billed=False)
-        try:
-            return await work()
-        except ScoreCheckError as failure:
-            self._failures[key] = clock.monotonic(), failure
-            raise
+        if key in self._values:
+            return self._values[key]
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key not in self._values:
+                when, error = self._failures.get(key, (0.0, None))
+                if error is not None and clock.monotonic() - when < _FAILURE_SECONDS:
+                    raise ScoreCheckError(error.message, check=error.check, maybe_billed=False)
+                try:
+                    self._values[key] = await work()
+                except ScoreCheckError as failure:
+                    self._failures[key] = clock.monotonic(), failure
+                    raise
+            value = self._values[key]
+        self._locks.pop(key, None)
+        if len(self._values) > _MOST_REMEMBERED:
+            self._values.popitem(last=False)
+        return value
 
 
 @dataclass(frozen=True)

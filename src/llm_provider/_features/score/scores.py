@@ -47,26 +47,23 @@ class ScoreRequest(TextRequest):
         context, continuations = cast("tuple[Any, Any]", inputs)
         if not isinstance(context, str):
             raise RequestError(f"context must be a text, not {cite(context)}; it may be empty")
-        texts = _texts(continuations)
+        kinds = (str, bytes, Mapping, set, frozenset)
+        if isinstance(continuations, kinds) or not isinstance(continuations, Iterable):
+            raise RequestError(
+                f"continuations must be a list of texts, not {type(continuations).__name__}: write "
+                "score(model, context, [' a text'])"
+            )
+        texts = tuple(continuations)
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise RequestError(
+                    f"continuations[{index}] must be a str, not {cite(text)}: write str(value)"
+                )
+            if not text:
+                raise RequestError(f"continuations[{index}] is empty: an empty text has no probability")
         # A text that is no valid Unicode is refused here.
         canonical([context, *texts])
-        return cls(model=model, context=str(context), inputs=texts, **checked)
-
-
-def _texts(continuations: object) -> tuple[str, ...]:
-    kinds = (str, bytes, Mapping, set, frozenset)
-    if isinstance(continuations, kinds) or not isinstance(continuations, Iterable):
-        raise RequestError(
-            f"continuations must be a list of texts, not {type(continuations).__name__}: write "
-            "score(model, context, [' a text'])"
-        )
-    texts = tuple(continuations)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise RequestError(f"continuations[{index}] must be a str, not {cite(text)}: write str(value)")
-        if not text:
-            raise RequestError(f"continuations[{index}] is empty: an empty text has no probability")
-    return tuple(map(str, texts))
+        return cls(model=model, context=str(context), inputs=tuple(map(str, texts)), **checked)
 
 
 @quickly_made

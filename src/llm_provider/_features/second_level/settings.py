@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._core.errors import MissingDependencyError, RequestError
 from ..._core.runtime.imports import install_command
@@ -143,7 +143,15 @@ def _parse_url(url: str) -> dict[str, str | bool]:
             "cache: the URL of a second level begins with valkey://, valkeys://, redis://, rediss:// or "
             f"unix://, not {parts.scheme + '://' if parts.scheme else 'no scheme'}"
         )
-    _check_address(parts, port)
+    database = "" if parts.scheme == "unix" else parts.path.strip("/")
+    if parts.scheme == "unix" and parts.path in ("", "/"):
+        raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")
+    if parts.scheme != "unix" and not parts.hostname:
+        raise RequestError(f"cache: the URL names no host: {parts.scheme}://host:6379/0")
+    if parts.scheme != "unix" and port == 0:
+        raise RequestError("cache: the port of the URL must be from 1 to 65535, not 0")
+    if database and not (database.isascii() and database.isdigit()):
+        raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
     query: list[tuple[str, str]] = []
     settings: dict[str, str | bool] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -158,20 +166,6 @@ def _parse_url(url: str) -> dict[str, str | bool]:
             f"a cache of {parts.scheme}:// needs the package valkey: {install_command('valkey')}"
         )
     return {"store": urlunsplit(parts._replace(query=urlencode(query))), **settings}
-
-
-def _check_address(parts: SplitResult, port: int | None) -> None:
-    if parts.scheme == "unix":
-        if parts.path in ("", "/"):
-            raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")
-        return
-    if not parts.hostname:
-        raise RequestError(f"cache: the URL names no host: {parts.scheme}://host:6379/0")
-    if port == 0:
-        raise RequestError("cache: the port of the URL must be from 1 to 65535, not 0")
-    database = parts.path.strip("/")
-    if database and not (database.isascii() and database.isdigit()):
-        raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
 
 
 PREFIX = f"llm_provider:{SCHEMA_VERSION}:"

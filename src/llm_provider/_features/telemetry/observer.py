@@ -216,7 +216,16 @@ class Watch(Listener):
         if failure is not None and observer.spans is not None and self._span is not None:
             observer.spans.add_failure(self._span, attempt, failure)
         if is_logging(DEBUG):
-            log_attempt(call, attempt)
+            fields = {
+                **_name_model(call),
+                "attempt": attempt.number,
+                "outcome": "ok" if failure is None else failure.error,
+                "status": None if failure is None else failure.status,
+                "waited": round(attempt.waited, 4),
+                "seconds": round(attempt.seconds, 4),
+                "retry_in": None if attempt.retry_in is None else round(attempt.retry_in, 3),
+            }
+            CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
     def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
         """End the span in the task that began it. Its usage is None if nothing was billed."""
@@ -296,20 +305,6 @@ def log_call(
     if call.tracks.tag:
         fields["tag"] = call.tracks.tag
     CALLS.info("%s", _Line("call", fields), extra={"llm_provider": fields})
-
-
-def log_attempt(call: Any, attempt: Any) -> None:
-    failure = attempt.failure
-    fields = {
-        **_name_model(call),
-        "attempt": attempt.number,
-        "outcome": "ok" if failure is None else failure.error,
-        "status": None if failure is None else failure.status,
-        "waited": round(attempt.waited, 4),
-        "seconds": round(attempt.seconds, 4),
-        "retry_in": None if attempt.retry_in is None else round(attempt.retry_in, 3),
-    }
-    CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
 
 def _name_model(call: Any) -> dict[str, str]:

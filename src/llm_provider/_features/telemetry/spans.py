@@ -141,9 +141,9 @@ class Spans:
                 message = content if self._content and isinstance(content, str) else type(error).__name__
                 span.set_status(self._error(message))
             elif self._content:
-                # Few programs set the switch.
-
-                span.set_attribute("gen_ai.tool.call.result", result_text(content))
+                # As the model is told: a text as it is, parts as JSON.
+                text = content if isinstance(content, str) else _encode(_text(content))
+                span.set_attribute("gen_ai.tool.call.result", text)
         span.end()
 
     def add_failure(self, started: Started, attempt: Any, failure: FailedAttempt) -> None:
@@ -195,8 +195,6 @@ class Spans:
             if isinstance(outcome, BaseException):
                 span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
             if self._content:
-                # Few programs set the switch.
-
                 prompt, answer = prompt_json(call.request), answer_json(outcome)
                 for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
                     if text is not None:
@@ -280,31 +278,25 @@ def _describe_end(
         return attributes
     attributes[RESPONSE_MODEL] = outcome.model
     names = _OF_OPENAI if call.target.provider in ("openai", "azure") else {}
-    for name, value in _describe_who(outcome, answered).items():
-        attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
+    choices = getattr(outcome, "choices", ())
+    # The fields of its only request are known already. Otherwise the reply is read again.
+    if len(answered) == len(choices) == 1:
+        who = answered[0]
+    else:
+        served_by = find_served_by(outcome)
+        who = {} if served_by is None else served_by.to_dict()
+    for name, value in who.items():
+        if name != "model":
+            attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
     attributes["llm_provider.attempts"] = timing.attempts
     attributes["llm_provider.queue.duration"] = timing.queue
     if call.streamed and timing.first_token is not None:
         attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
-    choices = getattr(outcome, "choices", ())
     if choices:
         attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]
         if outcome.id:
             attributes["gen_ai.response.id"] = outcome.id
     return attributes
-
-
-def _describe_who(outcome: object, answered: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """The fields of `served_by` of an answer, without the model.
-
-    The fields of its only request are known already. Otherwise the reply is read again.
-    """
-    if len(answered) == len(getattr(outcome, "choices", ())) == 1:
-        return answered[0]
-    served_by = find_served_by(outcome)
-    fields = {} if served_by is None else served_by.to_dict()
-    fields.pop("model", None)
-    return fields
 
 
 def prompt_json(request: object) -> str | None:
@@ -329,11 +321,6 @@ def answer_json(outcome: object) -> str | None:
         {"role": "assistant", "parts": list(_answer_parts(choice)), "finish_reason": reason}
         for choice, reason in zip(choices, reasons, strict=True)
     ])  # fmt: skip
-
-
-def result_text(content: object) -> str:
-    """What a tool returned, as the model is told: a text as it is, parts as JSON."""
-    return content if isinstance(content, str) else _encode(_text(content))
 
 
 def _answer_parts(choice: Choice) -> Iterable[dict[str, object]]:
