@@ -173,15 +173,14 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
     if not only_first or not only_second:
         return 0.0 if alike else None
     # The part of their groups of three letters that two texts have in common: 0 to 1.
-    groups = [
-        [
-            {text[start : start + 3] for start in range(len(text) - 2)}
-            for text in (f"  {each} " for each in only)
-        ]
-        for only in (only_first, only_second)
-    ]
-    most = max(2 * len(left & right) / (len(left) + len(right)) for left, right in product(*groups))
+    pairs = product(map(_letter_groups, only_first), map(_letter_groups, only_second))
+    most = max(2 * len(left & right) / (len(left) + len(right)) for left, right in pairs)
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
+
+
+def _letter_groups(text: str) -> set[str]:
+    padded = f"  {text} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
 def compare(stored: object, wanted: object, path: str = "") -> Iterator[Difference]:
@@ -307,7 +306,17 @@ def find_keys(store: Store, selection: Selection) -> Iterator[str]:
     model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
     wanted = None if results is None else set(list_keys(results))
     if tag is not None:
-        tagged = _read_tagged(tag, selection.get("ledger"))
+        from ..._core.money.ledger_file import read_keys
+
+        path = selection.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+        if not path:
+            raise RequestError(
+                "the answers of a tag are lists in a ledger, and there is none: name the file of "
+                "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
+            )
+        tagged = read_keys(Path(path).expanduser(), tag)
+        if not tagged:
+            raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
         wanted = tagged if wanted is None else wanted & tagged
     pairs = store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted))
     for key, value in pairs:
@@ -328,21 +337,6 @@ def list_keys(results: Iterable[Any]) -> Iterator[str]:
             answers = getattr(result, "samples", ()) if failed else getattr(result, "rounds", [result])
             lists = [getattr(answer, "cache_keys", ()) for answer in answers]
         yield from (key for keys in lists for key in keys if key is not None)
-
-
-def _read_tagged(tag: str, ledger: str | os.PathLike[str] | None) -> set[str]:
-    from ..._core.money.ledger_file import read_keys
-
-    path = ledger or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
-    if not path:
-        raise RequestError(
-            "the answers of a tag are lists in a ledger, and there is none: name the file of "
-            "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
-        )
-    keys = read_keys(Path(path).expanduser(), tag)
-    if not keys:
-        raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
-    return keys
 
 
 def explain(store: Store, question: Question) -> Explanation | None:

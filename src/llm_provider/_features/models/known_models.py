@@ -147,22 +147,19 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
         for kind, columns in _PRICED_BY_KIND.items()
         if any(getattr(row, column) is not None for row in rows for column in columns)
     )
+    prices_of = {column: getattr(standard, column, None) for column in ("input", "cache_read", "output")}
+    known = {column: None if price is None else float(price) for column, price in prices_of.items()}
     return Model(
         name=model if is_bare else f"{provider}/{model}",
         provider=provider,
         kind=kind_of(model),
         context_window=limits and limits.context_window,
         max_output_tokens=limits and limits.max_output_tokens,
-        input_price=_price(standard, "input"),
-        cached_input_price=_price(standard, "cache_read"),
-        output_price=_price(standard, "output"),
+        input_price=known["input"],
+        cached_input_price=known["cache_read"],
+        output_price=known["output"],
         modalities=("text", *kinds),
     )
-
-
-def _price(row: PriceRow | None, column: str) -> float | None:
-    price = None if row is None else getattr(row, column)
-    return None if price is None else float(price)
 
 
 _PAGE = 1000
@@ -189,26 +186,18 @@ async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]
     client = anthropic_client(target, key)
     try:
         first = await client.models.list(limit=_PAGE)
-        return [
-            _read_anthropics(model)
-            async for model in items_of(page.data or () async for page in first.iter_pages())
-            if getattr(model, "lifecycle", None) != "retired"
-        ]
+        models = []
+        async for model in items_of(page.data or () async for page in first.iter_pages()):
+            # Older releases of the SDK know fewer fields.
+            capabilities = getattr(model, "capabilities", None)
+            sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
+            kinds = None if sees is None else ("text", "image") if sees else ("text",)
+            limits = getattr(model, "max_input_tokens", None), getattr(model, "max_tokens", None)
+            if getattr(model, "lifecycle", None) != "retired":
+                models.append(ListedModel(model.id, *limits, kinds, embeds=False))
+        return models
     finally:
         await close_clients(client)
-
-
-def _read_anthropics(model: Any) -> ListedModel:
-    # Older releases of the SDK know fewer fields.
-    capabilities = getattr(model, "capabilities", None)
-    sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
-    return ListedModel(
-        model.id,
-        getattr(model, "max_input_tokens", None),
-        getattr(model, "max_tokens", None),
-        None if sees is None else ("text", "image") if sees else ("text",),
-        embeds=False,
-    )
 
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
@@ -333,7 +322,16 @@ async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> 
     servers = target.servers
     # One of several may be down for long.
     max_retries = max_retries if len(servers) == 1 else min(max_retries, 1)
-    requests = (_ask_server(server, key, max_retries) for server in servers)
+
+    async def ask(server: Target) -> list[ListedModel]:
+        name = server.route.adapter
+        try:
+            adapter = registry.load(name)
+            return await send_with_retries(lambda: LISTS[name](server, key), adapter, max_retries)
+        except LLMError as error:
+            raise scrub_error(error, key, "the list of models", server.provider) from None
+
+    requests = map(ask, servers)
     lists = await asyncio.gather(*requests, return_exceptions=True)
     answered = [listed for listed in lists if isinstance(listed, list)]
     for listed in lists:
@@ -343,11 +341,3 @@ async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> 
         message = f"the servers of {target.provider} list different models; give them hosts of their own"
         warn_user(message, stacklevel=2)
     return answered[0]
-
-
-async def _ask_server(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
-    name = target.route.adapter
-    try:
-        return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
-    except LLMError as error:
-        raise scrub_error(error, key, "the list of models", target.provider) from None

@@ -73,12 +73,9 @@ class PrefixGate:
     def take(self, index: int, call: Call[Any]) -> None:
         """Start a call, now or later."""
         chain = prefixes_of(call)
-        if not chain:
-            self._alone(index, call)
-            return
-        group = self._keep(chain[-1], call)
-        if group is not None:
-            self._join(group, index, call, chain[-1])
+        group = self._keep(chain[-1], call) if chain else None
+        if group is not None or not chain:
+            self._join(group, index, call, chain[-1] if chain else None)
             return
         self._gathered.append((index, call, chain))
         if self._timer is None:
@@ -104,7 +101,7 @@ class PrefixGate:
                     self._join(group, index, call, prefix)
                     break
             else:
-                self._alone(index, call)
+                self._join(None, index, call, None)
 
     def note_end(self, index: int, result: Result | BaseException) -> None:
         """Note the result of a call. If it was the first of its prefix, the others start."""
@@ -148,9 +145,14 @@ class PrefixGate:
                 return None
         return group
 
-    def _join(self, group: _Group, index: int, call: Call[Any], prefix: Prefix) -> None:
-        _mark(call, prefix)
-        if group.is_written:
+    def _join(self, group: _Group | None, index: int, call: Call[Any], prefix: Prefix | None) -> None:
+        """Start a call with the others of its prefix, or alone without one."""
+        if (prompt_cache := load_prompt_cache(call.target)) is not None:
+            length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
+            call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)
+        if group is None:
+            self._start(index, call)
+        elif group.is_written:
             group.used = clock.monotonic()
             self._start(index, call)
         elif group.is_led:
@@ -162,15 +164,3 @@ class PrefixGate:
         group.is_led = True
         self._leading[index] = group
         self._start(index, call)
-
-    def _alone(self, index: int, call: Call[Any]) -> None:
-        _mark(call, None)
-        self._start(index, call)
-
-
-def _mark(call: Call[Any], prefix: Prefix | None) -> None:
-    prompt_cache = load_prompt_cache(call.target)
-    if prompt_cache is None:
-        return
-    length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
-    call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..._core.formats.gemini.decode import is_result, open_calls
 from ..._core.formats.shared.replies import dicts, part, text
@@ -142,8 +143,7 @@ def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
 def _answer_function(calls: list[ServerToolCall], response: JSONMapping) -> None:
     for index, call in enumerate(calls):
         if call.result is None and is_result(response, {"id": call.id, "name": call.name}):
-            result = response.get("response")
-            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=result, id=call.id)
+            calls[index] = replace(call, result=response.get("response"))
             return
 
 
@@ -153,6 +153,5 @@ def _answer(calls: list[ServerToolCall], entry: JSONMapping, result: JSONMapping
     for index in range(len(calls) - 1, -1, -1):
         call = calls[index]
         if call.result is None and (identifier is None or call.id in (None, identifier)):
-            kept = {name: value for name, value in result.items() if name != "id"}
-            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=kept, id=call.id)
+            calls[index] = replace(call, result={name: each for name, each in result.items() if name != "id"})
             return

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..._core.money.totals import LedgerRow
-    from ..._core.types.usage import Usage
 
 
 def _format_unknown(row: LedgerRow) -> str:
@@ -109,8 +108,6 @@ def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
 
-_CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
-
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
     figures, dates = (
@@ -153,10 +150,16 @@ def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType
 
 def _draw_tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
     axes.set_title("tokens by class")
-    names = [row.model for row in rows]
+    names, usages = [row.model for row in rows], [row.usage for row in rows]
+    reads = [usage.cache_read_input_tokens for usage in usages]
+    writes = [usage.cache_write_input_tokens for usage in usages]
+    reasoning = [usage.reasoning_output_tokens for usage in usages]
+    # Every token counts in one class.
+    inputs = [each.input_tokens - reads[at] - writes[at] for at, each in enumerate(usages)]
+    outputs = [each.output_tokens - reasoning[at] for at, each in enumerate(usages)]
+    classes = {"input": inputs, "cache read": reads, "cache write": writes, "reasoning": reasoning}
     lower = [0] * len(rows)
-    for index, label in enumerate(_CLASSES):
-        counts = [_by_class(row.usage)[index] for row in rows]
+    for label, counts in {**classes, "output": outputs}.items():
         axes.bar(names, counts, bottom=lower, label=label)
         lower = [below + count for below, count in zip(lower, counts, strict=True)]
     if rows:
@@ -164,10 +167,3 @@ def _draw_tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         axes.tick_params("x", rotation=30)
     axes.set_ylabel("tokens")
-
-
-def _by_class(usage: Usage) -> tuple[int, ...]:
-    """The tokens of a usage in each of `_CLASSES`; every token counts in one class."""
-    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    reasoning = usage.reasoning_output_tokens
-    return usage.input_tokens - read - written, read, written, reasoning, usage.output_tokens - reasoning

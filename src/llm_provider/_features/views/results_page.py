@@ -81,10 +81,13 @@ def write_page(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
 
 
 def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
-    scripts = [
-        *map(_read_component, _COMPONENTS[: len(tables)]),
-        (_FOLDER / "page.js").read_text(encoding="utf-8"),
-    ]
+    scripts = []
+    for name in _COMPONENTS[: len(tables)]:
+        ends = (".min.js", ".LICENSE.txt")
+        code, licence = ((_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8") for end in ends)
+        # Each copy of a component must have its licence.
+        scripts.append(f"/*! {name}\n\n{licence}*/\n{code}")
+    scripts.append((_FOLDER / "page.js").read_text(encoding="utf-8"))
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     page = (_FOLDER / "page.html").read_text(encoding="utf-8")
     head, _, rest = page.partition("{data}")
@@ -99,15 +102,6 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
     yield b"\n]}\n"
     # A replacement of `str.replace` is taken as it is, whatever is in the scripts.
     yield rest.replace("{scripts}", "".join(f"<script>{script}</script>\n" for script in scripts)).encode()
-
-
-def _read_component(name: str) -> str:
-    """A component behind its licence, which each copy must have."""
-    code, licence = (
-        (_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8")
-        for end in (".min.js", ".LICENSE.txt")
-    )
-    return f"/*! {name}\n\n{licence}*/\n{code}"
 
 
 def embed_json(value: object) -> bytes:
