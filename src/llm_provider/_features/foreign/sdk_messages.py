@@ -53,19 +53,16 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
     items: list[JSONMapping] = []
     for entry in _flat(entries):
         if isinstance(entry, Mapping) and _is_item(entry) and _is_of_the_model(entry, items):
-            items.append(_with_text(entry))
+            is_call = entry.get("type") == "function_call" and not isinstance(entry.get("arguments"), str)
+            # OpenAI has arguments as text.
+            arguments = {"arguments": json.dumps(entry.get("arguments") or {})} if is_call else {}
+            items.append({**entry, **arguments})
             continue
         if items:
             messages.append(_answer("openai", items))
             items = []
         messages += _messages(entry, known)
     return [*messages, _answer("openai", items)] if items else messages
-
-
-def _with_text(item: JSONMapping) -> JSONObject:
-    """An item whose arguments are text, as OpenAI has them."""
-    is_call = item.get("type") == "function_call" and not isinstance(item.get("arguments"), str)
-    return {**item, "arguments": json.dumps(item.get("arguments") or {})} if is_call else dict(item)
 
 
 def _is_list_of_objects(entry: object) -> bool:

@@ -63,7 +63,17 @@ async def run_tools(
     """
 
     async def run(call: ToolCall) -> ToolResult:
-        result = await _run_observed(call, tools, listeners)
+        described = tools[call.name]["function"] if call.name in tools else {}
+        # Listeners hear of a tool in the task that runs it.
+        ends = [listener.begin_tool(call, described.get("description")) for listener in listeners]
+        try:
+            result = await _run(call, tools)
+        except BaseException as error:
+            for end in ends:
+                end(error, None)
+            raise
+        for end in ends:
+            end(result.error, result.content)
         if isinstance(result.error, KeyboardInterrupt):
             raise _InterruptedError from result.error
         emit(result)
@@ -98,23 +108,6 @@ async def _end(tasks: Sequence[asyncio.Task[ToolResult]]) -> None:
         task.cancel()
     if unfinished:
         await asyncio.wait(unfinished, timeout=_GRACE)
-
-
-async def _run_observed(
-    call: ToolCall, tools: Mapping[str, FunctionTool], listeners: Sequence[Listener]
-) -> ToolResult:
-    """Run the tool of one call. Listeners hear of it in the task that runs it."""
-    described = tools[call.name]["function"] if call.name in tools else {}
-    ends = [listener.begin_tool(call, described.get("description")) for listener in listeners]
-    try:
-        result = await _run(call, tools)
-    except BaseException as error:
-        for end in ends:
-            end(error, None)
-        raise
-    for end in ends:
-        end(result.error, result.content)
-    return result
 
 
 async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:

@@ -74,10 +74,13 @@ class FileConnection(abc.ABC):
 
     limits: ClassVar[FileLimits]
 
+    @staticmethod
     @abc.abstractmethod
+    def make_client(target: Target, key: Credential) -> Any: ...
+
     def __init__(self, target: Target, key: Credential) -> None:
         """Import the SDK and make its client."""
-        self._client: Any
+        self._client = self.make_client(target, key)
 
     @abc.abstractmethod
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
@@ -89,9 +92,7 @@ class FileConnection(abc.ABC):
 
 class OpenAIFiles(FileConnection):
     limits = FileLimits(request=30_000_000, upload=512_000_000, kinds=_DOCUMENTS)
-
-    def __init__(self, target: Target, key: Credential) -> None:
-        self._client = openai_client(target, key)
+    make_client = staticmethod(openai_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:
@@ -106,9 +107,7 @@ class AnthropicFiles(FileConnection):
         request=30_000_000, upload=500_000_000, kinds=_DOCUMENTS, image=5 * 2**20,
         headers=MappingProxyType({"anthropic-beta": _BETA}),
     )  # fmt: skip
-
-    def __init__(self, target: Target, key: Credential) -> None:
-        self._client = anthropic_client(target, key)
+    make_client = staticmethod(anthropic_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:
@@ -122,20 +121,19 @@ class AnthropicFiles(FileConnection):
 class GeminiFiles(FileConnection):
     limits = FileLimits(request=20_000_000, upload=2_000_000_000, kinds=(*_DOCUMENTS, "audio/", "video/"))
 
-    def __init__(self, target: Target, key: Credential) -> None:
-        from google.genai import types
-
-        self._client, self._http_client = gemini_client(target, key)
-        self._types = types
+    make_client = staticmethod(gemini_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
-        config = self._types.UploadFileConfig(
+        from google.genai.types import HttpOptions, UploadFileConfig
+
+        client, _ = self._client
+        config = UploadFileConfig(
             display_name=name,
             mime_type=attachment.media_type,
-            http_options=self._types.HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
+            http_options=HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
         )
         with attachment.open() as file:
-            uploaded: Any = await self._client.aio.files.upload(file=file, config=config)
+            uploaded: Any = await client.aio.files.upload(file=file, config=config)
         pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
         while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
             if clock.monotonic() > until:
@@ -147,7 +145,7 @@ class GeminiFiles(FileConnection):
                 )
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSES[1])
-            uploaded = await self._client.aio.files.get(name=uploaded.name)
+            uploaded = await client.aio.files.get(name=uploaded.name)
         if state == "FAILED":
             reason = getattr(uploaded.error, "message", None)
             raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
@@ -157,7 +155,7 @@ class GeminiFiles(FileConnection):
         )
 
     async def close(self) -> None:
-        await close_gemini_client(self._client, self._http_client)
+        await close_gemini_client(*self._client)
 
 
 _CONNECTIONS: Mapping[str, type[FileConnection]] = {
@@ -184,7 +182,8 @@ def refer_to_files(
     limits = None if connection is None else connection.limits
     uploaded: dict[str, Attachment] = {}
     for where, attachment in attachments:
-        if _needs_upload(attachment, limits):
+        most = None if limits is None or not attachment.media_type.startswith("image/") else limits.image
+        if not attachment.in_text or (most is not None and attachment.encoded_size > most):
             _check_upload(attachment, where, target, limits)
             uploaded[where] = attachment
     if limits is not None:
@@ -197,13 +196,6 @@ def refer_to_files(
     uploads = tuple({attachment.reference: attachment for attachment in uploaded.values()}.values())
     messages = with_references(request.messages, references)
     return replace(request, messages=messages), uploads, limits.headers
-
-
-def _needs_upload(attachment: Attachment, limits: FileLimits | None) -> bool:
-    if not attachment.in_text:
-        return True
-    most = None if limits is None else limits.image
-    return most is not None and attachment.media_type.startswith("image/") and attachment.encoded_size > most
 
 
 def _check_upload(attachment: Attachment, where: str, target: Target, limits: FileLimits | None) -> None:

@@ -122,12 +122,12 @@ class Uploads:
             # Another process may have uploaded it meanwhile.
             uploaded = self._find_remembered(name)
             if uploaded is None:
-                # The name tells people who look at their files where it is from.
-                shown_name = f"llm_provider-{attachment.reference[-64:-48]}.{_suffix(attachment.media_type)}"
+                # The name tells people who look at their files where it is from, and OpenAI the kind.
+                kind, _, suffix = attachment.media_type.partition("/")
+                others = {"jpeg": "jpg", "mpeg": "mp3" if kind == "audio" else "mpg"}
+                shown = f"llm_provider-{attachment.reference[-64:-48]}.{others.get(suffix, suffix)}"
                 uploaded = await send_with_retries(
-                    lambda: self._connection(call, key).upload(attachment, shown_name),
-                    call.adapter,
-                    max_retries,
+                    lambda: self._connection(call, key).upload(attachment, shown), call.adapter, max_retries
                 )
                 self._remember(name, uploaded)
         except LLMError as error:
@@ -183,12 +183,6 @@ def _name(call: Call[Any], key: Credential, attachment: Attachment) -> str:
     target = call.target
     parts = [target.provider, target.base_url, key.identity, attachment.media_type, attachment.reference]
     return hashlib.sha256(orjson.dumps(parts, default=str)).hexdigest()
-
-
-def _suffix(media_type: str) -> str:
-    """The suffix of a file's name, by which OpenAI knows its kind."""
-    name = media_type.rpartition("/")[2]
-    return {"jpeg": "jpg", "mpeg": "mp3" if media_type.startswith("audio") else "mpg"}.get(name, name)
 
 
 def _explain(error: LLMError, attachment: Attachment, call: Call[Any]) -> LLMError:
