@@ -127,9 +127,14 @@ def run_map(
             file = stack.enter_context(closing(RowFile(source, form)))
             work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
-        _report_invalid(work)
+        work.report_invalid()
         if dry_run:
-            return _estimate(work, parameters | delivery)
+            from ..._core.client.model_functions import estimate
+
+            print(estimate(model, work, **(parameters | delivery)))
+            if work.answered_before:
+                print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
+            return console.OK
         if output is not None:
             work.name_columns(output)
             stack.enter_context(closing(output))
@@ -172,11 +177,6 @@ class _Work:
     _answered: set[bytes] = field(default_factory=set)
     _pending: dict[int, _Question] = field(default_factory=dict)
 
-    @property
-    def positions(self) -> int:
-        """The number of rows with those that are left out."""
-        return self.rows + len(self.invalid)
-
     def _valid(self) -> Iterator[_Question]:
         for row in self.file.rows():
             if row.index not in self.invalid:
@@ -197,10 +197,19 @@ class _Work:
 
         prompt = self.maker(row)
         request = request_name(self.model, prompt, self.parameters)
-        name = row.index if self.id_column is None else _id(row, self.id_column)
+        name = row.index if self.id_column is None else self._id(row)
         # As a line of the output has it.
         name = name if self.output is None else self.output.form.name(name)
         return _Question(row, prompt, request, line_token(name, request))
+
+    def _id(self, row: Row) -> object:
+        """The value of the column of --id."""
+        value = row.fields.get(self.id_column or "")
+        if value is None or isinstance(value, (dict, list)):
+            content = "no value" if value is None else f"a {type(value).__name__}"
+            what = f"{content} for {self.id_column!r}, the column of --id"
+            raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
+        return value
 
     def check(self, limit: int | None, *, skip_invalid: bool) -> None:
         """Check rows up to the limit, leave bad ones out or raise, and find those that the output answers."""
@@ -249,12 +258,20 @@ class _Work:
             raise RequestError(f"{row.where}: {error.message}") from None
         if self.id_column is not None:
             # Hashes take less memory than ids, and the tokens of equal ids differ.
-            name = hash(json.dumps(_id(row, self.id_column)))
+            name = hash(json.dumps(self._id(row)))
             if name in ids:
                 same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
                 raise RequestError(f"{row.where} has {same}: {value!r}")
             ids.add(name)
         return question
+
+    def report_invalid(self) -> None:
+        for problem in self.problems:
+            console.say("skipped", problem)
+        if count := len(self.invalid):
+            more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
+            positions = self.rows + count
+            console.say("warning", f"{count:,} of {positions:,} rows are not valid and left out{more}")
 
     def order(self) -> dict[bytes, int] | None:
         """The index of each row by its token; None where rows are named by their positions."""
@@ -267,9 +284,12 @@ class _Work:
         from .map_output import Table
 
         if isinstance(output.form, Table):
+            form = self.parameters.get("response_format")
+            while isinstance(form, dict) and "properties" not in form:
+                form = form.get("json_schema", form.get("schema"))
             output.form.name_columns(
                 self._columns,
-                _properties(self.parameters.get("response_format")),
+                form["properties"] if isinstance(form, dict) else (),
                 by_id=self.id_column is not None,
                 samples=self.parameters.get("n", 1) != 1,
                 tools="tools" in self.parameters,
@@ -290,39 +310,6 @@ class _Work:
         return self._pending.pop(number)
 
 
-def _properties(form: Any) -> list[str]:
-    while isinstance(form, dict) and "properties" not in form:
-        form = form.get("json_schema", form.get("schema"))
-    return list(form["properties"]) if isinstance(form, dict) else []
-
-
-def _id(row: Row, column: str) -> object:
-    value = row.fields.get(column)
-    if value is None or isinstance(value, (dict, list)):
-        content = "no value" if value is None else f"a {type(value).__name__}"
-        what = f"{content} for {column!r}, the column of --id"
-        raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
-    return value
-
-
-def _report_invalid(work: _Work) -> None:
-    for problem in work.problems:
-        console.say("skipped", problem)
-    count = len(work.invalid)
-    if count:
-        more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
-        console.say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
-
-
-def _estimate(work: _Work, parameters: JSONObject) -> int:
-    from ..._core.client.model_functions import estimate
-
-    print(estimate(work.model, work, **parameters))
-    if work.answered_before:
-        print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
-    return console.OK
-
-
 def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
     """Send the rows, print what they cost, and return the exit code."""
     from .map_output import OutputFile, Tally
@@ -333,7 +320,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         tally = sent
         if isinstance(output, OutputFile):
             order = work.order()
-            rows = max(work.positions, output.positions) if order is None else max(order.values()) + 1
+            rows = max(work.rows + len(work.invalid), output.positions)
+            rows = rows if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
     except KeyboardInterrupt as interrupt:
         # What the library says of calls is said of rows here.

@@ -123,12 +123,8 @@ class _Model:
             reasoning, reason = choice["reasoning"], choice["finish_reason"]
             content = [{"type": "reasoning", "reasoning": reasoning}] if reasoning else []
             content.append({"type": "text", "text": choice["text"]})
-            message = {
-                "role": "assistant",
-                "source": "generate",
-                "content": content,
-                "tool_calls": calls or None,
-            }
+            message: JSONObject = {"role": "assistant", "source": "generate", "content": content}
+            message["tool_calls"] = calls or None
             answers.append({"message": message, "stop_reason": _STOPS.get(reason, reason)})
         known = ("served_by", "cost", "price", "cached", "provider")
         return {

@@ -350,23 +350,24 @@ def with_named_tools(request: Request, provider: str) -> Request:
     tools: tuple[Any, ...] = request.tools or ()
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request
-    adapted = (
-        _name(tool, f"tools[{index}]={tool!r}", request, provider)
-        if isinstance(tool, str)
-        else _in_openais_form(tool, provider)
-        for index, tool in enumerate(tools)
-    )
+    adapted: list[Any] = []
+    for index, tool in enumerate(tools):
+        if isinstance(tool, str):
+            tool = _name(tool, f"tools[{index}]={tool!r}", request, provider)  # noqa: PLW2901  # its form
+        elif (
+            provider != "anthropic"
+            and "input_schema" in tool
+            and tool.get("type") in (None, "custom")
+            and isinstance(tool.get("name"), str)
+        ):
+            # A function in the form that all formats but Anthropic's read.
+            left = ("type", "input_schema", *_INNER)
+            others = {name: value for name, value in tool.items() if name not in left}
+            inner = {name: tool[name] for name in _INNER if tool.get(name) is not None}
+            function = {**inner, "parameters": tool["input_schema"]}
+            tool = {**others, "type": "function", "function": function}  # noqa: PLW2901  # as above
+        adapted.append(tool)
     return replace(request, tools=tuple(adapted))
-
-
-def _in_openais_form(tool: JSONMapping, provider: str) -> JSONMapping:
-    """A function in the form that all formats but Anthropic's read."""
-    is_function = "input_schema" in tool and tool.get("type") in (None, "custom")
-    if provider == "anthropic" or not is_function or not isinstance(tool.get("name"), str):
-        return tool
-    others = {name: value for name, value in tool.items() if name not in ("type", "input_schema", *_INNER)}
-    inner = {name: tool[name] for name in _INNER if tool.get(name) is not None}
-    return {**others, "type": "function", "function": {**inner, "parameters": tool["input_schema"]}}
 
 
 _INNER = ("name", "description", "strict")

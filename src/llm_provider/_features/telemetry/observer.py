@@ -170,29 +170,24 @@ class Observer(Listener):
         """Log the end of a call."""
         if not is_logging(INFO):
             return
-        content: dict[str, str | None] = {}
+        failed, name = isinstance(outcome, BaseException), "ok"
+        if isinstance(outcome, BaseException):
+            # The name of another class says all that may be told.
+            name, why = type(outcome).__name__, reason(outcome) if isinstance(outcome, LLMError) else None
+            more = {"attempts": attempts, "reason": why, "status": getattr(outcome, "status", None)}
+        else:
+            usage = getattr(outcome, "usage", None) if usage is None else usage
+            queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
+            more = {"cached": bool(getattr(outcome, "cached", False)), "attempts": attempts}
+            more |= {"queued": queued or None, "served": getattr(outcome, "model", None)}
+            who = find_served_by(outcome)
+            more |= {part: who and getattr(who, part) for part in ("host", "fingerprint", "request_id")}
         if self._content:
             from .spans import answer_json, prompt_json
 
-            content = {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
-        if isinstance(outcome, BaseException):
-            # The name of another class says all that may be told.
-            why = reason(outcome) if isinstance(outcome, LLMError) else None
-            if self._content:
-                content["message"] = str(outcome)
-            log_call(
-                call, type(outcome).__name__, seconds, usage, usd, attempts=attempts, reason=why,
-                status=getattr(outcome, "status", None), **content,
-            )  # fmt: skip
-            return
-        queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
-        who = find_served_by(outcome)
-        log_call(
-            call, "ok", seconds, getattr(outcome, "usage", None) if usage is None else usage, usd,
-            cached=bool(getattr(outcome, "cached", False)), attempts=attempts, queued=queued or None,
-            served=getattr(outcome, "model", None), host=who and who.host,
-            fingerprint=who and who.fingerprint, request_id=who and who.request_id, **content,
-        )  # fmt: skip
+            more |= {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
+            more |= {"message": str(outcome)} if failed else {}
+        log_call(call, name, seconds, usage, usd, **more)
 
 
 class Watch(Listener):
