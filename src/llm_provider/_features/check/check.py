@@ -33,7 +33,13 @@ class Check:
     """The rows, accounts and costs of one run. After an interruption they are those until then."""
 
     def __init__(self, show: Callable[[Row], None]) -> None:
-        self._scrubber, self._show, self._cost = Scrubber(), show, 0.0
+        def tell(row: Row) -> None:
+            # A model's text may have line breaks, and commands to a terminal.
+            cells = (escape_controls(" ".join(self._scrubber.scrub(cell).split())) for cell in row)
+            self.rows.append(Row._make(cells))
+            show(self.rows[-1])
+
+        self._scrubber, self._tell, self._cost = Scrubber(), tell, 0.0
         self._accounts: list[Account] = []
         self.rows: list[Row] = []
         self.batch_end = ""
@@ -86,12 +92,6 @@ class Check:
             except (LLMError, TimeoutError) as error:
                 account.add_row("failed", "batch", f"{names}: {type(error).__name__}")
         check_replies(account)
-
-    def _tell(self, row: Row) -> None:
-        # A model's text may have line breaks, and commands to a terminal.
-        cells = (escape_controls(" ".join(self._scrubber.scrub(cell).split())) for cell in row)
-        self.rows.append(Row._make(cells))
-        self._show(self.rows[-1])
 
     def report(self) -> JSONObject:
         return {

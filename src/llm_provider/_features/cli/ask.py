@@ -174,20 +174,14 @@ class LogFile:
                 for statement in _TABLES.split(";\n") if version == 0 else [_SINCE_1]:
                     database.execute(statement)
                 database.execute(f"PRAGMA user_version = {_VERSION}")
-            if self._by_words:
-                self._index(database)
+            known = "SELECT 1 FROM sqlite_schema WHERE name = 'words'"
+            if self._by_words and not database.execute(known).fetchone():
+                try:
+                    database.execute(_WORDS)
+                    database.execute("INSERT INTO words (words) VALUES ('rebuild')")
+                except sqlite3.OperationalError:  # this SQLite has no index of words
+                    self._by_words = False
             yield database
-
-    def _index(self, database: sqlite3.Connection) -> None:
-        """Make the index of words if it is missing and this SQLite can."""
-        if database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone():
-            return
-        try:
-            database.execute(_WORDS)
-        except sqlite3.OperationalError:
-            self._by_words = False
-        else:
-            database.execute("INSERT INTO words (words) VALUES ('rebuild')")
 
 
 def _read_row(row: Sequence[Any]) -> LoggedAsk:
@@ -297,13 +291,22 @@ def run_ask(
     earlier = read_last_conversation() if continued else []
     if model is None:
         model = earlier[-1].model
-    text = _read_prompt(prompt, required=not files)
+    text = _read_prompt(prompt)
+    if not text and not files:
+        raise RequestError("there is no prompt; give one as an argument or on standard input")
     parameters = parameters_of(options)
     if no_cache:
         parameters["cache"] = "off"
     parameters.setdefault("system", earlier[-1].system if earlier else None)
     messages = [message for ask in earlier for message in ask.messages]
-    question = _message(text, files)
+    content: Any = text
+    if files:
+        from ..._core.requests.media import part_of
+
+        # With the contents of the files: they may change before the next question.
+        parts = [part_of(Path(file).expanduser(), "--attach") for file in files]
+        content = [*([{"type": "text", "text": text}] if text else ()), *parts]
+    question: Message = {"role": "user", "content": content}
     sent: Prompt = [*messages, question] if files or messages else text
     # A pipe needs no explanation, and a person at a terminal may wonder.
     notes = ("the request is cancelled; the same command asks again",) if output.at_terminal() else ()
@@ -321,31 +324,17 @@ def run_ask(
     return output.OK
 
 
-def _read_prompt(argument: str | None, *, required: bool) -> str:
-    parts = [argument or ""]
-    if sys.stdin is not None and not sys.stdin.isatty():
-        try:
-            # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
-            piped = sys.stdin.buffer.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise RequestError("standard input is not UTF-8 text") from None
-        except OSError as error:
-            raise RequestError(f"standard input cannot be read: {error.strerror}") from None
-        parts.append(piped.rstrip("\r\n"))
-    prompt = "\n\n".join(filter(None, parts))
-    if not prompt and required:
-        raise RequestError("there is no prompt; give one as an argument or on standard input")
-    return prompt
-
-
-def _message(text: str, files: Sequence[str]) -> Message:
-    """The question, with the contents of the files: they may change before the next question."""
-    if not files:
-        return {"role": "user", "content": text}
-    from ..._core.requests.media import part_of
-
-    parts = [part_of(Path(file).expanduser(), "--attach") for file in files]
-    return {"role": "user", "content": [*([{"type": "text", "text": text}] if text else ()), *parts]}
+def _read_prompt(argument: str | None) -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        return argument or ""
+    try:
+        # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
+        piped = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RequestError("standard input is not UTF-8 text") from None
+    except OSError as error:
+        raise RequestError(f"standard input cannot be read: {error.strerror}") from None
+    return "\n\n".join(filter(None, (argument, piped.rstrip("\r\n"))))
 
 
 def _log(

@@ -324,11 +324,21 @@ class OutputFile:
 
     def open(self, *, overwrite: bool) -> None:
         """Begin to write: after the whole lines of the file, or in an empty file. No other process may."""
-        descriptor = self._lock(overwrite=overwrite)
-        if isinstance(self.form, Table) and self._whole and not overwrite and self._widen(self.form):
-            self.close()
-            self._read = self.path.stat()
-            descriptor = self._lock(overwrite=False)
+        descriptor, table = self._lock(overwrite=overwrite), self.form
+        if isinstance(table, Table) and self._whole and not overwrite:
+            new = [name for name in table.columns if name not in table.columns_read]
+            old = [name for name in table.columns_read if name not in table.columns]
+            table.columns = [*table.columns, *old] if new else table.columns_read
+            if new:
+                # A new file gets the new columns, and keeps those that were there.
+                with files.replace_file(self.path) as wider:
+                    wider.write(table.head)
+                    for _, _, line in self._lines():
+                        wider.write(table.encode(line))
+                    self._whole = wider.tell()
+                self.close()
+                self._read = self.path.stat()
+                descriptor = self._lock(overwrite=False)
         if self.is_kept:
             files.ftruncate(descriptor, 0 if overwrite else self._whole)
             if os.fstat(descriptor).st_size:
@@ -352,19 +362,6 @@ class OutputFile:
             if not (known or overwrite) or not os.path.samestat(now, self.path.stat()):
                 raise RequestError(f"another process has written {self.name}; run the same command again")
         return descriptor
-
-    def _widen(self, table: Table) -> bool:
-        """Give the file the columns that are new, in a new file. Those that it has stay."""
-        if set(table.columns) <= set(table.columns_read):
-            table.columns = table.columns_read
-            return False
-        table.columns = [*table.columns, *(name for name in table.columns_read if name not in table.columns)]
-        with files.replace_file(self.path) as new:
-            new.write(table.head)
-            for _, _, line in self._lines():
-                new.write(table.encode(line))
-            self._whole = new.tell()
-        return True
 
     def write(self, line: JSONObject) -> None:
         self._append(self.form.encode(line))

@@ -177,7 +177,12 @@ class TokenCredential(Credential):
             self._source = source = self._source or self._open()
             token = source(renewal.loop)
         except BaseException as error:
-            failure = self._failure_of(error)
+            message = self.scrub(f"the source of tokens failed: {type(error).__name__}: {error}")
+            failure = error if isinstance(error, LLMError) else self._describe(error)
+            if failure is None or (self._token is not None and failure is not error):
+                failure = APIConnectionError(message, maybe_billed=False)
+                if isinstance(error, _OWN_MISTAKES):
+                    failure = RequestError(message)
             with self._lock:
                 self._source, self._next = None, clock.time() + _PAUSE
                 self._end(renewal)
@@ -219,18 +224,6 @@ class TokenCredential(Credential):
         except LLMError as error:
             # Each call has an error of its own, which gets the names of its provider and model.
             raise _copy(error) from None
-
-    def _failure_of(self, error: BaseException) -> LLMError:
-        """The error of calls that wait for a token. It does not quote the tokens."""
-        if isinstance(error, LLMError):
-            return error
-        described = self._describe(error)
-        if described is not None and self._token is None:
-            return described
-        message = self.scrub(f"{type(error).__name__}: {error}")
-        if isinstance(error, _OWN_MISTAKES):
-            return RequestError(f"the source of tokens failed: {message}")
-        return APIConnectionError(f"the source of tokens failed: {message}", maybe_billed=False)
 
 
 def _copy(error: LLMError) -> LLMError:

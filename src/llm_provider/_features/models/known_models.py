@@ -29,7 +29,6 @@ from ..._core.requests.model_kinds import kind_of
 from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, resolve
 from ..._core.runtime import event_loop
 from ..._core.runtime.warning import warn_user
-from ..._core.settings import Settings
 from ..._core.tokens.model_limits import limits_of
 
 if TYPE_CHECKING:
@@ -122,12 +121,6 @@ def check_provider(provider: object, hosts: Mapping[str, Route] = NO_HOSTS) -> N
         )
     if provider in ROUTES or provider in hosts:
         return
-    raise RequestError(
-        f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join((*hosts, *ROUTES))}"
-    )
-
-
-def _nearest(provider: str) -> str:
     import difflib
 
     # `xai` and `x-ai`, `together` and `together_ai` are the same to a reader.
@@ -135,7 +128,8 @@ def _nearest(provider: str) -> str:
     wanted = re.sub(r"[^a-z]|ai$", "", provider.lower())
     near = [_ALSO_CALLED[wanted]] if wanted in _ALSO_CALLED else []
     near += [names[name] for name in difflib.get_close_matches(wanted, names, n=2, cutoff=0.6)]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise RequestError(f"there is no provider {provider!r}{hint}; one of {', '.join((*hosts, *ROUTES))}")
 
 
 def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) -> Model:
@@ -241,14 +235,10 @@ async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
     entries = reply.get("data") if isinstance(reply, dict) else reply
     if not isinstance(entries, list):
         raise APIResponseValidationError("the provider's list of models is no list")
-    models = [
-        _read_openais(entry)
-        for entry in entries
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-    ]
+    named = [each for each in entries if isinstance(each, dict) and isinstance(each.get("id"), str)]
     if target.provider == "openai":
-        models = [model for model in models if not _OTHER_KINDS.fullmatch(model.name)]
-    return models
+        named = [entry for entry in named if not _OTHER_KINDS.fullmatch(entry["id"])]
+    return list(map(_read_openais, named))
 
 
 def _read_openais(entry: JSONObject) -> ListedModel:
@@ -291,30 +281,23 @@ def find_models(runner: CallRunner, provider: str | None, *, live: bool) -> list
     check_provider(provider, settings.hosts)
     event_loop.refuse_own_thread("models")
     runner.engine.refuse_closed()
-    target, key = _find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
-    runner.start()
-    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
-    return complete_models(runner.prices(), provider, listed)
-
-
-def _find_destination(
-    provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
-) -> tuple[Target, Credential]:
-    """The server, which must have a list, and the first key to ask, of the client or the environment."""
     route = settings.hosts.get(provider) or ROUTES[provider]
     if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
-    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
+    target = resolve(f"{provider}/any", defaults.get("base_url"), hosts=settings.hosts)
     if target.servers[0].base_url is None:
         raise RequestError(
             f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
             "base_url= to Client",
             provider=provider,
         )
-    if api_key is None:
+    key: Credential | None = defaults.get("api_key")
+    if key is None:
         accounts = find_accounts(provider, target.route.key_variables, settings.keys)
-        api_key = accounts[0][0] if accounts else find_key(target)
-    return target, api_key
+        key = accounts[0][0] if accounts else find_key(target)
+    runner.start()
+    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
+    return complete_models(runner.prices(), provider, listed)
 
 
 async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
