@@ -206,11 +206,8 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
             indexes = (event.get(name) for name in ("output_index", "content_index", "index"))
             (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *indexes))
-    parts = [
-        event
-        for event in events
-        if event.get("type") in ("content_block_start", "response.output_item.added")
-    ]
+    begins = ("content_block_start", "response.output_item.added")
+    parts = [event for event in events if event.get("type") in begins]
     counted = [part.get("index", part.get("output_index")) for part in parts]
     problems = {
         "the stream goes on after its finish reason": ends.count(True) > 1
@@ -223,9 +220,8 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         f"the parts of a stream have the indexes {counted}": counted != list(range(len(counted))),
     }
     for name in ("id", "model", "responseId", "modelVersion"):
-        problems[f"{name} changes within a stream"] = (
-            len({event.get(name) or "" for event in events} - {""}) > 1
-        )
+        values = {event.get(name) or "" for event in events} - {""}
+        problems[f"{name} changes within a stream"] = len(values) > 1
     yield from (text for text, is_wrong in problems.items() if is_wrong)
     yield from (f"a {what} has no end, or no deltas" for what, *_ in sorted(begun ^ ended, key=str))
 

@@ -25,7 +25,7 @@ from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
-from .prompt_cache import collect_cached_input
+from .prompt_cache import CachedInput
 
 if TYPE_CHECKING:
     from ..._core.journey.call import Call
@@ -239,7 +239,10 @@ class Estimator:
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
-        self._cached_input = collect_cached_input(self._first)
+        options = getattr(self._first.request, "options", None) or {}
+        # The rounds of tools are not part of an estimate.
+        reads_cache = options.get("prompt_caching") and not self._loops
+        self._cached_input = CachedInput() if reads_cache else None
 
     def add(self, prompt: Prompt) -> None:
         index, self._inputs = self._inputs, self._inputs + 1

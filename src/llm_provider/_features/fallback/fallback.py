@@ -5,7 +5,6 @@ So an answer is stored under the key of the model that gave it. A model that is 
 other one answers, the call waits for the first that works again.
 """
 
-import math
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -197,13 +196,10 @@ class _Turns:
         """Ask a model. Returns whether its outcome becomes the outcome of the call."""
         call, each = self._call, self._calls[number]
         is_last = number == len(self._calls) - 1
+        same = ("started", "deadline", "tracks", "metadata", "streamed")
         each = replace(
             each,
-            started=call.started,
-            deadline=call.deadline,
-            tracks=call.tracks,
-            metadata=call.metadata,
-            streamed=call.streamed,
+            **{name: getattr(call, name) for name in same},
             patience=Patience(0.0, call.patience.since),
             early_stop=call.early_stop if is_last else each.early_stop,
             passed_over=self._list_before(number),
@@ -229,10 +225,10 @@ class _Turns:
         """Wait before the models that are down are tried again."""
         import asyncio
 
-        call, text = self._call, "every model that is left in its fallback is down"
-        left = math.inf if call.deadline is None else call.deadline.left
-        with self._engine.waits.during(call.request.model, "down", text):
-            await asyncio.sleep(max(0.0, min(seconds, left)))
+        deadline, text = self._call.deadline, "every model that is left in its fallback is down"
+        seconds = seconds if deadline is None else max(0.0, min(seconds, deadline.left))
+        with self._engine.waits.during(self._call.request.model, "down", text):
+            await asyncio.sleep(seconds)
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
         before = self._calls[:number]
@@ -282,13 +278,12 @@ def _is_refused(response: Response) -> bool:
 
 def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> PassedOver:
     """Why a model is passed over. Without an outcome, its answer is not stored."""
-    model: str = call.request.model
+    status: int | None = None
     if outcome is None:
-        return PassedOver(
-            model=model, error=errors.CacheMissError.__name__, message="its answer is not stored"
-        )
-    if isinstance(outcome, errors.LLMError):
-        error = type(outcome).__name__
-        return PassedOver(model=model, error=error, status=outcome.status, message=outcome.message)
-    message = f"finish_reason is {outcome.finish_reason!r}"
-    return PassedOver(model=model, error=errors.RefusalError.__name__, status=200, message=message)
+        error, message = errors.CacheMissError.__name__, "its answer is not stored"
+    elif isinstance(outcome, errors.LLMError):
+        error, status, message = type(outcome).__name__, outcome.status, outcome.message
+    else:
+        error, status = errors.RefusalError.__name__, 200
+        message = f"finish_reason is {outcome.finish_reason!r}"
+    return PassedOver(model=call.request.model, error=error, status=status, message=message)

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from ..._core import doors
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, cite
-from ..._core.formats import registry
-from ..._core.formats.sdk_clients import (
-    anthropic_client,
-    close_clients,
-    close_gemini_client,
-    gemini_client,
-    items_of,
-    openai_client,
-    pages_of,
-)
+from ..._core.formats import registry, sdk_clients
 from ..._core.journey.attempt import scrub_error, send_with_retries
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
@@ -177,11 +168,11 @@ ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedMod
 
 async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Anthropic, without the retired ones in its list."""
-    client = anthropic_client(target, key)
+    client = sdk_clients.anthropic_client(target, key)
     try:
         first = await client.models.list(limit=_PAGE)
         models = []
-        async for model in items_of(page.data or () async for page in first.iter_pages()):
+        async for model in sdk_clients.items_of(page.data or () async for page in first.iter_pages()):
             # Older releases of the SDK know fewer fields.
             capabilities = getattr(model, "capabilities", None)
             sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
@@ -191,16 +182,16 @@ async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]
                 models.append(ListedModel(model.id, *limits, kinds, embeds=False))
         return models
     finally:
-        await close_clients(client)
+        await sdk_clients.close_clients(client)
 
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
-    client, http_client = gemini_client(target, key)
+    client, http_client = sdk_clients.gemini_client(target, key)
     try:
         models = []
         pager = await client.aio.models.list(config={"page_size": _PAGE})
-        async for model in items_of(pages_of(pager), "name"):
+        async for model in sdk_clients.items_of(sdk_clients.pages_of(pager), "name"):
             actions = model.supported_actions or ()
             answers = "generateContent" in actions
             if answers or "embedContent" in actions:
@@ -209,7 +200,7 @@ async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
                 models.append(ListedModel(name, *limits, embeds=not answers))
         return models
     finally:
-        await close_gemini_client(client, http_client)
+        await sdk_clients.close_gemini_client(client, http_client)
 
 
 _WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
@@ -227,11 +218,11 @@ async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
 
     Some hosts answer with a plain list, which the SDK's `models.list` cannot read.
     """
-    client = openai_client(target, key)
+    client = sdk_clients.openai_client(target, key)
     try:
         reply: Any = await client.get("/models", cast_to=object)
     finally:
-        await close_clients(client)
+        await sdk_clients.close_clients(client)
     entries = reply.get("data") if isinstance(reply, dict) else reply
     if not isinstance(entries, list):
         raise APIResponseValidationError("the provider's list of models is no list")

@@ -19,15 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from ..._core.errors import APITimeoutError, BadRequestError, RequestError
+from ..._core.formats import sdk_clients
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.formats.sdk_clients import (
-    SECONDS_OF_A_FILE,
-    anthropic_client,
-    close_clients,
-    close_gemini_client,
-    gemini_client,
-    openai_client,
-)
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment, attachments_of, with_references
 from ..._core.requests.media import MOST_BYTES
@@ -87,18 +80,17 @@ class FileConnection(abc.ABC):
         """Upload a file under a name, and wait until requests may refer to it."""
 
     async def close(self) -> None:
-        await close_clients(self._client)
+        await sdk_clients.close_clients(self._client)
 
 
 class OpenAIFiles(FileConnection):
     limits = FileLimits(request=30_000_000, upload=512_000_000, kinds=_DOCUMENTS)
-    make_client = staticmethod(openai_client)
+    make_client = staticmethod(sdk_clients.openai_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:
-            uploaded = await self._client.files.create(
-                file=(name, file, attachment.media_type), purpose="user_data", timeout=SECONDS_OF_A_FILE
-            )
+            sent, seconds = (name, file, attachment.media_type), sdk_clients.SECONDS_OF_A_FILE
+            uploaded = await self._client.files.create(file=sent, purpose="user_data", timeout=seconds)
         return UploadedFile(uploaded.id, uploaded.expires_at)
 
 
@@ -107,13 +99,12 @@ class AnthropicFiles(FileConnection):
         request=30_000_000, upload=500_000_000, kinds=_DOCUMENTS, image=5 * 2**20,
         headers=MappingProxyType({"anthropic-beta": _BETA}),
     )  # fmt: skip
-    make_client = staticmethod(anthropic_client)
+    make_client = staticmethod(sdk_clients.anthropic_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         with attachment.open() as file:
-            uploaded = await self._client.beta.files.upload(
-                file=(name, file, attachment.media_type), betas=[_BETA], timeout=SECONDS_OF_A_FILE
-            )
+            sent, seconds = (name, file, attachment.media_type), sdk_clients.SECONDS_OF_A_FILE
+            uploaded = await self._client.beta.files.upload(file=sent, betas=[_BETA], timeout=seconds)
         expires = getattr(uploaded, "expires_at", None)
         return UploadedFile(uploaded.id, None if expires is None else expires.timestamp())
 
@@ -121,28 +112,23 @@ class AnthropicFiles(FileConnection):
 class GeminiFiles(FileConnection):
     limits = FileLimits(request=20_000_000, upload=2_000_000_000, kinds=(*_DOCUMENTS, "audio/", "video/"))
 
-    make_client = staticmethod(gemini_client)
+    make_client = staticmethod(sdk_clients.gemini_client)
 
     async def upload(self, attachment: Attachment, name: str) -> UploadedFile:
         from google.genai.types import HttpOptions, UploadFileConfig
 
         client, _ = self._client
-        config = UploadFileConfig(
-            display_name=name,
-            mime_type=attachment.media_type,
-            http_options=HttpOptions(timeout=int(1000 * SECONDS_OF_A_FILE)),
-        )
+        seconds = sdk_clients.SECONDS_OF_A_FILE
+        options = HttpOptions(timeout=int(1000 * seconds))
+        kind = attachment.media_type
+        config = UploadFileConfig(display_name=name, mime_type=kind, http_options=options)
         with attachment.open() as file:
             uploaded: Any = await client.aio.files.upload(file=file, config=config)
-        pause, until = _PAUSES[0], clock.monotonic() + SECONDS_OF_A_FILE
+        pause, until = _PAUSES[0], clock.monotonic() + seconds
         while (state := str(getattr(uploaded.state, "name", uploaded.state))) == "PROCESSING":
             if clock.monotonic() > until:
-                raise APITimeoutError(
-                    f"Google has not processed the file within {SECONDS_OF_A_FILE:g} s",
-                    phase="total",
-                    limit=SECONDS_OF_A_FILE,
-                    maybe_billed=False,
-                )
+                message = f"Google has not processed the file within {seconds:g} s"
+                raise APITimeoutError(message, phase="total", limit=seconds, maybe_billed=False)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSES[1])
             uploaded = await client.aio.files.get(name=uploaded.name)
@@ -155,7 +141,7 @@ class GeminiFiles(FileConnection):
         )
 
     async def close(self) -> None:
-        await close_gemini_client(*self._client)
+        await sdk_clients.close_gemini_client(*self._client)
 
 
 _CONNECTIONS: Mapping[str, type[FileConnection]] = {
