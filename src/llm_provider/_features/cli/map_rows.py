@@ -213,9 +213,13 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
         if twice:
             raise RequestError(f"{name} has the column {twice[0]!r} twice")
         while (cells := _read_record(reader, name)) is not None:
+            where, row = f"{name} line {reader.line_num}", cells
+            if isinstance(cells, list) and len(cells) != len(header):
+                row = RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
+            elif isinstance(cells, list) and _NO_TEXT.search("".join(cells)):
+                row = RequestError(f"{where} is not UTF-8 text")
             if cells:
-                where = f"{name} line {reader.line_num}"
-                yield reader.line_num, _name_cells(header, cells, where) if isinstance(cells, list) else cells
+                yield reader.line_num, dict(zip(header, row, strict=True)) if isinstance(row, list) else row
     finally:
         # The file stays open for the next reader.
         text.detach()
@@ -227,14 +231,6 @@ def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
         return next(reader, None)
     except csv.Error as error:
         return RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}")
-
-
-def _name_cells(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
-    if len(cells) != len(header):
-        return RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
-    if _NO_TEXT.search("".join(cells)):
-        return RequestError(f"{where} is not UTF-8 text")
-    return dict(zip(header, cells, strict=True))
 
 
 _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {

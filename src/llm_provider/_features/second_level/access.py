@@ -125,8 +125,6 @@ class SecondLevelAccess:
                 break
             with self._leaving_alone(reading=True):
                 values |= self.get(keys[start : start + MOST_KEYS])
-        if len(lookups) == 1:
-            return [values]
         return [{key: values[key] for key in each if key in values} for each in lookups]
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
@@ -181,10 +179,8 @@ class SecondLevelAccess:
 
     def _report_failure(self, error: Exception, *, reading: bool) -> None:
         """Leave the store alone for a while, and warn of its first failure."""
-        if reading:
-            self._read_fails = True
-        else:
-            self._write_fails = True
+        self._read_fails |= reading
+        self._write_fails |= not reading
         self._try_later()
         if not self._warned:
             self._warned = True
@@ -238,16 +234,15 @@ class SecondLevelAccess:
         except Exception as error:  # as in `_leaving_alone`
             self._report_failure(error, reading=True)
             return True
-        if granted:
-            with self._changing:
-                # The writer's thread may have released it while this one renewed it.
-                released = again and name not in self._leases
-                if not released:
-                    self._leases.add(name)
-                    if self._renewing is None:
-                        self._renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew)
-            if released:
-                self._end_lease(name)
+        with self._changing:
+            # The writer's thread may have released it while this one renewed it.
+            released = granted and again and name not in self._leases
+            if granted and not released:
+                self._leases.add(name)
+                if self._renewing is None:
+                    self._renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew)
+        if released:
+            self._end_lease(name)
         return granted
 
     def release_lease(self, name: str) -> None:
@@ -281,13 +276,8 @@ class SecondLevelAccess:
         if not self._read_fails:
             with self._leaving_alone(reading=True):
                 figures = dict(self.store.stats())
-        return SecondLevelStatistics(
-            hits=self.hits,
-            writes=self.writes,
-            pending=len(self._writes) + len(self._pending),
-            available=not (self._read_fails or self._write_fails),
-            store=figures,
-        )
+        pending, works = len(self._writes) + len(self._pending), not (self._read_fails or self._write_fails)
+        return SecondLevelStatistics(self.hits, self.writes, pending, works, figures)
 
     def flush(self) -> None:
         """Wait until the answers that were handed over are sent, or are known to be pending."""
