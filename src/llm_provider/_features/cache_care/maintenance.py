@@ -318,8 +318,7 @@ def find_keys(store: Store, selection: Selection) -> Iterator[str]:
         if not tagged:
             raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
         wanted = tagged if wanted is None else wanted & tagged
-    pairs = store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted))
-    for key, value in pairs:
+    for key, value in store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted)):
         entry = None if value is None else decode_entry(key, value)
         if entry is not None and value is not None and _has_model(key, value, entry, model):
             yield key
@@ -439,9 +438,8 @@ def _row(fields: JSONObject) -> Row:
         raise ValueError
     own = {name: value for name, value in fields.items() if name in Entry._fields}
     entry = Entry(**own | {"body": fields["body"].encode()})
-    value = encode_entry(
-        key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
-    )
+    asked = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
+    value = encode_entry(key, entry, asked)
     if decode_entry(key, value) is None:
         raise ValueError
     return key, value, tag_of(question)

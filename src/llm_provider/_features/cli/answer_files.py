@@ -66,9 +66,8 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
                 with ZipFile(file) as archive, archive.open(ROWS) as rows:
                     yield from ((text, None) for text in lines_of(rows, path))
             except (KeyError, BadZipFile, NotImplementedError):
-                raise RequestError(
-                    f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
-                ) from None
+                problem = f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
+                raise RequestError(problem) from None
             return
         if file.seekable():
             file.seek(0)
@@ -169,9 +168,8 @@ def run_verify(file: Path, *, as_json: bool) -> None:
 
     evidence = verify(file)
     if not evidence.has_statement:
-        say(
-            "warning", f"there is no {file.name}{STATEMENT}: nothing beside the file says what its digest was"
-        )
+        problem = f"there is no {file.name}{STATEMENT}"
+        say("warning", f"{problem}: nothing beside the file says what its digest was")
     print_evidence(evidence, as_json=as_json)
     if not as_json:
         print("nothing differs")

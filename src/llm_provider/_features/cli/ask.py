@@ -97,7 +97,8 @@ def read_last_conversation() -> list[LoggedAsk]:
     path = log_path()
     if path is None:
         raise RequestError(f"there is no conversation to continue: {VARIABLE} turns the log off")
-    asks = LogFile(path).last_conversation()
+    last = "(SELECT conversation FROM asks ORDER BY id DESC LIMIT 1)"
+    asks = LogFile(path).select(f"WHERE conversation = {last} ORDER BY id")
     if not asks:
         raise RequestError("there is no conversation to continue: the log is empty; ask without --continue")
     return asks
@@ -125,14 +126,8 @@ class LogFile:
                 words = (row, ask.prompt, ask.answer)
                 database.execute("INSERT INTO words (rowid, prompt, answer) VALUES (?, ?, ?)", words)
 
-    def last_conversation(self) -> list[LoggedAsk]:
-        """The questions of the conversation that was last continued, oldest first; empty if there is none."""
-        return self._select(
-            "WHERE conversation = (SELECT conversation FROM asks ORDER BY id DESC LIMIT 1) ORDER BY id"
-        )
-
     def latest(self, most: int) -> list[LoggedAsk]:
-        return self._select("ORDER BY id DESC LIMIT ?", most)[::-1]
+        return self.select("ORDER BY id DESC LIMIT ?", most)[::-1]
 
     def search(self, query: str, most: int) -> list[LoggedAsk]:
         """The latest questions whose text or answer has every word of the query, oldest first.
@@ -143,15 +138,16 @@ class LogFile:
         words = " ".join('"{}"*'.format(word.replace('"', '""')) for word in query.split())
         if self._by_words and words:
             matching = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY id DESC LIMIT ?"
-            asks = self._select(matching, words, most)
+            asks = self.select(matching, words, most)
         if not asks:
             escaped = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             like = f"%{escaped}%"
             matching = r"WHERE prompt LIKE ? ESCAPE '\' OR answer LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT ?"
-            asks = self._select(matching, like, like, most)
+            asks = self.select(matching, like, like, most)
         return asks[::-1]
 
-    def _select(self, rest: str, *values: object) -> list[LoggedAsk]:
+    def select(self, rest: str, *values: object) -> list[LoggedAsk]:
+        """The questions that the `rest` of an SQL statement selects."""
         if not self.path.exists():
             return []
         select = f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}"  # noqa: S608  # the texts of this module
@@ -219,7 +215,8 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
         print(path)
         return
     words = " ".join(query)
-    asks = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
+    log = LogFile(path)
+    asks = log.search(words, most) if words.strip() else log.latest(most)
     if not asks and not as_json:
         print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
     for ask in asks:

@@ -193,9 +193,9 @@ def _find(batches: Sequence[Batch], name: str) -> Batch:
     """The one batch of a name, or of the beginning of one."""
     # An error names a single batch of a job.
     names = {batch: (batch.id, *batch.record_ids, *batch.batch_ids) for batch in batches}
-    matches = [batch for batch, known in names.items() if name in known] or [
-        batch for batch, known in names.items() if any(each.startswith(name) for each in known)
-    ]
+    matches = [batch for batch, known in names.items() if name in known]
+    begins = [batch for batch, known in names.items() if any(each.startswith(name) for each in known)]
+    matches = matches or begins
     if not name or not matches:
         raise RequestError(f"no batch {name} here; `{PROGRAM} batches list` shows them")
     if len(matches) > 1:

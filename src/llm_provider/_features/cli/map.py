@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -343,7 +342,18 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
         total = max(work.rows, tally.rows)
         print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
-    return _report_failures(work, tally)
+    counts, failed = tally.errors or tally.incomplete, tally.errors.total()
+    kinds = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+    if failed:
+        text = f"{failed:,} of {work.rows:,} rows failed ({kinds}); the first is {tally.first_error}"
+        console.say("error", f"{text}; the same command asks them again")
+    elif tally.rows < work.rows:
+        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
+    elif counts:
+        text = f"{counts.total():,} of {work.rows:,} answers are not whole ({kinds})"
+        console.say("warning", text)
+        return console.INCOMPLETE_ANSWER
+    return console.FAILED if failed or tally.rows < work.rows else console.OK
 
 
 def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
@@ -381,25 +391,3 @@ def _describe_rest(
     if work.answered_calls > written:
         where += f", and {work.answered_calls - written:,} more in the cache"
     return describe_interrupt(work.answered_before + written, work.rows, where, rest)
-
-
-def _report_failures(work: _Work, tally: Tally) -> int:
-    """Report the rows that failed or are not whole, and return the exit code."""
-    if tally.errors:
-        failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
-        console.say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
-        return console.FAILED
-    if tally.rows < work.rows:
-        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
-        return console.FAILED
-    if tally.incomplete:
-        count = tally.incomplete.total()
-        console.say(
-            "warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})"
-        )
-        return console.INCOMPLETE_ANSWER
-    return console.OK
-
-
-def _join_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())

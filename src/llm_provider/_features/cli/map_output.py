@@ -194,13 +194,10 @@ def _decode_json(text: bytes) -> JSONObject | None:
             line = json.loads(text)
         except (ValueError, RecursionError):
             return None
-    is_line = (
-        isinstance(line, dict)
-        and type(line.get("index")) is int
-        and isinstance(line.get("request"), str)
-        and isinstance(line.get("error", 0), (dict, type(None)))
-    )
-    return line if is_line else None
+    if not isinstance(line, dict) or type(line.get("index")) is not int:
+        return None
+    is_known = isinstance(line.get("request"), str) and isinstance(line.get("error", 0), dict | None)
+    return line if is_known else None
 
 
 _INDEX = re.compile(rb'^(\{"index": ?)?\d+')
@@ -225,30 +222,29 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     if id_column is not None:
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
-    error = None if isinstance(result, Response) else result
+    error, served_by, price, keys = None if isinstance(result, Response) else result, None, None, None
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
-        if len(result.choices) > 1:
-            line["texts"] = result.texts
-        if result.tool_calls:
-            line["tool_calls"] = json_value(result.tool_calls)
+        line |= {"texts": result.texts} if len(result.choices) > 1 else {}
+        line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
+        model, served_by, price = result.model, result.served_by, result.price
+        keys = list(result.cache_keys)
         try:
             line["parsed"] = json_value(result.parsed)
         except OutputError as problem:
             error = problem
-    usage, served_by = result.usage, result.served_by if isinstance(result, Response) else None
     names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
-        "model": result.model if isinstance(result, Response) else model,
-        "usage": None if usage is None else asdict(usage),
+        "model": model,
+        "usage": None if result.usage is None else asdict(result.usage),
         "cost": result.cost,
         "cost_bounds": result.cost_bounds,
-        "price": result.price if isinstance(result, Response) else None,
+        "price": price,
         "prompt": json_value(result.prompt),
         "served_by": None if served_by is None else served_by.to_dict(),
         "cached": result.cached,
-        "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
+        "cache_keys": keys,
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)} | fields,
         "request": request,
     }

@@ -202,9 +202,8 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
     index_by_name |= {f"index {number}": number for number in range(len(results))}
     scores: dict[int, float] = {}
     texts = codecs.iterdecode(read_lines(path.expanduser()), "utf-8-sig")
-    lines = (
-        csv.DictReader(texts) if path.suffix.lower() == ".csv" else map(json.loads, filter(str.strip, texts))
-    )
+    is_table = path.suffix.lower() == ".csv"
+    lines = csv.DictReader(texts) if is_table else map(json.loads, filter(str.strip, texts))
     try:
         for line in lines:
             name = f"index {line['index']}" if "index" in line else str(line["id"])
@@ -280,11 +279,8 @@ def export_stored(
         about = {"by": "cache", "left_out": len(keys) - len(results)}
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
-        reason = (
-            "no selected entry is an answer or a score; `cache export` copies embeddings too"
-            if about.get("left_out")
-            else "no answer is selected"
-        )
+        others = "no selected entry is an answer or a score; `cache export` copies embeddings too"
+        reason = others if about.get("left_out") else "no answer is selected"
         raise RequestError(f"there is nothing to export: {reason}")
     given = None if scores is None else read_scores(scores, results)
     return export_results(results, path, client, given, "" if scores is None else scores.stem, about)

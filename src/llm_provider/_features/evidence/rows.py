@@ -108,9 +108,8 @@ class RowMaker:
             differences = dict(list_differences(row, self._prices))
             if not row["requests"] and "result" in row and "error" not in row["result"]:
                 differences.setdefault("keys", _NOT_STORED)
-            row["not_computed"] = {
-                name: self._explain(name, row, reason) for name, reason in differences.items()
-            }
+            reasons = {name: self._explain(name, row, reason) for name, reason in differences.items()}
+            row["not_computed"] = reasons
             yield write_json(row), row
 
     def redact(self, value: JSONObject) -> JSONObject:

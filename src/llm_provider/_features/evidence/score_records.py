@@ -142,9 +142,8 @@ class _Model:
 
     def describe(self) -> JSONObject:
         who = {name: str(value) for name, value in (self._first["served_by"] or {}).items()}
-        engine = {
-            name: who[key] for name, key in (("name", "engine"), ("version", "engine_version")) if key in who
-        }
+        parts = {"name": "engine", "version": "engine_version"}
+        engine = {name: who[key] for name, key in parts.items() if key in who}
         count = len(self._ids)
         details = {"score": self._total / count, "uncertainty": {"num_samples": count}}
         return {

@@ -198,11 +198,8 @@ def _assistant(message: Message, where: str, provider: str) -> Message:
     entries = list(message.get("tool_calls") or ())
     known = [entry.get("id") for entry in entries if isinstance(entry, Mapping)]
     written = [block.get("id") for block in blocks if (block.get("type") or kind_of(block)) == "tool_use"]
-    entries += [
-        {**call_entry(call), "id": identifier}
-        for call, identifier in zip(calls, written, strict=True)
-        if identifier not in known
-    ]
+    pairs = zip(calls, written, strict=True)
+    entries += [{**call_entry(call), "id": name} for call, name in pairs if name not in known]
     return {
         "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
         **others,
@@ -229,12 +226,12 @@ def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[M
 
 def _parts(parts: Sequence[Part], where: str, provider: str, own: str) -> Sequence[Part]:
     """The parts in OpenAI's form; the same object if none had to be changed."""
-    if not any(_is_foreign(part, own) for part in parts):
-        return parts
-    return [
-        _part(part, f"{where}.content[{position}]", provider) if _is_foreign(part, own) else part
+    changed = {
+        position: _part(part, f"{where}.content[{position}]", provider)
         for position, part in enumerate(parts)
-    ]
+        if _is_foreign(part, own)
+    }
+    return [changed.get(position, part) for position, part in enumerate(parts)] if changed else parts
 
 
 def _is_foreign(part: Part, own: str) -> bool:
@@ -294,10 +291,9 @@ def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Pa
     if kind == "url" and isinstance(url, str):
         return {"type": "document_url", "document_url": url, **control}
     text = source.get("data") if kind == "text" else source.get("content")
-    if isinstance(text, (list, tuple)) and all(
-        isinstance(entry, Mapping) and "text" in entry for entry in text
-    ):
-        text = "\n".join(str(entry["text"]) for entry in text)
+    entries: Any = text if isinstance(text, (list, tuple)) else [None]
+    if all(isinstance(entry, Mapping) and "text" in entry for entry in entries):
+        text = "\n".join(str(entry["text"]) for entry in entries)
     if not isinstance(text, str):
         # file_document_source_param.py of anthropic 2.11: the file is in an account of Anthropic's.
         raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)

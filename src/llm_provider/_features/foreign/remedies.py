@@ -57,10 +57,8 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
     if name.lower() in _INPUTS:
-        remedy = next(
-            text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or "")
-        )
-        return f"{problem}: {remedy.format(function)}"
+        remedies = (text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or ""))
+        return f"{problem}: {next(remedies).format(function)}"
     embeds = function in ("embed", "aembed")
     of_embed = remedies_of("embed") if embeds else {}
     advice = of_embed.get(name) or remedies_of("call").get(name.lower())
@@ -137,9 +135,8 @@ def text_remedy(name: str, value: object) -> str:
     if isinstance(value, str):
         return f": leave {name} out, or give some text"
     if name == "api_key":
-        return (
-            ": several keys go into Client(keys={'openai': ['sk-...', 'sk-...']})" if _is_list(value) else ""
-        )
+        remedy = ": several keys go into Client(keys={'openai': ['sk-...', 'sk-...']})"
+        return remedy if _is_list(value) else ""
     if isinstance(value, (bytes, bytearray)):
         return f": write {name}=value.decode()"
     if name == "base_url" and _is_list(value):

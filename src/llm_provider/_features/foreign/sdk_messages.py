@@ -90,14 +90,10 @@ def _is_of_the_model(item: JSONMapping, before: list[JSONMapping]) -> bool:
         return item.get("role") == "assistant" and not {"usage", "stop_reason"} & item.keys()
     if not item["type"].endswith(_ANSWERS):
         return True
-    calls = (
-        earlier for earlier in before if item.get("call_id") and earlier.get("call_id") == item["call_id"]
-    )
-    return item.get("execution") == "server" or any(
-        isinstance(call.get("environment"), Mapping)
-        and call["environment"].get("type") == "container_reference"
-        for call in calls
-    )
+    known = item.get("call_id")
+    places = [call.get("environment") for call in before if known and call.get("call_id") == known]
+    types = [place.get("type") for place in places if isinstance(place, Mapping)]
+    return item.get("execution") == "server" or "container_reference" in types
 
 
 def _answer(provider: str, content: list[Any]) -> JSONObject:
@@ -114,11 +110,8 @@ def _messages(entry: object, known: list[_Call]) -> Iterator[Any]:
         yield _result(entry)
     elif entry.get("type") == "message" or entry.get("role") == "assistant":
         # Of an answer, only what a request has as well.
-        others = {
-            name: value
-            for name, value in entry.items()
-            if value and name not in ("parsed", *(_OF_AN_ANSWER if entry.get("type") == "message" else ()))
-        }
+        left_out = {"parsed", *(_OF_AN_ANSWER if entry.get("type") == "message" else ())}
+        others = {name: value for name, value in entry.items() if value and name not in left_out}
         yield {**others, "role": entry.get("role"), "content": entry.get("content")}
     else:
         yield entry

@@ -96,13 +96,13 @@ def _read_table(where: str, name: str, table: Any) -> Route:
     known = [column.name for column in fields(Host) if column.name != "name"]
     for column in table:
         if column not in known:
-            problem = f"has {cite(column)}{suggest_near(column, known)}; it takes {', '.join(known)}"
+            problem = f"{suggest_near(column, known)}; it takes {', '.join(known)}"
             if _SECRET.fullmatch(column):
                 problem = (
-                    f"has {cite(column)}, and a key does not belong into a file that is shared: write "
-                    "key_variable, the name of an environment variable that holds it"
+                    ", and a key does not belong into a file that is shared: write key_variable, the name of "
+                    "an environment variable that holds it"
                 )
-            raise RequestError(f"{where}: [{name}] {problem}")
+            raise RequestError(f"{where}: [{name}] has {cite(column)}{problem}")
     if "urls" not in table:
         raise RequestError(f"{where}: [{name}] has no urls: write urls = ['http://10.0.0.7:8000/v1']")
     try:

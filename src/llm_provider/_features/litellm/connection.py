@@ -297,15 +297,11 @@ class LiteLLMConnection:
                 own = {"native_finish_reason": native}
                 yield [{"choices": [{"index": 0, "delta": {}, "provider_specific_fields": own}]}]
         finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
+            if (close := getattr(stream, "aclose", None)) is not None:
                 await close()
         # litellm invents a finish reason for a stream that was cut. These attributes hold the provider's.
-        reasons = [
-            getattr(stream, name, "unknown")
-            for name in ("received_finish_reason", "intermittent_finish_reason")
-        ]
-        if reasons == [None, None]:
+        names = ("received_finish_reason", "intermittent_finish_reason")
+        if all(getattr(stream, name, "unknown") is None for name in names):
             raise errors.APIResponseValidationError("the stream ended before its finish reason: it was cut")
 
     async def _begin(

@@ -287,9 +287,8 @@ def map_error(error: BaseException) -> errors.LLMError:
             parameter=parameter.group(1) if parameter else "extra_body",
         )
     if _NO_CLIENT.search(message) and not failure_headers(error):
-        return errors.MissingAPIKeyError(
-            f"litellm lacks a setting of this provider: {readable_message(message)}"
-        )
+        problem = f"litellm lacks a setting of this provider: {readable_message(message)}"
+        return errors.MissingAPIKeyError(problem)
     if "LLM Provider NOT provided" in message:
         return errors.UnknownModelError(
             "model: litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it "
@@ -317,12 +316,9 @@ def unsent_error(error: Exception) -> errors.LLMError:
     if any(failure_headers(link) or "JSONDecodeError" in _names(link) for link in links):
         # The answer of a server. For a few providers litellm does not tell that it sends a request.
         return mapped
-    if isinstance(mapped, errors.RequestError) and not isinstance(
-        mapped, (errors.BadRequestError, errors.NotFoundError)
-    ):
-        return mapped
     message = readable_message(_message(error))
-    if _UNREADABLE.search(message):
+    is_refused = isinstance(mapped, errors.BadRequestError | errors.NotFoundError)
+    if (isinstance(mapped, errors.RequestError) and not is_refused) or _UNREADABLE.search(message):
         return mapped
     if isinstance(mapped, (errors.APIConnectionError, errors.APITimeoutError)) and mapped.retryable:
         # For example of a server that lists models, or gives tokens.
@@ -349,9 +345,8 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
             )
         if isinstance(link, UnicodeEncodeError) and not headers:
             # Its transport fails at such a header, and the status of the answer is lost.
-            return errors.APIResponseValidationError(
-                "litellm cannot read an answer with a header that is not ASCII"
-            )
+            problem = "litellm cannot read an answer with a header that is not ASCII"
+            return errors.APIResponseValidationError(problem)
         if not headers and _TRANSPORT_ERRORS & _names(link):
             return from_exception(link)
     if "APIError" not in names:
@@ -361,9 +356,8 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
     status = getattr(error, "status_code", None)
     codes, reported = _codes_and_message(links, message)
     # litellm raises its Timeout, a subclass of APIConnectionError, for answers with status 408 and 504 too.
-    unanswered = ("APIConnectionError" in names and "Timeout" not in names) or (
-        not isinstance(status, int) or status < 300
-    )
+    unanswered = "APIConnectionError" in names and "Timeout" not in names
+    unanswered = unanswered or not isinstance(status, int) or status < 300
     if _UNREADABLE.search(message) or (unanswered and not any(codes)):
         # The next answer of a JSON mode whose content is an object would be one too.
         again = "content\n  Input should be a valid string" not in str(error)
@@ -378,32 +372,27 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
     ):
         # litellm looks for its words in the whole message, which may quote the prompt.
         if name in names and not quotes_input(reported):
-            return kind(
-                failure.message, status=failure.status, code=failure.code, request_id=failure.request_id
-            )
+            told: Any = {name: getattr(failure, name) for name in ("status", "code", "request_id")}
+            return kind(failure.message, **told)
     return failure
 
 
 def _codes_and_message(links: list[BaseException], message: str) -> tuple[tuple[str | None, ...], str]:
     """The provider's codes and message, from the body that the openai SDK keeps, else from the text."""
-    for link in links:
-        body = getattr(link, "body", None)
-        # The SDK keeps only the field `error` of the body, which may be a text.
-        if body and isinstance(body, (dict, list, str)):
-            codes, reported = error_fields(body)
-            return codes, reported or message
-    text = message
-    if text.startswith(("b'", 'b"')):
-        # Errors of streamed requests hold the body as the repr of bytes.
-        try:
-            text = ast.literal_eval(text).decode()
-        except (ValueError, SyntaxError):
-            return (), message
+    bodies = [getattr(link, "body", None) for link in links]
+    # The SDK keeps only the field `error` of the body, which may be a text.
+    body = next((body for body in bodies if body and isinstance(body, (dict, list, str))), None)
     try:
-        codes, reported = error_fields(orjson.loads(text))
+        if body is None:
+            # Errors of streamed requests hold the body as the repr of bytes.
+            is_bytes = message.startswith(("b'", 'b"'))
+            body = orjson.loads(ast.literal_eval(message).decode() if is_bytes else message)
     except orjson.JSONDecodeError:
         # litellm turns Anthropic's 529 inside a stream into a 500, and keeps only this word of it.
         return ("overloaded_error",) if "overloaded" in message.lower() else (), message
+    except (ValueError, SyntaxError):
+        return (), message
+    codes, reported = error_fields(body)
     return codes, reported or message
 
 

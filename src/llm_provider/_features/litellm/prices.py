@@ -109,9 +109,8 @@ def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
     if f"input_cost_per_token{suffix}" not in entry:
         return None
     sizes = {int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name))}
-    above = [
-        f"_above_{size}k_tokens" for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size
-    ]
+    reached = (size for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size)
+    above = [f"_above_{size}k_tokens" for size in reached]
 
     def price(base: str) -> Decimal | None:
         names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -75,25 +76,23 @@ def list_models(
     if provider is not None:
         check_provider(provider, hosts)
     known = ROUTES.keys() | hosts.keys()
-    rows: dict[tuple[str, str], list[PriceRow]] = {}
+    rows = defaultdict[tuple[str, str], list["PriceRow"]](list)
     for row in prices:
         in_region = row.provider in CLOUDS and not doors.cloud_price_names.is_model_name(row.model)
         if row.model != "*" and not in_region and row.provider in known and provider in (None, row.provider):
-            rows.setdefault((row.provider, row.model), []).append(row)
+            rows[row.provider, row.model].append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
     return sorted(models, key=lambda model: (model.provider, model.name))
 
 
 def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedModel]) -> list[Model]:
     """The models that a provider lists, sorted by name. The tables add what the list does not tell."""
-    rows: dict[str, list[PriceRow]] = {}
-    for row in prices:
-        if row.provider == provider:
-            rows.setdefault(row.model, []).append(row)
+    rows = [row for row in prices if row.provider == provider]
     models = {}
     for each in listed:
         priced = prices.find(provider, each.name)
-        known = _model(prices, provider, each.name, rows.get(priced.model, []) if priced else [])
+        own = [row for row in rows if priced is not None and row.model == priced.model]
+        known = _model(prices, provider, each.name, own)
         models[known.name] = replace(
             known,
             kind=known.kind if each.embeds is None else "embedding" if each.embeds else "chat",
@@ -127,11 +126,8 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
     standard = prices.find(provider, model)
     limits = limits_of(provider, model)
     is_bare = provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model)
-    kinds = (
-        kind
-        for kind, columns in _PRICED_BY_KIND.items()
-        if any(getattr(row, column) is not None for row in rows for column in columns)
-    )
+    priced = {column for row in rows for column, price in row._asdict().items() if price is not None}
+    kinds = (kind for kind, columns in _PRICED_BY_KIND.items() if not priced.isdisjoint(columns))
     prices_of = {column: getattr(standard, column, None) for column in ("input", "cache_read", "output")}
     known = {column: None if price is None else float(price) for column, price in prices_of.items()}
     return Model(

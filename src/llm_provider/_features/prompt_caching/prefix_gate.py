@@ -36,10 +36,9 @@ _ENOUGH_FAILURES = 3
 
 def prefixes_of(call: Call[Any]) -> list[Prefix]:
     """The beginnings of a call's prompt that its provider's prompt cache may hold, the shortest first."""
-    prompt_cache = load_prompt_cache(call.target)
-    return (
-        [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
-    )
+    if (prompt_cache := load_prompt_cache(call.target)) is None:
+        return []
+    return prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
 
 
 @dataclass(slots=True)
@@ -61,8 +60,7 @@ class PrefixGate:
     """
 
     def __init__(self, start: Callable[[int, Call[Any]], object], *, is_list: bool) -> None:
-        self._start = start
-        self._is_list = is_list
+        self._start, self._is_list = start, is_list
         self._seen: set[bytes] = set()
         self._seconds = _GATHER_SECONDS_OF_LIST if is_list else _GATHER_SECONDS
         self._gathered: list[tuple[int, Call[Any], list[Prefix]]] = []
@@ -136,11 +134,10 @@ class PrefixGate:
 
     def _keep(self, prefix: Prefix, call: Call[Any]) -> _Group | None:
         """The group of a prefix, unless the provider has dropped the prefix meanwhile."""
-        group = self._groups.get(prefix.digest)
-        prompt_cache = load_prompt_cache(call.target)
+        group, prompt_cache = self._groups.get(prefix.digest), load_prompt_cache(call.target)
         if group is not None and group.is_written and prompt_cache is not None:
-            unused = clock.monotonic() - group.used
-            if unused >= prompt_cache.lifetime(call.target.known_model):
+            lifetime = prompt_cache.lifetime(call.target.known_model)
+            if clock.monotonic() - group.used >= lifetime:
                 del self._groups[prefix.digest]
                 return None
         return group

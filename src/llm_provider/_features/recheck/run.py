@@ -133,13 +133,10 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     prompts: Any
     if isinstance(inputs, Results):
         system = {"role": "system", "content": values.get("system", runner.defaults.get("system"))}
-        prompts = [each.prompt for each in inputs if isinstance(each, Response)]
+        prompts = [each.prompt for each in inputs if isinstance(each, Response) and each.prompt]
         # The prompt of an answer has the system prompt, which the parameters of the calls have too.
-        inputs = [
-            prompt[1:] if isinstance(prompt, list) and prompt[0] == system else prompt
-            for prompt in prompts
-            if prompt
-        ]
+        has_system = [isinstance(prompt, list) and prompt[0] == system for prompt in prompts]
+        inputs = [prompt[1:] if has else prompt for prompt, has in zip(prompts, has_system, strict=True)]
     if not isinstance(model, str):
         raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
@@ -192,14 +189,9 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
 
 def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any], draw: int) -> Results[Any]:
     """`call_many` of stored questions, with the options of a batch."""
-    options = replace(
-        batch,
-        inputs=(BatchInputs(questions),),
-        parameters={**batch.parameters, "draw": draw},
-        example=questions[0],
-        operation=STORED_CHAT,
-    )
-    results: Results[Any] = client._call_inputs(options)  # noqa: SLF001 - no method for users
+    inputs, parameters = (BatchInputs(questions),), {**batch.parameters, "draw": draw}
+    asked = replace(batch, inputs=inputs, parameters=parameters, example=questions[0], operation=STORED_CHAT)
+    results: Results[Any] = client._call_inputs(asked)  # noqa: SLF001 - no method for users
     return results
 
 
@@ -208,15 +200,12 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
     has_history = parameters.get("history") is not None
     if has_inputs and has_history:
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
+    of_calls, has_any = tuple(CHECKS.keys() - {*PARAMETERS}), has_inputs or has_history
     for names, wrong, kind in (
         (("share", "floor", "detect", "compare"), has_history, "of stored answers, without a history"),
         (("persistence",), not has_history, "of border prompts, with a history"),
-        (("tag", "ledger"), has_inputs or has_history, "of a part of the cache, without inputs"),
-        (
-            tuple(CHECKS.keys() - {*PARAMETERS}),
-            not (has_inputs or has_history),
-            "with inputs: stored questions have their own parameters",
-        ),
+        (("tag", "ledger"), has_any, "of a part of the cache, without inputs"),
+        (of_calls, not has_any, "with inputs: stored questions have their own parameters"),
     ):
         given = [name for name in names if wrong and parameters.get(name) is not None]
         if given:

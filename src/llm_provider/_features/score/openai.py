@@ -93,9 +93,8 @@ def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
         fail("count", f"the reply has {len(positions)} + 1 values, and its usage {usage.total_tokens} tokens")
     missing = [index for index, position in enumerate(positions) if position.logprob is None]
     if missing != [0]:
-        fail(
-            "first token", f"only the first token can be without a value, and those without are {missing[:9]}"
-        )
+        problem = f"only the first token can be without a value, and those without are {missing[:9]}"
+        fail("first token", problem)
     _check_echo(positions, prompt)
     check_values(positions[1:])
 

@@ -159,9 +159,8 @@ class Rounds:
         last, relay = self._call, self._call.relay
         # A conversation stays with its model: the others may not read all of it.
         before = (last if relay is None else relay.find_answering(self._responses[-1])).request
-        request = replace(
-            before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
-        )
+        choice = later_choice(before.tool_choice)
+        request = replace(before, messages=tuple(self._messages), tool_choice=choice)
         prepare = self._engine.prepare if relay is None else relay.prepare_round
         call = prepare(last.operation, request, last.concurrency)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
@@ -172,15 +171,15 @@ class Rounds:
         """The last answer, with the sums of all rounds."""
         responses, sent = self._responses, self._sent.whole()
         timings = [response.timing for response in responses]
+        stored = [response.price if response.cached else response.stored_price for response in responses]
+        messages, results = tuple(self._messages), tuple(self._results)
         whole = replace(
             responses[-1],
             prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
             **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
-            stored_price=sum_of_prices(
-                [response.price if response.cached else response.stored_price for response in responses]
-            ),
+            stored_price=sum_of_prices(stored),
             cached=all(response.cached for response in responses),
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),
@@ -191,9 +190,7 @@ class Rounds:
             ),
             failures=sent.failures,
             passed_over=sum((response.passed_over for response in responses), ()),
-            tool_rounds=ToolRounds(
-                responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
-            ),
+            tool_rounds=ToolRounds(responses=tuple(responses), messages=messages, results=results),
         )
         return self._engine.events.join_calls(responses, whole)
 

@@ -136,9 +136,8 @@ class GeminiFiles(FileConnection):
             reason = getattr(uploaded.error, "message", None)
             raise BadRequestError(f"Google cannot process the file: {reason or 'it gives no reason'}")
         expires = uploaded.expiration_time
-        return UploadedFile(
-            uploaded.uri, clock.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
-        )
+        end = clock.time() + _KEPT_SECONDS if expires is None else expires.timestamp()
+        return UploadedFile(uploaded.uri, end)
 
     async def close(self) -> None:
         await sdk_clients.close_gemini_client(*self._client)

@@ -80,13 +80,9 @@ def format_html(rows: list[LedgerRow], total: LedgerRow) -> str:
     """The first rows and the total of all as an HTML table for a notebook."""
     cells = _cells(rows, total)
     left_out = max(0, len(rows) - html.ROWS)
-    lines = [
-        [
-            html.words(cell) if title in _WORDS else html.figure(cell)
-            for title, cell in zip(cells, line, strict=True)
-        ]
-        for line in zip(*cells.values(), strict=True)
-    ]
+    writers = [html.words if title in _WORDS else html.figure for title in cells]
+    columns = zip(*cells.values(), strict=True)
+    lines = [[write(cell) for write, cell in zip(writers, line, strict=True)] for line in columns]
     return html.table(list(cells), [*lines[: html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
 
 
@@ -133,12 +129,10 @@ def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType
     axes.set_ylabel("USD")
     end = max((points[-1][0] for points in series.values()), default=0)
     for model, points in series.items():
-        moments = [moment for moment, _ in points]
-        sums = list(accumulate(float(amount) for _, amount in points))
         # Each line begins at 0 with the model's first request and reaches the right end of the plot.
-        steps = dates.date2num(
-            [datetime.fromtimestamp(moment, UTC) for moment in (moments[0], *moments, end)]
-        )
+        moments = [points[0][0], *(moment for moment, _ in points), end]
+        sums = list(accumulate(float(amount) for _, amount in points))
+        steps = dates.date2num([datetime.fromtimestamp(moment, UTC) for moment in moments])
         axes.step(steps, [0, *sums, sums[-1]], where="post", label=model)
     if series:
         axes.xaxis_date("UTC")

@@ -206,12 +206,9 @@ def _shorten_media(prompt: object) -> object:
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list):
-            message["content"] = [
-                part
-                if isinstance(part, dict) and isinstance(part.get("text"), str)
-                else {"text": f"[{json.dumps(part, ensure_ascii=False)[:_MEDIA]}]"}
-                for part in content
-            ]
+            for index, part in enumerate(content):
+                if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+                    content[index] = {"text": f"[{json.dumps(part, ensure_ascii=False)[:_MEDIA]}]"}
     return messages
 
 
@@ -229,14 +226,9 @@ def _parts(sample: object, name: str) -> Iterable[Any]:
 def _read_extra(sample: AnyResult) -> JSONObject:
     """What an open row shows besides its cells. What is empty is left out."""
     usage = sample.usage
-    details: JSONObject = {
-        "facts": {
-            name: value
-            for name, value in (asdict(usage) if usage is not None else {}).items()
-            if value
-        },
-        "failures": [asdict(failure) for failure in sample.failures],
-    }  # fmt: skip
+    counts = {} if usage is None else asdict(usage)
+    details: JSONObject = {"facts": {name: count for name, count in counts.items() if count}}
+    details["failures"] = [asdict(failure) for failure in sample.failures]
     if isinstance(sample, Response):
         rounds = sample.tool_rounds
         details |= {
