@@ -438,8 +438,8 @@ def _row(fields: JSONObject) -> Row:
         raise ValueError
     own = {name: value for name, value in fields.items() if name in Entry._fields}
     entry = Entry(**own | {"body": fields["body"].encode()})
-    asked = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
-    value = encode_entry(key, entry, asked)
+    encoded = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
+    value = encode_entry(key, entry, encoded)
     if decode_entry(key, value) is None:
         raise ValueError
     return key, value, tag_of(question)

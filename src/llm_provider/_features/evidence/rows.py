@@ -194,8 +194,8 @@ class RowMaker:
         requested = "standard"
         with contextlib.suppress(Exception):  # the payload may lack a part that is stored as a digest
             if first is not None and row["format"] is not None:
-                asked = EncodedRequest(first[1]["operation"], first[1]["payload"])
-                requested = registry.load(row["format"]).variant(asked)
+                request = EncodedRequest(first[1]["operation"], first[1]["payload"])
+                requested = registry.load(row["format"]).variant(request)
         bases = [
             {"provider": provider, "model": model, "variant": variant, "at": at}
             for provider, model in _list_names(result, target)

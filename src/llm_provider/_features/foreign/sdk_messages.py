@@ -91,8 +91,8 @@ def _is_of_the_model(item: JSONMapping, before: list[JSONMapping]) -> bool:
     if not item["type"].endswith(_ANSWERS):
         return True
     known = item.get("call_id")
-    places = [call.get("environment") for call in before if known and call.get("call_id") == known]
-    types = [place.get("type") for place in places if isinstance(place, Mapping)]
+    servers = [call.get("environment") for call in before if known and call.get("call_id") == known]
+    types = [server.get("type") for server in servers if isinstance(server, Mapping)]
     return item.get("execution") == "server" or "container_reference" in types
 
 

@@ -372,8 +372,8 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
     ):
         # litellm looks for its words in the whole message, which may quote the prompt.
         if name in names and not quotes_input(reported):
-            told: Any = {name: getattr(failure, name) for name in ("status", "code", "request_id")}
-            return kind(failure.message, **told)
+            details: Any = {name: getattr(failure, name) for name in ("status", "code", "request_id")}
+            return kind(failure.message, **details)
     return failure
 
 

@@ -190,8 +190,10 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
 def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any], draw: int) -> Results[Any]:
     """`call_many` of stored questions, with the options of a batch."""
     inputs, parameters = (BatchInputs(questions),), {**batch.parameters, "draw": draw}
-    asked = replace(batch, inputs=inputs, parameters=parameters, example=questions[0], operation=STORED_CHAT)
-    results: Results[Any] = client._call_inputs(asked)  # noqa: SLF001 - no method for users
+    options = replace(
+        batch, inputs=inputs, parameters=parameters, example=questions[0], operation=STORED_CHAT
+    )
+    results: Results[Any] = client._call_inputs(options)  # noqa: SLF001 - no method for users
     return results
 
 

@@ -7,7 +7,16 @@ from dataclasses import replace
 from ..._core.formats.gemini.decode import is_result, open_calls
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, audio_of, decode_base64, number
+from .values import (
+    Citation,
+    GeneratedAudio,
+    GeneratedImage,
+    ServerToolCall,
+    audio_of,
+    cite,
+    decode_base64,
+    number,
+)
 
 _RATE = re.compile(r"rate=(\d+)")
 
@@ -61,22 +70,14 @@ def _span(segment: JSONMapping, said: str) -> tuple[int | None, int | None]:
 def _source(chunk: JSONMapping, start: int | None, end: int | None) -> Citation:
     """A chunk, whose one field tells the kind of its source, such as `web` or `retrievedContext`."""
     inner = next((value for value in chunk.values() if isinstance(value, dict)), {})
-    return Citation(
-        start=start,
-        end=end,
-        url=text(inner, "uri", "sourceUri", "imageUri"),
-        title=text(inner, "title"),
-        quote=text(inner, "text"),
-        file_id=text(inner, "documentName", "fileSearchStore"),
-        raw=chunk,
-    )
+    fields = {"url": "uri sourceUri imageUri", "file_id": "documentName fileSearchStore"}
+    return replace(cite(inner, start, end, **fields, title="title", quote="text"), raw=chunk)
 
 
 def _read_recitations(candidate: JSONMapping, said: str) -> Iterator[Citation]:
     metadata = part(candidate, "citationMetadata")
     for entry in dicts(metadata.get("citations") or metadata.get("citationSources")):
-        start, end = _span(entry, said)
-        yield Citation(start=start, end=end, url=text(entry, "uri"), title=text(entry, "title"), raw=entry)
+        yield cite(entry, *_span(entry, said), url="uri", title="title")
 
 
 def images(reply: JSONMapping) -> list[GeneratedImage]:

@@ -7,6 +7,7 @@ The sources are the types of the openai SDK 3.52, and the fields of hosts: OpenR
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..._core.formats.openai_responses.decode import is_call
@@ -19,6 +20,7 @@ from .values import (
     GeneratedImage,
     ServerToolCall,
     audio_of,
+    cite,
     decode_base64,
     image_at,
     number,
@@ -87,15 +89,9 @@ def _parts(reply: JSONMapping) -> list[JSONObject]:
 def _annotation(entry: JSONMapping, offset: int = 0) -> Citation:
     # Chat Completions nests what Responses has in one level.
     inner = part(entry, str(entry.get("type"))) or entry
-    return Citation(
-        start=number(inner, "start_index", offset),
-        end=number(inner, "end_index", offset),
-        url=text(inner, "url"),
-        title=text(inner, "title", "filename"),
-        quote=text(inner, "content", "quote"),
-        file_id=text(inner, "file_id"),
-        raw=entry,
-    )
+    start, end = number(inner, "start_index", offset), number(inner, "end_index", offset)
+    fields = {"title": "title filename", "quote": "content quote", "file_id": "file_id"}
+    return replace(cite(inner, start, end, url="url", **fields), raw=entry)
 
 
 def _references(message: JSONMapping) -> Iterator[Citation]:
@@ -126,8 +122,7 @@ def _pages_of(reply: JSONMapping) -> Iterator[Citation]:
     """The pages that a host found for the whole answer."""
     pages = dicts(reply.get("search_results"))
     for page in pages:
-        quote = text(page, "snippet", "content")
-        yield Citation(url=text(page, "url"), title=text(page, "title"), quote=quote, raw=page)
+        yield cite(page, url="url", title="title", quote="snippet content")
     addresses = reply.get("citations")
     for address in addresses if isinstance(addresses, list) and not pages else ():
         if isinstance(address, str):

@@ -99,6 +99,9 @@ class Score(Hinting):
         return cls(**known)
 
 
+_COLUMNS = ("text", "logprob", "is_greedy", "bytes", "same_boundary", "token_ids")
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores(OtherResult, Hinting):
@@ -145,15 +148,11 @@ class Scores(OtherResult, Hinting):
 
     def list_rows(self) -> list[dict[str, Any]]:
         """The columns that the row of each continuation has for itself in a table."""
-        return [
-            {
-                "text": score.text,
-                **{name: getattr(score, name) for name in ("logprob", "is_greedy", "bytes", "same_boundary")},
-                **({"token_ids": score.token_ids} if score.token_ids else {}),
-                "tokens": len(score.tokens),
-            }
-            for score in self.scores
-        ]
+        rows: list[dict[str, Any]] = []
+        for score in self.scores:
+            row = {name: getattr(score, name) for name in _COLUMNS if name != "token_ids" or score.token_ids}
+            rows.append({**row, "tokens": len(score.tokens)})
+        return rows
 
     def row_text(self, row: Mapping[str, Any]) -> str:
         """What a person reads of the row of a continuation."""
@@ -174,10 +173,9 @@ class Scores(OtherResult, Hinting):
             "cache_keys": tuple,
             **READERS,
         }
-        return cls(**{
-            name: value if value is None or name not in readers else readers[name](value)
-            for name, value in check_fields(fields).items()
-        })  # fmt: skip
+        known = dict(check_fields(fields))
+        known |= {name: read(known[name]) for name, read in readers.items() if known.get(name) is not None}
+        return cls(**known)
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -75,18 +75,15 @@ class Metrics:
         self._pending: deque[Callable[[], None]] = deque()
         meter = metrics.get_meter("llm_provider", spans.version(), provider, spans.SCHEMA_URL)
 
-        def histogram(name: str, unit: str, description: str, buckets: Sequence[float]) -> Histogram:
-            return meter.create_histogram(
-                name, unit, description, explicit_bucket_boundaries_advisory=buckets
-            )
+        def histogram(
+            name: str, unit: str, text: str, buckets: Sequence[float] = DURATION_BUCKETS
+        ) -> Histogram:
+            return meter.create_histogram(name, unit, text, explicit_bucket_boundaries_advisory=buckets)
 
-        self._duration = histogram(
-            "gen_ai.client.operation.duration", "s", "Duration of calls that were sent", DURATION_BUCKETS
-        )
-        first_chunk = "Time from the request to the first part of a streamed answer"
-        self._first_chunk = histogram(
-            "gen_ai.client.operation.time_to_first_chunk", "s", first_chunk, DURATION_BUCKETS
-        )
+        calls = "Duration of calls that were sent"
+        self._duration = histogram("gen_ai.client.operation.duration", "s", calls)
+        chunks = "Time from the request to the first part of a streamed answer"
+        self._first_chunk = histogram("gen_ai.client.operation.time_to_first_chunk", "s", chunks)
         billed = "Tokens of the requests that were billed"
         self._tokens = histogram("gen_ai.client.token.usage", "{token}", billed, TOKEN_BUCKETS)
         self._sums: list[_Sums] = []
