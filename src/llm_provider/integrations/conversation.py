@@ -157,14 +157,8 @@ def function_tool(name: str, description: str | None, parameters: JSONMapping) -
 
 def answer_metadata(response: Response) -> dict[str, object]:
     """What a tool shows of an answer besides its text: its cost in USD, and where it came from."""
-    return {
-        "cost": response.cost,
-        "cached": response.cached,
-        "provider": response.provider,
-        "model": response.model,
-        "attempts": response.timing.attempts,
-        "dropped": list(response.dropped),
-    }
+    about = {name: getattr(response, name) for name in ("cost", "cached", "provider", "model")}
+    return {**about, "attempts": response.timing.attempts, "dropped": list(response.dropped)}
 
 
 def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:

@@ -51,14 +51,9 @@ class Exchange:
     def to_dict(self) -> JSONObject:
         """The exchange as a recording has it."""
         headers = {name: text for name, text in sorted(self.headers.items()) if _RECORDED.fullmatch(name)}
-        return {
-            "method": self.method,
-            "path": self.path,
-            "request": self.request.decode(errors="replace")[:_LONGEST_REQUEST],
-            "status": self.status,
-            "headers": headers,
-            "body": self.body.decode(errors="replace"),
-        }
+        request = self.request.decode(errors="replace")[:_LONGEST_REQUEST]
+        answer = {"status": self.status, "headers": headers, "body": self.body.decode(errors="replace")}
+        return {"method": self.method, "path": self.path, "request": request, **answer}
 
 
 class RecordingProxy:

@@ -77,17 +77,11 @@ def _print(rows: Sequence[dict[str, object]], *, as_json: bool) -> None:
 
 def _as_object(batch: Batch) -> dict[str, object]:
     counts, created = batch.counts, batch.created
-    return {
-        "id": batch.id,
-        "created": None if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created)),
-        "provider": batch.provider,
-        "model": batch.model,
-        "status": batch.last_status,
-        "rows": counts.total,
-        "done": counts.done,
-        "failed": counts.failed,
-        "batches": [f"{name} ({state})" for name, state in batch.states.items()],
-    }
+    moment = None if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
+    named = {"id": batch.id, "created": moment, "provider": batch.provider, "model": batch.model}
+    numbers = {"rows": counts.total, "done": counts.done, "failed": counts.failed}
+    states = [f"{name} ({state})" for name, state in batch.states.items()]
+    return {**named, "status": batch.last_status, **numbers, "batches": states}
 
 
 @run_batches.command("status", epilog=_ALL.format(verb="asks", example="status 3f9a1c"))

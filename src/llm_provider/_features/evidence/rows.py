@@ -147,13 +147,10 @@ class RowMaker:
         entry, question = stored or (None, None)
         if entry is None or question is None:
             return None, {"key": key, "why": _NOT_HERE}
-        request: JSONObject = {
-            "key": key,
-            **{name: question[name] for name in ("provider", "base_url", "operation", "draw", "model")},
-            "payload": _restore(question["payload"], texts),
-            "headers": sorted(question["headers"]),
-            "created": entry.created,
-        }
+        request: JSONObject = {"key": key, "created": entry.created, "headers": sorted(question["headers"])}
+        request["payload"] = _restore(question["payload"], texts)
+        for name in ("provider", "base_url", "operation", "draw", "model"):
+            request[name] = question[name]
         if request["headers"]:
             request["why"] = _HEADERS
         elif make_key(request) != key:

@@ -81,14 +81,8 @@ def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
 
 def make_key(request: JSONObject) -> str:
     """The cache key of a request without headers."""
-    return cache_key(
-        provider=request["provider"],
-        base_url=request["base_url"],
-        operation=request["operation"],
-        body=canonical(request["payload"]),
-        headers={},
-        draw=request["draw"],
-    )
+    same = {name: request[name] for name in ("provider", "base_url", "operation", "draw")}
+    return cache_key(**same, body=canonical(request["payload"]), headers={})
 
 
 def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:

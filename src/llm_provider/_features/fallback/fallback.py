@@ -249,26 +249,20 @@ class _Turns:
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
-        whole: Response = events.join_calls(
-            outcomes,
-            replace(
-                outcome,
-                usage=sum((usage for usage in usages if usage is not None), outcome.usage),
-                **sent.describe_cost(),
-                stored_price=outcome.price if outcome.cached else outcome.stored_price,
-                cached=outcome.cached and not sent.attempts,
-                timing=replace(
-                    timing,
-                    queue=timing.queue + others,
-                    total=total,
-                    attempts=sent.attempts,
-                    overhead=max(0.0, total - others - timing.total + timing.overhead),
-                ),
-                failures=sent.failures,
-                passed_over=passed,
-            ),
+        overhead = max(0.0, total - others - timing.total + timing.overhead)
+        timing = replace(timing, queue=timing.queue + others, total=total, overhead=overhead)
+        whole = replace(
+            outcome,
+            usage=sum((usage for usage in usages if usage is not None), outcome.usage),
+            **sent.describe_cost(),
+            stored_price=outcome.price if outcome.cached else outcome.stored_price,
+            cached=outcome.cached and not sent.attempts,
+            timing=replace(timing, attempts=sent.attempts),
+            failures=sent.failures,
+            passed_over=passed,
         )
-        return whole
+        joined: Response = events.join_calls(outcomes, whole)
+        return joined
 
 
 def _is_refused(response: Response) -> bool:

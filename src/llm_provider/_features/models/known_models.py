@@ -128,17 +128,17 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
     is_bare = provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model)
     priced = {column for row in rows for column, price in row._asdict().items() if price is not None}
     kinds = (kind for kind, columns in _PRICED_BY_KIND.items() if not priced.isdisjoint(columns))
-    prices_of = {column: getattr(standard, column, None) for column in ("input", "cache_read", "output")}
-    known = {column: None if price is None else float(price) for column, price in prices_of.items()}
+    columns = (getattr(standard, column, None) for column in ("input", "cache_read", "output"))
+    read, cached, written = (None if price is None else float(price) for price in columns)
     return Model(
         name=model if is_bare else f"{provider}/{model}",
         provider=provider,
         kind=kind_of(model),
         context_window=limits and limits.context_window,
         max_output_tokens=limits and limits.max_output_tokens,
-        input_price=known["input"],
-        cached_input_price=known["cache_read"],
-        output_price=known["output"],
+        input_price=read,
+        cached_input_price=cached,
+        output_price=written,
         modalities=("text", *kinds),
     )
 

@@ -140,12 +140,11 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     if not isinstance(model, str):
         raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
-    calls = {name: value for name, value in values.items() if value is not None}
+    of_batches = ("rows", "metadata", "max_tool_rounds")
+    calls = {name: value for name, value in values.items() if value is not None and name not in of_batches}
     if "fallback" in calls:
         raise RequestError("fallback: a recheck asks one model: leave it out")
     calls |= {"n": 1, "budget": batch.parameters.get("budget")}
-    for name in ("rows", "metadata", "max_tool_rounds"):
-        calls.pop(name, None)
     draw = check("draw", calls.pop("draw", randomness.generator.choice(_NEW_DRAWS)))
     if draw not in _NEW_DRAWS:
         raise RequestError(f"draw is that of an earlier recheck, from {_NEW_DRAWS[0]:,} on: leave it out")

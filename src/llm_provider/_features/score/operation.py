@@ -439,8 +439,6 @@ def cut_text(tokens: Sequence[str], context: str) -> int:
 _NO_SCORE = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
 SCORE = ScoreTexts()
 
-_EXAMPLE = ("a context that is never sent", ["a continuation"])
-
 
 def parse_scores(
     model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
@@ -451,19 +449,12 @@ def parse_scores(
     most, progress = take_common(calls)
     parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
     pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
+    inputs = (BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),)
     return BatchOptions(
-        function="score_many",
-        awaited=False,
-        models=(model,),
-        inputs=(BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),),
-        parameters=calls,
-        delivery=DeliveryOptions("live", "batch"),
-        concurrency=most,
-        progress=progress,
-        on_error=on_error,
-        example=_EXAMPLE,
-        operation=SCORE,
-    )
+        function="score_many", awaited=False, models=(model,), inputs=inputs, parameters=calls,
+        delivery=DeliveryOptions("live", "batch"), concurrency=most, progress=progress, on_error=on_error,
+        example=("a context that is never sent", ["a continuation"]), operation=SCORE,
+    )  # fmt: skip
 
 
 def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:

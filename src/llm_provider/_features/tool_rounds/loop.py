@@ -146,13 +146,10 @@ class Rounds:
             return await run_tools(list(calls), self._tools, seconds, tell, listeners)
         except TimeoutError as error:
             assert deadline is not None
-            raise APITimeoutError(
-                f"not answered by the deadline of {deadline.allowed:g} s: {error} ran in round "
-                f"{len(self._responses)}",
-                phase="deadline",
-                limit=deadline.allowed,
-                **self._target_names(),
-            ) from None
+            problem = f"{error} ran in round {len(self._responses)}"
+            message = f"not answered by the deadline of {deadline.allowed:g} s: {problem}"
+            own = {"limit": deadline.allowed, **self._target_names()}
+            raise APITimeoutError(message, phase="deadline", **own) from None
 
     def _next(self) -> Call[Response]:
         """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
