@@ -107,10 +107,8 @@ def run_reconcile(
     border = min(border, _MOST_DAYS * _DAY)
     more = max(1, math.ceil(border / _DAY))
     before = _MOST_DAYS if any(key.delivery == "batch" for key in inner) else more
-    begin, end = (
-        datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days)
-        for day, days in ((first, -before), (last, more + 1))
-    )
+    begin, end = (datetime.fromisoformat(f"{day}T00:00:00+00:00") for day in (first, last))
+    begin, end = begin - timedelta(before), end + timedelta(more + 1)
     # OpenRouter's reports of two keys may have equal rows.
     billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
     pages = {str(path): _load(path) for path in reports} or {
@@ -245,10 +243,8 @@ async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days:
     client = getattr(sdk_clients, f"{adapter}_client")(target, key)
     try:
         for path, query in queries:
-            address, options = (
-                f"{path}?{urlencode(query, doseq=True)}",
-                _BETA if path in _REPORTS["analytics"] else {},
-            )
+            address = f"{path}?{urlencode(query, doseq=True)}"
+            options = _BETA if path in _REPORTS["analytics"] else {}
             work = partial(client.get, address, cast_to=object, options=options)
             page: Any = await send_with_retries(work, registry.load(adapter), _RETRIES)
             if not isinstance(page, dict):

@@ -195,20 +195,11 @@ class Estimator:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        prepare: Callable[[Prompt], Call[Any]],
-        prices: Callable[[], PriceTable],
-        scopes: Sequence[ScopeStatistics],
-        *,
-        counted: bool = True,
-        number: int = 0,
-    ) -> None:
-        self._engine = engine
-        self._prepare = prepare
-        self._number = number
+        self, engine: Engine, prepare: Callable[[Prompt], Call[Any]], prices: Callable[[], PriceTable],
+        scopes: Sequence[ScopeStatistics], *, counted: bool = True, number: int = 0,
+    ) -> None:  # fmt: skip
+        self._engine, self._prepare, self._prices, self._number = engine, prepare, prices, number
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
-        self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
@@ -424,11 +415,9 @@ class Estimator:
 
 
 def estimate_texts(
-    engine: Engine,
-    calls: Sequence[Call[Any]],
-    prices: Callable[[], PriceTable],
+    engine: Engine, calls: Sequence[Call[Any]], prices: Callable[[], PriceTable],
     scopes: Sequence[ScopeStatistics],
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """The estimate of calls for embeddings or scores. It takes the arguments of `Estimator`."""
     if not calls:
         raise RequestError("inputs is empty: give a context and its continuations at least")

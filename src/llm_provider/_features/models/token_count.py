@@ -181,9 +181,6 @@ class _Count(Exchange):
     name = "count_tokens"
     billed = False
 
-    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        return call.body
-
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
         """Counted tokens do not count against a rate limit of tokens."""
         return 0.0

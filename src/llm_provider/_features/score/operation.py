@@ -265,9 +265,6 @@ class PromptScores(Exchange):
     name = "score"
     billed = True
 
-    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        return call.body
-
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
         """About one token for four bytes, where they are not known."""
         return float(len(self.prompt.ids or self.prompt.text.encode()[::4]) + 1)

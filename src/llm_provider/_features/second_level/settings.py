@@ -5,6 +5,7 @@ import inspect
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol, Self, runtime_checkable
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -223,15 +224,14 @@ class ValkeyStore:
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     def put_many(self, values: Mapping[str, bytes]) -> None:
-        batch: dict[str, bytes] = {}
-        size = 0
+        batches, size = [dict[str, bytes]()], 0
         for key, value in values.items():
-            if batch and size + len(value) > _MOST_BYTES:
-                self._server.mset(batch)
-                batch, size = {}, 0
-            batch[PREFIX + key] = value
+            if batches[-1] and size + len(value) > _MOST_BYTES:
+                batches.append({})
+                size = 0
+            batches[-1][PREFIX + key] = value
             size += len(value)
-        if batch:
+        for batch in filter(None, batches):
             self._server.mset(batch)
 
     def stats(self) -> dict[str, int]:
@@ -241,13 +241,10 @@ class ValkeyStore:
 
     def export(self) -> Iterator[tuple[str, bytes]]:
         """Every key with its value. Those written meanwhile may be missing."""
-        keys: list[str] = []
-        for name in self._server.scan_iter(match=f"{PREFIX}{'[0-9a-f]' * 4}*", count=1000):
-            keys.append(name.decode().removeprefix(PREFIX))
-            if len(keys) == _MOST_KEYS:
-                yield from self.get_many(keys).items()
-                keys = []
-        yield from self.get_many(keys).items()
+        names = self._server.scan_iter(match=f"{PREFIX}{'[0-9a-f]' * 4}*", count=1000)
+        keys = (name.decode().removeprefix(PREFIX) for name in names)
+        while some := list(islice(keys, _MOST_KEYS)):
+            yield from self.get_many(some).items()
 
     def take_lease(self, name: str, owner: str, seconds: float) -> bool:
         """Take or renew a lease, which ends by itself. Returns whether the owner has it now."""

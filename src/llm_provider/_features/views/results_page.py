@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import repeat, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
@@ -45,21 +45,13 @@ _MEDIA = 200
 """Characters of a part of a message that is no text."""
 
 
-class Run(NamedTuple):
-    """Results with a name, such as the name of their file, and a line that sums them up."""
-
-    name: str
-    results: Sequence[AnyResult]
-    summary: str
-
-
 def check_results(results: object) -> None:
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
 
 
-def name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
+def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
     """The names that were chosen, one for each run, else its models, and its number if that is needed."""
     if chosen_names:
         if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
@@ -72,9 +64,15 @@ def name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) 
     return [f"{name} ({number})" if alike else name for number, name in enumerate(names, start=1)]
 
 
-def write_page(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
-    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was."""
-    tables = [_Table(run) for run in runs]
+def write_page(
+    runs: Sequence[Sequence[AnyResult]], names: Sequence[str], sums: Sequence[str],
+    path: str | os.PathLike[str],
+) -> None:  # fmt: skip
+    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was.
+
+    `names` are empty, or one for each run. `sums` has a line that sums up each.
+    """
+    tables = list(map(_Table, runs, _name_runs(runs, names), sums))
     rows = sorted(_join_rows(tables), key=lambda row: STATES.index(row[0]))
     states = Counter(state for state, *_ in rows)
     write_file(_page_parts(tables, rows, states), path)
@@ -138,9 +136,8 @@ def _says_something(name: str, cell: object) -> bool:
 class _Table:
     """The rows of one run."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        table = columns_with_index(run.results)
+    def __init__(self, results: Sequence[AnyResult], name: str, summary: str) -> None:
+        self.results, table = results, columns_with_index(results)
         prompts = table.pop("prompt")
         names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
         # As a row is read: its number first, and the question before the answer.
@@ -148,15 +145,11 @@ class _Table:
         names.insert(names.index("text") if "text" in names else len(names), "prompt")
         self.names = names
         self.cells = table
-        self.head = {
-            "name": run.name,
-            "summary": run.summary,
-            "columns": names,
-            "prompts": [_shorten_media(each.prompt) for each in (run.results if any(prompts) else ())],
-        }
+        shortened = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
+        self.head = {"name": name, "summary": summary, "columns": names, "prompts": shortened}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
-        for result in run.results:
+        for result in results:
             samples, begin = [*getattr(result, "samples", ())], len(self.samples)
             # The row of an error, or the rows of a result that has no samples.
             samples += [result] * (row_count(result) - len(samples))
@@ -185,7 +178,7 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
         yield from ((tables[0].state(row), row) for row in range(len(tables[0].samples)))
         return
     first, second = tables
-    for left, right in pair_results(first.run.results, second.run.results):
+    for left, right in pair_results(first.results, second.results):
         ours = [] if left is None else first.of_result[left]
         theirs = [] if right is None else second.of_result[right]
         for row, other in zip_longest(ours, theirs):
