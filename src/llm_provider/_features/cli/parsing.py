@@ -317,11 +317,10 @@ def read_schema(text: str) -> JSONObject:
         where = f"--schema {text}"
         try:
             text = read_text(Path(text).expanduser())
-        except UnicodeDecodeError:
-            raise RequestError(f"{where}: the file is not UTF-8 text") from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise RequestError(f"{where}: the file cannot be read: {reason}") from None
+            reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else reason
+            raise RequestError(f"{where}: the file {reason}") from None
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
