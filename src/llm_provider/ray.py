@@ -75,9 +75,8 @@ def map_dataset(
         RequestError: the model, a parameter, a setting or a column is wrong.
         MissingDependencyError: Ray is not installed.
     """
-    columns = (*Caller.columns, *(("parsed",) if parameters.get("response_format") is not None else ()))
     shared = (workers, batch_size, id, prefix, settings, num_cpus)
-    return _add_columns(dataset, Caller, columns, model, prompt, parameters, *shared)
+    return _add_columns(dataset, Caller, model, prompt, parameters, *shared)
 
 
 def embed_dataset(
@@ -103,13 +102,12 @@ def embed_dataset(
         MissingDependencyError: Ray is not installed.
     """
     shared = (workers, batch_size, id, prefix, settings, num_cpus)
-    return _add_columns(dataset, Embedder, Embedder.columns, model, text, parameters, *shared)
+    return _add_columns(dataset, Embedder, model, text, parameters, *shared)
 
 
 def _add_columns(
-    dataset: Any, worker: type[_Worker], columns: Sequence[str], model: str, source: PromptSource,
-    parameters: JSONMapping, workers: object, batch_size: object, id_column: object, prefix: object,
-    settings: object, num_cpus: float,
+    dataset: Any, worker: type[_Worker], model: str, source: PromptSource, parameters: JSONMapping,
+    workers: object, batch_size: object, id_column: object, prefix: object, settings: object, num_cpus: float,
 ) -> Any:  # fmt: skip
     """The dataset with the new columns, which `worker` makes. Everything is checked, and nothing is sent."""
     data = import_optional("ray.data", install_command("ray"))
@@ -141,7 +139,7 @@ def _add_columns(
             client.estimate(model, [], **parameters)
     known = dataset.columns()
     if known is not None:
-        check_columns(known, source, prefix, columns)
+        check_columns(known, source, prefix, _list_columns(worker, parameters))
     if known is None or id_column not in known:
         from ray.data.expressions import monotonically_increasing_id
 
@@ -196,6 +194,10 @@ def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequen
         )
 
 
+def _list_columns(worker: type[_Worker], parameters: JSONMapping) -> tuple[str, ...]:
+    return worker.columns if parameters.get("response_format") is None else (*worker.columns, "parsed")
+
+
 class _Worker:
     """What the actors of both functions have in common."""
 
@@ -225,9 +227,8 @@ class _Worker:
 
     async def __call__(self, batch: Any) -> AsyncIterator[Any]:
         """Yield a batch, a `pyarrow.Table`, with the new columns."""
-        columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in self.columns}
-        if self._parameters.get("response_format") is not None:
-            columns["parsed"] = [None] * batch.num_rows
+        names = _list_columns(type(self), self._parameters)
+        columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in names}
         prompts: dict[int, object] = {}
         for row, prompt in enumerate(self._prompts(batch)):
             if isinstance(prompt, Exception):

@@ -111,9 +111,9 @@ def run_reconcile(
     begin, end = begin - timedelta(before), end + timedelta(more + 1)
     # OpenRouter's reports of two keys may have equal rows.
     billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
-    pages = {str(path): _load(path) for path in reports} or {
-        f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed
-    }
+    pages = {str(path): _load(path) for path in reports}
+    for name in billed if not reports else ():
+        pages[f"the report of {name}"] = _fetch(servers[name], begin, end, accounts)
     entries = [
         entry._replace(account=accounts.get(entry.account or ""))
         for where, report in pages.items()
@@ -283,10 +283,8 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
     if lines:
         print_table([*names, "ledger", "report", "unexplained"], lines, left=names)
     for row in rows[:_MOST_ROWS]:
-        about = [
-            f"{'+' * (amount > 0)}{format_usd(amount)} by {word}" for word, amount in row.explained.items()
-        ]
-        about += [row.reason] if row.reason else []
+        signed = {word: f"{'+' * (usd > 0)}{format_usd(usd)}" for word, usd in row.explained.items()}
+        about = [f"{usd} by {word}" for word, usd in signed.items()] + [row.reason] * bool(row.reason)
         for name, (mine, theirs) in row.tokens.items() if row.name.measure == "usage" else ():
             about += [f"{name} {mine:,} and {theirs:,}"] if mine != theirs else []
         candidates = [f"{at} {line.fields.get('error') or ''}".strip() for at, line in row.candidates.items()]

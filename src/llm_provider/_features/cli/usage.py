@@ -63,11 +63,9 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
         raise RequestError(f"--by takes {', '.join(_NAMES)}, not {wrong[0]!r}")
     groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
     keys = [name for name in names if name in _KEYS]
-    rows = [
-        (group, row)
-        for group in sorted(groups)
-        for row in (Ledger(groups[group]).rows(*keys) if keys else [Ledger(groups[group]).total])
-    ]
+    rows: list[tuple[tuple[str, ...], LedgerRow]] = []
+    for group, sums in sorted(groups.items(), key=lambda item: item[0]):
+        rows += ((group, row) for row in (Ledger(sums).rows(*keys) if keys else [Ledger(sums).total]))
     total_row = Ledger(everything).total
     if as_json:
         objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
@@ -111,13 +109,9 @@ def _add_up(
                 raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
             if begin is not None and posting.time < begin:
                 continue
-            group = tuple(
-                f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}"
-                if name == "day"
-                else (posting.who or {}).get(name, "")
-                for name in names
-            )
-            groups[group].post(posting)
+            day = f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}" if "day" in names else ""
+            known = {**(posting.who or {}), "day": day}
+            groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
     return groups, everything
 

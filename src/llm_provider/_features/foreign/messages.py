@@ -374,9 +374,8 @@ def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping
     if provider not in forms or (provider == "openai" and request.endpoint == "chat"):
         # The tools of openai 2.54, anthropic 2.11 and google-genai 3.4.
         having = f"{', '.join(forms)} have it" if len(forms) > 1 else f"only {next(iter(forms))} has it"
-        remedy = (
-            "use endpoint='responses'" if provider in forms else f"{having}; leave it out, or give a function"
-        )
+        remedy = f"{having}; leave it out, or give a function"
+        remedy = "use endpoint='responses'" if provider in forms else remedy
         raise refuse(where, request, remedy, provider=provider)
     return forms[provider]
 
@@ -401,12 +400,9 @@ def adapt_tools(request: Request, provider: str) -> Request:
         owner = owner_of(tool)
         if owner is not None and owner != provider:
             # tool_union_param.py of anthropic 2.11, `Tool` of google-genai 3.4.
-            raise refuse(
-                f"tools[{index}], which is one of the provider {owner!r}",
-                request,
-                "leave it out, or use a tool of this provider",
-                provider=provider,
-            )
+            where = f"tools[{index}], which is one of the provider {owner!r}"
+            remedy = "leave it out, or use a tool of this provider"
+            raise refuse(where, request, remedy, provider=provider)
         function = tool.get("function")
         if names is not None and isinstance(function, Mapping) and not names.fullmatch(function["name"]):
             # `_FUNCTION_NAMES`: vybestack/llxprt-code#482

@@ -132,9 +132,6 @@ def _result(item: JSONMapping) -> Message:
     return {"role": "tool", "tool_call_id": identifier, "content": content}
 
 
-# --- Gemini ------------------------------------------------------------------------------------------------
-
-
 def _of_gemini(content: JSONMapping, known: list[_Call]) -> Iterator[Message]:
     """The messages for a content of the model or the user. Its calls are added to the `known` ones."""
     parts = [_in_wire_words(plain(part)) for part in content["parts"]]

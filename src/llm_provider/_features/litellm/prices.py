@@ -73,17 +73,13 @@ def litellm_cost(
     # litellm raises exceptions of many kinds. The answer is paid for, and must not be lost.
     except Exception:
         return None
+    own = {"custom_llm_provider": provider, "service_tier": None if tier == "standard" else tier}
     for known in (name, served):
         entry = prices_of(model if known == name else f"{provider}/{known}")
         if entry is not None and _is_plain(entry):
             return _by_token(entry, usage, tier)
         try:
-            costs = litellm.cost_per_token(
-                model=known,
-                custom_llm_provider=provider,
-                usage_object=_usage(litellm, usage),
-                service_tier=None if tier == "standard" else tier,
-            )
+            costs = litellm.cost_per_token(model=known, usage_object=_usage(litellm, usage), **own)
         except Exception:  # noqa: S112  # the next name may have a price
             continue
         if any(cost > 0 for cost in costs):

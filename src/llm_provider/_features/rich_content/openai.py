@@ -41,12 +41,9 @@ def citations(reply: JSONMapping) -> list[Citation]:
             offset += len(text(entry, field) or "")
         return result
     message = _message(reply)
-    result = [
-        _annotation(annotation)
-        for annotation in dicts(message.get("annotations"))
-        if str(annotation.get("type", "url_citation")).endswith("citation")
-    ]
-    result = result or [*_references(message), *_claudes(message)]
+    notes = dicts(message.get("annotations"))
+    cited = [note for note in notes if str(note.get("type", "url_citation")).endswith("citation")]
+    result = list(map(_annotation, cited)) or [*_references(message), *_claudes(message)]
     return result or list(_pages_of(reply))
 
 

@@ -341,9 +341,6 @@ class ScoreRequests:
         return await self.engine.here().sender.send(call, self.parts, None)
 
 
-# --- the probe ---------------------------------------------------------------------------------------------
-
-
 async def probe(requests: ScoreRequests, *, check_order: bool) -> None:
     """Ask for what is known; `ScoreCheckError` if the server tells something else."""
     for text in PROBES:
@@ -388,9 +385,6 @@ async def _extend(requests: ScoreRequests, prompt: Prompt, token: str, token_id:
         return None
     longer, ids = await requests.read_prompt(prompt.text + token), prompt.ids or ()
     return longer if longer.ids is None or longer.ids[: len(ids)] == ids != longer.ids else None
-
-
-# --- the border between the context and the continuation ---------------------------------------------------
 
 
 def move_spaces(context: str, continuation: str) -> tuple[str, str]:
