@@ -401,15 +401,9 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
     entry = decode_entry(key, value)
     if entry is None:
         return None
-    fields: dict[str, object] = {
-        "asked": decode_question(key, value),
-        # Text, as JSON writers differ in how they write numbers.
-        "body": entry.body.decode(),
-        "created": entry.created,
-        "key": key,
-        "seconds": entry.seconds,
-    }
-    return fields | entry.list_known()
+    # The body is text, as JSON writers differ in how they write numbers.
+    fields: dict[str, object] = {"asked": decode_question(key, value), "body": entry.body.decode()}
+    return fields | {"created": entry.created, "key": key, "seconds": entry.seconds} | entry.list_known()
 
 
 def _rows(path: Path) -> Iterator[Row]:

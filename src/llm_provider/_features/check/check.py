@@ -106,16 +106,12 @@ class Check:
 
     def record(self) -> JSONObject:
         """The recording so far, without secrets: tests/recorded/README.md describes it."""
-        cases = [
-            {
-                "provider": account.route.provider,
-                "base": account.proxy.base,
-                **{name: getattr(case, name) for name in _OF_CASE},
-                "exchanges": [exchange.to_dict() for exchange in case.exchanges],
-            }
-            for account in self._accounts
-            for case in account.cases
-        ]
+        cases = []
+        for account in self._accounts:
+            for case in account.cases:
+                known = {"provider": account.route.provider, "base": account.proxy.base}
+                known |= {name: getattr(case, name) for name in _OF_CASE}
+                cases.append({**known, "exchanges": [exchange.to_dict() for exchange in case.exchanges]})
         made = {name: value for name, value in self.report().items() if name in ("date", "versions")}
         return self._scrubber.scrub_value({"recording": "llm-provider check 1", **made, "cases": cases})
 
@@ -135,10 +131,8 @@ def choose_models(providers: Sequence[str], models: Sequence[str]) -> dict[str, 
         selected.setdefault(provider, "")
     for provider in selected:
         _find_access(routes[provider], settings)
-    if not selected:
-        own = [name for name, route in routes.items() if not route.cloud and _find_keys(route, settings)]
-        selected = dict.fromkeys(own, "")
-    if not selected:
+    own = (name for name, route in routes.items() if not route.cloud and _find_keys(route, settings))
+    if not (selected := selected or dict.fromkeys(own, "")):
         raise RequestError(_SET_A_KEY)
     return selected
 

@@ -156,13 +156,9 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
         request, pairs = call.request, zip(call.parts, samples, strict=True)
         scores = {request.inputs[part]: sample.answer.score for part, sample in pairs}
-        return Scores(
-            context=request.context,
-            scores=tuple(scores[text] for text in request.inputs),
-            metadata=call.metadata,
-            cache_keys=tuple([sample.answer.key for sample in samples]),
-            **summarize(call, samples),
-        )
+        own = {"scores": tuple(scores[text] for text in request.inputs), "metadata": call.metadata}
+        keys = tuple([sample.answer.key for sample in samples])
+        return Scores(context=request.context, cache_keys=keys, **own, **summarize(call, samples))
 
     def _texts(self, call: Call[Scores], parts: Sequence[int]) -> list[str]:
         request = call.request
@@ -212,15 +208,13 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     model = next((sample.answer.model for sample in samples if sample.answer.model), None)
     body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
+    price = sum_of_prices([sample.price for sample in samples])
+    queue, sending = (sum(getattr(sample, name) for sample in samples) for name in ("queue", "sending"))
     return Sample(
-        ScoreAnswer(score, usage=usage, model=model, origin=origin),
-        write_exactly(body),
-        cached=False,
-        queue=sum(sample.queue for sample in samples),
-        sending=sum(sample.sending for sample in samples),
-        price=sum_of_prices([sample.price for sample in samples]),
+        ScoreAnswer(score, usage=usage, model=model, origin=origin), write_exactly(body), cached=False,
+        queue=queue, sending=sending, price=price,
         change=next((sample.change for sample in samples if sample.change), None),
-    )
+    )  # fmt: skip
 
 
 class Memory:

@@ -288,12 +288,8 @@ def log_call(
     call: Any, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
     """Log the end of a call at INFO: "ok" or the class of its error, and its seconds. None is left out."""
-    fields: dict[str, object] = {
-        "operation": call.exchange.name,
-        **_name_model(call),
-        "outcome": outcome,
-        "seconds": round(seconds, 4),
-    }
+    fields: dict[str, object] = {"operation": call.exchange.name, **_name_model(call)}
+    fields |= {"outcome": outcome, "seconds": round(seconds, 4)}
     if usage is not None:
         fields |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
     fields |= {"usd": None if usd is None else round(usd, 8), **more}

@@ -209,11 +209,8 @@ def describe_target(
 ) -> Mapping[str, str | int]:
     """The attributes that say what is called and where."""
     name = model.partition("/")[0] if provider == "litellm" else provider
-    attributes: dict[str, str | int] = {
-        OPERATION: operation,
-        PROVIDER: _PROVIDERS.get(name, name),
-        REQUEST_MODEL: model,
-    }
+    attributes: dict[str, str | int] = {OPERATION: operation, PROVIDER: _PROVIDERS.get(name, name)}
+    attributes[REQUEST_MODEL] = model
     server = urlsplit(base_url or "")
     if server.hostname:
         attributes[SERVER] = server.hostname
