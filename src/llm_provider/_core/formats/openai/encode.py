@@ -128,9 +128,9 @@ _FAMILIES = (
 
 _ONLY_RESPONSES = frozenset(
     {
-        "access_programs", "background", "context_management", "conversation", "image", "include", "input",
-        "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "reasoning",
-        "text", "truncation",
+        "access_programs", "background", "background_options", "context_management", "conversation", "image",
+        "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id",
+        "prompt", "reasoning", "text", "truncation",
     }
 )  # fmt: skip
 """Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
