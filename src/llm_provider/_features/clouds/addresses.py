@@ -77,10 +77,12 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
             provider=provider,
         )
     is_express = cloud.express_variable and _read((cloud.express_variable,), env_file)
-    address, path = (
-        _FIELD.sub(lambda match: _value(match[1], provider, env_file), template)
-        for template in (server.rstrip("/"), _EXPRESS[1] if is_express else cloud.path)
-    )
+    template, path = _EXPRESS if is_express else (cloud.server, cloud.path)
+
+    def fill(text: str) -> str:
+        return _FIELD.sub(lambda match: _value(match[1], provider, env_file), text)
+
+    address, path = server.rstrip("/") or fill(template), fill(path)
     # The variables of the SDKs may have the beginning of the path already.
     steps = path.split("/")
     beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
@@ -132,17 +134,23 @@ def _value(name: str, provider: str, env_file: EnvFile | None) -> str:
     value = _read(variables, env_file) or _DEFAULTS.get(name, "")
     if not value and name == "region":
         profile = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
-        with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
-            from botocore.configloader import load_config
-
-            path = os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config"
-            value = str(load_config(path)["profiles"][profile]["region"])
+        value = _read_profile(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", profile)
     if not value:
         raise RequestError(f"{provider} needs a {name}: set {variables[0]}", provider=provider)
     if not _VALUE.fullmatch(value):
         # It becomes a part of a host.
         raise RequestError(f"{variables[0]} must be the name of a {name}, not {value!r}", provider=provider)
     return value
+
+
+@functools.lru_cache(maxsize=16)
+def _read_profile(path: str, profile: str) -> str:
+    """The region of AWS's profile in a file; empty without one, and without botocore."""
+    with contextlib.suppress(Exception):  # a file that botocore cannot read has no region
+        from botocore.configloader import load_config
+
+        return str(load_config(path)["profiles"][profile]["region"])
+    return ""
 
 
 def _read(variables: Sequence[str], env_file: EnvFile | None) -> str:
