@@ -160,7 +160,8 @@ def add_at(payload: JSONObject, path: JSONPath, fields: JSONMapping, kind: str) 
     whole: JSONObject = dict(payload)
     copied: Any = whole
     for step in path[:-1]:
-        copied[step] = copied[step].copy() if isinstance(copied[step], dict) else list(copied[step])
+        inner = copied[step]
+        copied[step] = dict(inner) if isinstance(inner, Mapping) else list(inner)
         copied = copied[step]
     value = copied[path[-1]]
     part = [{"type": kind, "text": value, **fields}] if isinstance(value, str) else {**value, **fields}
