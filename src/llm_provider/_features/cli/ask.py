@@ -174,9 +174,10 @@ class LogFile:
             if self._by_words and not database.execute(known).fetchone():
                 try:
                     database.execute(_WORDS)
-                    database.execute("INSERT INTO words (words) VALUES ('rebuild')")
                 except sqlite3.OperationalError:  # this SQLite has no index of words
                     self._by_words = False
+                else:
+                    database.execute("INSERT INTO words (words) VALUES ('rebuild')")
             yield database
 
 
