@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .._features.clouds import authorization, token_credential
     from .._features.clouds import identities as cloud_identities
     from .._features.clouds import price_names as cloud_price_names
+    from .._features.clouds import routes as cloud_routes
     from .._features.estimates import estimates
     from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
@@ -49,6 +50,7 @@ _MODULES = {
     "authorization": "clouds.authorization",
     "cloud_identities": "clouds.identities",
     "cloud_price_names": "clouds.price_names",
+    "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
     "estimates": "estimates.estimates",
     "evidence": "evidence.export",

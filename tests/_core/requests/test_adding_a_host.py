@@ -43,7 +43,7 @@ OF_ONE_HOST = {
     ("_core/tokens/tokenizer.py", "deepseek"): "a vocabulary has the name of its maker",
     ("_features/telemetry/spans.py", "xai"): "OpenTelemetry's conventions have another name for it",
     ("_features/telemetry/spans.py", "mistral"): "OpenTelemetry's conventions have another name for it",
-    ("_features/clouds/addresses.py", "xai"): "a maker of models at Bedrock",
+    ("_features/clouds/routes.py", "xai"): "a maker of models at Bedrock",
     ("_features/cli/reconcile.py", "openrouter"): "it reports to administrators what it billed",
     ("_features/reconcile/usage_reports.py", "openrouter"): "its report has a shape of its own",
     ("simulator/_server/reports.py", "openrouter"): "its report has a shape of its own",

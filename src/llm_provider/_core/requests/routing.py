@@ -182,7 +182,7 @@ _ROWS = (
         # litellm 1.106 drops or refuses `n` for many of its providers.
         lacks=frozenset({"n"}),
     ),
-    *doors.cloud_addresses.CLOUD_ROWS,
+    *doors.cloud_routes.CLOUD_ROWS,
     *(
         # A host that ignores `n`, as huggingface/huggingface_hub#2931 tells of, would return one sample.
         Route(name, url, key_variables=(name_variable(name, "API_KEY"), *variables), lacks=frozenset({"n"}))
