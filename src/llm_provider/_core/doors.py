@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .._features.fallback import fallback, passed_over
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
-    from .._features.hosts import compatible_hosts, host
+    from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.models import known_models
     from .._features.models import token_count as token_counts
@@ -60,7 +60,7 @@ _MODULES = {
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
     "compatible_hosts": "hosts.compatible_hosts",
-    "host": "hosts.host",
+    "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
     "progress_bar": "progress.bar",
     "prefix_gate": "prompt_caching.prefix_gate",

@@ -112,7 +112,7 @@ def _check_env_file(_: str, path: Path) -> EnvFile:
 def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
-    return doors.host.read_hosts(hosts)
+    return doors.host_routes.read_hosts(hosts)
 
 
 def _check_dollars(name: str, amount: float | None) -> float | None:

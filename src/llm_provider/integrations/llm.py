@@ -17,7 +17,7 @@ from .._core.errors import RequestError
 from .._core.json_values import JSONObject
 from .._core.requests.api_keys import find_accounts, find_written_key
 from .._core.requests.routing import ROUTES, Route, find_route
-from .._features.hosts.host import read_hosts
+from .._features.hosts.host_routes import read_hosts
 from . import conversation
 from .conversation import NAME, Variant, media_part
 

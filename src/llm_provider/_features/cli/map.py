@@ -103,7 +103,7 @@ def run_map(
     """Ask a model about every row of a file."""
     from ..._core.requests.request import Request
     from ..._core.requests.routing import resolve
-    from ..hosts.host import read_hosts
+    from ..hosts.host_routes import read_hosts
     from .map_output import OutputFile, StandardOutput
     from .map_rows import PromptMaker, RowFile
 

@@ -77,7 +77,7 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens."""
     from ..._core.client.call_runner import prices_of
     from ..._core.settings import read_prices
-    from ..hosts.host import read_hosts
+    from ..hosts.host_routes import read_hosts
 
     hosts = read_hosts()
     table = prices_of(read_prices(), hosts)()
