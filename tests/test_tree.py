@@ -61,7 +61,6 @@ WITHOUT_TESTS = {
     "_features/clouds/addresses.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_features/clouds/routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",
     "_core/requests/route.py": "test_routing.py checks every row",
-    "_core/requests/credential.py": "test_api_keys.py has its keys",
     "_features/clouds/identities.py": "tests/end_to_end/test_clouds.py has every chain",
     "_features/clouds/authorization.py": "tests/end_to_end/test_clouds.py has refused tokens",
     "simulator/formats/cloud_anthropic.py": "tests/end_to_end/test_clouds.py calls Claude at both",

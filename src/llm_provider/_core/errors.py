@@ -185,7 +185,6 @@ class LLMError(Exception):
         return escape_controls(f"{self.message} [{', '.join(details)}]" if details else self.message)
 
     def _repr_html_(self) -> str:
-
         return doors.html.error_view(self)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -32,7 +32,7 @@ from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.scopes import Limiter, Scope
 from llm_provider._core.requests.api_keys import APIKey, seal_keys
 from llm_provider._core.requests.request import Request
-from llm_provider._core.requests.routing import Target, resolve
+from llm_provider._core.requests.routing import ROUTES, Target, resolve
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -200,7 +200,7 @@ async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> 
 
 def key_pools(keys: dict[str, Any]) -> KeyPools:
     """The pools of a client with these keys; call it on a loop."""
-    return KeyPools(seal_keys(keys, [*keys]), Limiter(lambda scope: AdaptiveController()))
+    return KeyPools(seal_keys(keys, dict.fromkeys(ROUTES, True)), Limiter(lambda scope: AdaptiveController()))
 
 
 def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:

@@ -243,7 +243,7 @@ class Engine(LookupEngine):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
                 return samples if paid else [sample.share() for sample in samples]
-        with state.flights.lead(keys, call.sent) as flight:
+        with state.flights.lead(keys, call.sent, call.started) as flight:
             if flight.elsewhere:
                 may_be_stored = True
                 await flight.wait_for_other_processes()

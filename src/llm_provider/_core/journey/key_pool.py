@@ -40,9 +40,9 @@ from ..pace.failure_table import consequence_of
 from ..pace.failures import LONGEST_RETRY_AFTER, REFUSED_IN_TURN, is_outage
 from ..pace.scopes import Controller, Limiter, Scope, SlotRequest
 from ..pace.state import Ticket
-from ..requests.api_keys import Accounts, Credential, EnvFile, KeyWarning, find_accounts, find_key
+from ..requests.api_keys import Accounts, Credential, EnvFile, KeyWarning, find_accounts
 from ..requests.request import Request
-from ..requests.routing import Route, Target
+from ..requests.routing import Route, Target, find_key
 from ..runtime.warning import warn_user
 from .server_scope import (
     PromptMemory,
