@@ -239,7 +239,7 @@ class MissingAPIKeyError(RequestError):
 
 
 class MissingDependencyError(RequestError):
-    """The route needs a package that is not installed. The message holds the command that installs it."""
+    """The route needs a package that is not installed, or cannot be loaded. The message says what to do."""
 
 
 class UnsupportedParameterError(RequestError):

@@ -13,7 +13,7 @@ from ..._core import doors
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, cite
 from ..._core.formats import registry, sdk_clients
-from ..._core.journey.attempt import scrub_error, send_with_retries
+from ..._core.journey.free_requests import scrub_error, send_with_retries
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
 from ..._core.requests.api_keys import Credential, find_accounts

@@ -213,7 +213,7 @@ class Watch(Listener):
         if is_logging(DEBUG):
             fields = {
                 **_name_model(call),
-                "attempt": attempt.number,
+                "attempt": attempt.retries + 1,
                 "outcome": "ok" if failure is None else failure.error,
                 "status": None if failure is None else failure.status,
                 "waited": round(attempt.waited, 4),

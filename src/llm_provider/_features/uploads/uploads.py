@@ -38,8 +38,8 @@ from ..._core.errors import (
 )
 from ..._core.formats import sdk_clients
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.journey.attempt import send_with_retries
 from ..._core.journey.call import Call
+from ..._core.journey.free_requests import send_with_retries
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment, attachments_of, with_references
 from ..._core.requests.media import MOST_BYTES
