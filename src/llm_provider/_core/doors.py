@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from .._features.shared_pace import shared_controller
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
-    from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
     from .._features.views import blocks as html
     from .._features.views import ledger_views, results_page, results_views
@@ -82,7 +81,6 @@ _MODULES = {
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
     "tool_loop": "tool_rounds.loop",
-    "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
     "observer": "telemetry.observer",
     "html": "views.blocks",
