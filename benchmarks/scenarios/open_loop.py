@@ -8,7 +8,7 @@ from ..provider import Provider
 from ..report import Chart, Result, Table
 from . import Options
 
-CLIENTS = ("aiohttp", "openai3", "openai3_best", "litellm", "ours")
+CLIENTS = ("aiohttp", "openai3", "openai3_best", "litellm", "ours", "ours_write")
 RATE, SECONDS, LATENCY = 475, 8, 0.100
 SEED = 20261120
 REPORTED = (3.0, 17.0, 31.0)
