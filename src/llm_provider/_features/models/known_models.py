@@ -88,6 +88,8 @@ def list_models(
     rows: dict[tuple[str, str], list[PriceRow]] = {}
     for row in prices:
         in_region = row.provider in CLOUDS and not doors.cloud_price_names.is_model_name(row.model)
+        if row.model.startswith("decisions/"):
+            continue
         if row.model != "*" and not in_region and row.provider in known and provider in (None, row.provider):
             rows.setdefault((row.provider, row.model), []).append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]

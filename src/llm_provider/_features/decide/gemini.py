@@ -1,0 +1,138 @@
+"""Google's `POST /decisions`, by the types of google-genai 3.6. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..._core.errors import APIResponseValidationError
+from ..._core.formats.gemini.decode import error_of
+from ..._core.formats.gemini.encode import choose_version, resource
+from ..._core.formats.gemini.messages import encode_contents
+from ..._core.formats.shared.replies import count, expect_dict, find_counts
+from ..._core.json_values import JSONObject
+from ..._core.requests.request import Request
+from ..._core.requests.routing import Target
+from ..._core.types.usage import Usage
+from .conversation import flatten
+from .native import Found, check_probabilities, read_number
+from .questions import Question
+
+MOST_QUESTIONS = 1_000
+LABELS: tuple[str, ...] = ()
+
+_MEDIA = ("image", "audio", "video")
+
+
+def serves(target: Target) -> bool:
+    """Whether a server has the endpoint. Vertex AI has not."""
+    return target.provider == "gemini" and target.route.cloud is None
+
+
+def operation(target: Target) -> str:
+    return f"{choose_version(target.base_url) or 'v1beta'}/decisions"
+
+
+def encode_input(request: Request, target: Target) -> Any:
+    """The input as content blocks. They have no roles, so a conversation becomes text with its roles."""
+    parts = flatten(request.messages)
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return parts[0]["text"]
+    alone = Request(model=request.model, messages=({"role": "user", "content": parts},))
+    (content,) = encode_contents(alone, signed=False, media_in_results=False)["contents"]
+    return list(map(_write_block, content["parts"]))
+
+
+def _write_block(part: Mapping[str, Any]) -> JSONObject:
+    if "text" in part:
+        return {"type": "text", "text": part["text"]}
+    inline = part.get("inlineData")
+    data = inline or part["fileData"]
+    kind = str(data.get("mimeType") or "").partition("/")[0]
+    block: JSONObject = {"type": kind if kind in _MEDIA else "document"}
+    block |= {"data": data["data"]} if inline else {"uri": data["fileUri"]}
+    return block | ({"mime_type": data["mimeType"]} if data.get("mimeType") else {})
+
+
+def write(target: Target, given: Any, questions: Sequence[Question]) -> JSONObject:
+    """The payload of one request. Its names of questions are numbers: the user's are never sent."""
+    named = {str(number): _write_question(each) for number, each in enumerate(questions, start=1)}
+    return {"model": resource(target.model), "input": given, "questions": named}
+
+
+def _write_question(question: Question) -> JSONObject:
+    written: JSONObject = {"type": question.kind, "instructions": question.instructions}
+    if question.kind == "predicate":
+        return written | {"type": "noul"}
+    described = dict(zip(question.options, question.descriptions, strict=True))
+    if question.kind == "choice":
+        return written | {"criteria": described}
+    return written | {"criteria": list(_list_levels(described))}
+
+
+def _list_levels(described: Mapping[str, str]) -> Iterator[str]:
+    """The levels as texts: a level has no label of its own here."""
+    for label, description in described.items():
+        yield f"{label}: {description}" if description else label
+
+
+def read(reply: Any, questions: Sequence[Question]) -> list[Found]:
+    """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
+    reply = expect_dict(reply, "answer")
+    if reply.get("error"):
+        raise error_of(reply, status=200)
+    answers = reply.get("answers")
+    reason = (reply.get("prompt_feedback") or {}).get("block_reason")
+    if reason and not answers:
+        # The whole input was blocked, and no question of it has an answer.
+        return [Found(refusal=str(reason))] * len(questions)
+    names = [str(number) for number in range(1, len(questions) + 1)]
+    if not isinstance(answers, dict) or sorted(answers) != sorted(names):
+        told = len(answers) if isinstance(answers, dict) else "no"
+        raise APIResponseValidationError(f"the reply has {told} answers to {len(questions)} questions")
+    return [
+        _read_answer(expect_dict(answers[name], "answer"), question)
+        for name, question in zip(names, questions, strict=True)
+    ]
+
+
+def _read_answer(answer: JSONObject, question: Question) -> Found:
+    kind = "predicate" if answer.get("type") == "noul" else answer.get("type")
+    if kind != question.kind:
+        raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
+    confidence = read_number(answer, "confidence")
+    if kind == "predicate":
+        noul = read_number(answer, "noul")
+        both = {"true": noul, "false": 1 - noul}
+        return Found(probability=noul, confidence=confidence, probabilities=both)
+    told = expect_dict(answer.get("probabilities"), "probabilities")
+    names = list(question.options) if kind == "choice" else list(map(str, range(len(question.options))))
+    probabilities = {
+        option: read_number(told, name)
+        for option, name in zip(question.options, names, strict=True)
+        if name in told
+    }
+    check_probabilities(probabilities, question)
+    if kind == "score":
+        score = read_number(answer, "score", most=len(question.options) - 1)
+        return Found(score=score, confidence=confidence, probabilities=probabilities)
+    if answer.get("choice") not in question.options:
+        raise APIResponseValidationError(f"the reply chose {answer.get('choice')!r:.60}, which is no option")
+    return Found(choice=answer["choice"], confidence=confidence, probabilities=probabilities)
+
+
+def usage(reply: Any) -> Usage | None:
+    counts = find_counts(reply, "usage")
+    if counts is None:
+        return None
+    thought = count(counts, "total_thought_tokens")
+    return Usage(
+        input_tokens=count(counts, "total_input_tokens") + count(counts, "total_tool_use_tokens"),
+        output_tokens=count(counts, "total_output_tokens") + thought,
+        cache_read_input_tokens=count(counts, "total_cached_tokens"),
+        reasoning_output_tokens=thought,
+    )
+
+
+def tell_model(reply: Any) -> str | None:
+    return None

@@ -1,0 +1,159 @@
+"""OpenAI's `POST /decisions`, by the types of openai 3.57. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..._core.errors import APIResponseValidationError, RequestError
+from ..._core.formats.openai_chat.decode import read_usage
+from ..._core.formats.openai_responses.encode import encode_input as encode_items
+from ..._core.formats.shared.replies import expect_dict, find_counts, raise_error_in
+from ..._core.json_values import JSONObject
+from ..._core.requests.request import Request
+from ..._core.requests.routing import Target
+from ..._core.types.usage import Usage
+from .native import Found, check_probabilities, read_number
+from .questions import Question
+
+MOST_QUESTIONS = 400
+LABELS = ("prompt_cache_key", "prompt_cache_options", "safety_identifier")
+"""Fields of `extra_body` that do not change an answer, so that no key has them."""
+
+_TEXT_FIELDS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
+_ITEM_FIELDS = {
+    "function_call": ("call_id", "name", "arguments", "namespace"),
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call": ("call_id", "name", "input", "namespace"),
+    "custom_tool_call_output": ("call_id", "output"),
+}
+"""The fields of each item that are sent: those of `decision_create_params.py` that change what is judged."""
+_NOT_JUDGED = frozenset({"reasoning"})
+"""Items of an answer that no one was shown. This endpoint does not take them."""
+
+
+def serves(target: Target) -> bool:
+    """Whether a server has the endpoint. The hosts with OpenAI's other formats have not."""
+    return target.provider == "openai" and target.route.host is None
+
+
+def operation(target: Target) -> str:
+    return "decisions"
+
+
+def encode_input(request: Request, target: Target) -> Any:
+    """The input that is asked about; `RequestError` for what the endpoint does not take."""
+    messages = request.messages
+    if len(messages) == 1 and messages[0]["role"] == "user" and isinstance(messages[0]["content"], str):
+        return messages[0]["content"]
+    return list(_list_items(encode_items(request, target)))
+
+
+def _list_items(items: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    for item in items:
+        kind = item.get("type", "message")
+        if kind in _NOT_JUDGED:
+            continue
+        if kind == "message":
+            content = item["content"]
+            parts = content if isinstance(content, str) else list(map(_read_part, content))
+            yield {"role": item["role"], "content": parts}
+        elif kind in _ITEM_FIELDS:
+            sent = {name: item[name] for name in _ITEM_FIELDS[kind] if item.get(name) is not None}
+            if isinstance(sent.get("output"), list):
+                sent["output"] = list(map(_read_part, sent["output"]))
+            yield {"type": kind, **sent}
+        else:
+            raise _refuse(kind)
+
+
+def _read_part(part: Mapping[str, Any]) -> JSONObject:
+    kind = part.get("type")
+    if kind in _TEXT_FIELDS:
+        return {"type": kind, _TEXT_FIELDS[kind]: part[_TEXT_FIELDS[kind]]}
+    if kind == "input_image" and isinstance(part.get("image_url"), str):
+        return {name: part[name] for name in ("type", "image_url", "detail") if part.get(name) is not None}
+    raise _refuse("input_image with a file id" if kind == "input_image" else kind)
+
+
+def _refuse(kind: object) -> RequestError:
+    return RequestError(
+        f"the input holds {kind!r}, which OpenAI's decisions do not take: texts, images as URLs or data, and "
+        "calls of functions can be asked about",
+        provider="openai",
+    )
+
+
+def write(target: Target, given: Any, questions: Sequence[Question]) -> JSONObject:
+    """The payload of one request. No question has a name: answers come in the order of the questions."""
+    return {"model": target.model, "input": given, "questions": list(map(_write_question, questions))}
+
+
+def _write_question(question: Question) -> JSONObject:
+    written: JSONObject = {"type": question.kind, "instructions": question.instructions}
+    if question.kind == "predicate":
+        return written
+    field, name = ("choices", "value") if question.kind == "choice" else ("levels", "label")
+    written[field] = [
+        {name: option, **({"description": described} if described else {})}
+        for option, described in zip(question.options, question.descriptions, strict=True)
+    ]
+    return written
+
+
+def read(reply: Any, questions: Sequence[Question]) -> list[Found]:
+    """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
+    reply = expect_dict(reply, "answer")
+    raise_error_in(reply, "answers")
+    answers = reply.get("answers")
+    if not isinstance(answers, list) or len(answers) != len(questions):
+        told = len(answers) if isinstance(answers, list) else "no"
+        raise APIResponseValidationError(f"the reply has {told} answers to {len(questions)} questions")
+    return [
+        _read_answer(expect_dict(answer, "answer"), question)
+        for answer, question in zip(answers, questions, strict=True)
+    ]
+
+
+def _read_answer(answer: JSONObject, question: Question) -> Found:
+    kind = answer.get("type")
+    if kind == "refusal":
+        return Found(refusal="refusal")
+    if kind != question.kind:
+        raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
+    if kind == "predicate":
+        probability = read_number(answer, "probability")
+        return Found(probability=probability, probabilities={"true": probability, "false": 1 - probability})
+    entries, probabilities = answer.get("probabilities"), dict[str, float]()
+    for each in entries if isinstance(entries, list) else ():
+        entry = expect_dict(each, "probability")
+        value: Any = entry.get("value")
+        # The labels of levels are told too, and their numbers say which is which.
+        option = question.options[value] if kind == "score" and _is_level(value, question) else value
+        probabilities[str(option)] = read_number(entry, "probability")
+    check_probabilities(probabilities, question)
+    confidence = read_number(answer, "confidence")
+    if kind == "score":
+        return Found(
+            score=read_number(answer, "score", most=len(question.options) - 1),
+            confidence=confidence,
+            probabilities=probabilities,
+        )
+    choice = answer.get("choice")
+    if choice not in question.options:
+        raise APIResponseValidationError(f"the reply chose {choice!r:.60}, which is no option")
+    return Found(choice=str(choice), confidence=confidence, probabilities=probabilities)
+
+
+def _is_level(value: object, question: Question) -> bool:
+    return type(value) is int and 0 <= value < len(question.options)
+
+
+def usage(reply: Any) -> Usage | None:
+    counts = find_counts(reply, "usage")
+    return None if counts is None else read_usage(counts, "input", "output")
+
+
+def tell_model(reply: Any) -> str | None:
+    model = reply.get("model") if isinstance(reply, dict) else None
+    return model if isinstance(model, str) else None
