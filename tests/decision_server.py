@@ -1,7 +1,7 @@
 """A server with the endpoints for decisions of OpenAI and Google, by the types of their SDKs.
 
-A probability is a function of the input and the question, so that every answer can be told from any other. The
-server keeps books: each question that it answered, and what it bills by `prices.csv`.
+A probability is a function of the input and the question, so that every answer can be told from any other.
+The server keeps books: each question that it answered, and what it bills by `prices.csv`.
 """
 
 import hashlib

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..._core.errors import OutputError, RequestError
+from ..._core.errors import OutputError, RequestError, UnsupportedParameterError
 from ..._core.formats.protocol import Adapter, EncodedRequest
 from ..._core.journey.call import Call, Sample
 from ..._core.journey.chat import CHAT
@@ -112,7 +112,15 @@ def encode(request: DecideRequest, question: Question, target: Target, adapter: 
     else:
         parameters = {"n": request.draws}
     chat = request.make_chat(messages, **parameters)
-    return Asked(chat, CHAT.encode(chat, target, adapter))
+    try:
+        return Asked(chat, CHAT.encode(chat, target, adapter))
+    except UnsupportedParameterError as error:
+        if error.parameter not in ("logprobs", "top_logprobs"):
+            raise
+        raise UnsupportedParameterError(
+            f"method='logprobs': {request.model} does not tell log probabilities: use method='sampled'",
+            parameter="method", provider=target.provider, model=request.model,
+        ) from None  # fmt: skip
 
 
 class Judged(NamedTuple):

@@ -178,7 +178,7 @@ class Decision(Hinting):
         found = known.get("choice", known.get("score"))
         if known["kind"] == "predicate" and known.get("probability") is not None:
             found = known["probability"] >= 0.5
-        return cls(**known, value=known["score"] if known["kind"] == "score" else found)
+        return cls(**known, value=known.get("score") if known["kind"] == "score" else found)
 
 
 @quickly_made

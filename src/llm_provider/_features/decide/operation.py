@@ -124,13 +124,13 @@ class Decide(Operation[DecideRequest, Decisions]):
 
     def _check_count(self, request: DecideRequest, target: Target, form: DecisionFormat) -> None:
         count, most = len(request.inputs), form.MOST_QUESTIONS
-        asked = request.pack
-        if type(asked) is int and asked > most:
-            raise RequestError(f"pack={asked}: {target.provider} takes {most} questions in one request")
-        if asked in (None, True) and asked != 1 and count > most:
+        pack = request.pack
+        if type(pack) is int and pack > most:
+            raise RequestError(f"pack={pack}: {target.provider} takes {most} questions in one request")
+        if (pack is None or pack is True) and count > most:
             raise RequestError(
-                f"questions has {count}, and {target.provider} takes {most} in one request: write pack={most} "
-                "to ask them in several",
+                f"questions has {count}, and {target.provider} takes {most} in one request: write "
+                f"pack={most} to ask them in several",
                 provider=target.provider,
                 model=request.model,
             )
@@ -148,10 +148,10 @@ class Decide(Operation[DecideRequest, Decisions]):
     def groups(self, call: Call[Decisions], parts: Sequence[int]) -> list[Sequence[int]]:
         """As many questions in one request as the endpoint accepts, or `pack` says."""
         pack, most = call.request.pack, 1
-        if is_native(call.request) and pack is not False:
-            most = (
-                load_format(call.request, call.target).MOST_QUESTIONS if pack in (None, True) else int(pack)
-            )
+        if is_native(call.request) and (pack is None or pack is True):
+            most = load_format(call.request, call.target).MOST_QUESTIONS
+        elif type(pack) is int:
+            most = pack
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def smaller_groups(
