@@ -18,6 +18,9 @@ class TestBrier:
         assert brier_score([1.0, 0.0], [True, False]) == 0
         assert brier_score([0.5] * 4, [1, 0, 1, 0]) == 0.25
         assert brier_score([math.nan, None, 1], [True, True, False]) == 1
+        pandas = pytest.importorskip("pandas")
+        column = pandas.Series([0.5, None, 1.0], dtype="Float64")
+        assert brier_score(column, pandas.Series([True, True, True])) == 0.125
 
     @pytest.mark.parametrize(
         ("probabilities", "outcomes", "says"),
@@ -99,12 +102,19 @@ class TestKappa:
     def test_it_is_symmetric_and_bounded(self, pairs: list[tuple[str, str]]) -> None:
         first, second = zip(*pairs, strict=True)
         one, two = cohen_kappa(first, second), cohen_kappa(second, first)
-        assert one.kappa == pytest.approx(two.kappa)
+        assert one.kappa == pytest.approx(two.kappa, nan_ok=True)
+        if math.isnan(one.kappa):
+            return
         assert -1 <= one.interval[0] <= one.kappa + 1e-9
         assert one.kappa - 1e-9 <= one.interval[1] <= 1
 
+    def test_one_label_tells_nothing(self) -> None:
+        measured = cohen_kappa(["a"] * 5, ["a"] * 5)
+        assert (measured.agreement, measured.count, math.isnan(measured.kappa)) == (1.0, 5, True)
+        assert cohen_kappa(["a"] * 5, ["a"] * 4 + ["b"]).kappa == 0
+
     def test_empty_labels_are_left_out(self) -> None:
-        assert cohen_kappa(["a", None, "b"], ["a", "b", math.nan]).count == 1
+        assert cohen_kappa(["a", None, "b", ""], ["a", "b", math.nan, ""]).count == 1
         with pytest.raises(RequestError, match="no pair of labels is left"):
             cohen_kappa([None], ["a"])
         with pytest.raises(RequestError, match="labels are 1 and 2"):

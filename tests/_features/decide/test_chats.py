@@ -36,6 +36,8 @@ class ChatServer(CountingServer):
         super().__init__(self.answer)
         self.texts = ["A"]
         self.odds: dict[str, float] | None = {"A": 0.6, " A": 0.1, "B": 0.2, "I": 0.1}
+        self.drawn: tuple[str, float] | None = None
+        """The first token and its probability, where it is none of `odds`."""
         self.finish = "stop"
         self.bodies: list[Any] = []
 
@@ -57,7 +59,10 @@ class ChatServer(CountingServer):
         logprobs = None
         if body.get("logprobs") and self.odds is not None:
             top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in self.odds.items()]
-            logprobs = {"content": [{**top[0], "top_logprobs": top}]}
+            first = top[0]
+            if self.drawn is not None:
+                first = {"token": self.drawn[0], "logprob": math.log(self.drawn[1]), "bytes": None}
+            logprobs = {"content": [{**first, "top_logprobs": top}]}
         message = {"role": "assistant", "content": text}
         return {"index": index, "message": message, "finish_reason": self.finish, "logprobs": logprobs}
 
@@ -99,6 +104,13 @@ class TestLogprobs:
         assert clarity.score == pytest.approx(0.5 + 2 * 0.25)
         assert clarity.confidence == pytest.approx(0.5)
 
+    def test_the_drawn_token_counts_where_it_is_not_among_the_likeliest(
+        self, client: Client, server: ChatServer
+    ) -> None:
+        server.odds, server.drawn = {"A": 0.5, "I": 0.3}, ("B", 0.1)
+        judged = ask(client, server, POLITE, method="logprobs")[0]
+        assert (judged.probability, judged.mass) == (pytest.approx(0.5 / 0.6), pytest.approx(0.6))
+
     def test_an_option_beyond_the_likeliest_tokens_has_nothing(
         self, client: Client, server: ChatServer
     ) -> None:
@@ -137,6 +149,14 @@ class TestSampled:
         # The interval of 7 of 9 by statsmodels' `proportion_confint(7, 9, method="wilson")`.
         assert (low, high) == (pytest.approx(0.4526, abs=1e-4), pytest.approx(0.9368, abs=1e-4))
         assert ask(client, server, POLITE, method="sampled").cached
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [("b", "B"), ("\u200bB\ufeff", "B"), ("B.", "B"), ("(B)", "B"), ("AB", None), ("D", None), ("", None),
+         ("Both", None), ("A good text.", None), ("I would say B", None), ("downgrade: B", None)],
+    )  # fmt: skip
+    def test_only_an_option_by_itself_is_an_answer(self, text: str, code: str | None) -> None:
+        assert read_code(text, ["A", "B"]) == code
 
     def test_more_draws_ask_only_for_the_others(self, client: Client, server: ChatServer) -> None:
         first = ask(client, server, POLITE, method="sampled", draws=4)

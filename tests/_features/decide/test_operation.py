@@ -38,8 +38,10 @@ from llm_provider import (
     predicate,
     score_levels,
     track,
+    verify,
 )
 from llm_provider._core.types.response import result_from_dict
+from llm_provider._features.evidence.export import read_entries
 from support import wait_until
 
 MODELS = {"openai": "gpt-6-luna", "gemini": "gemini-decision-1"}
@@ -226,6 +228,17 @@ class TestAnswers:
         ]
         assert len(found) == 6
         assert len({tuple(tuple(each.probabilities.values()) for each in entry) for entry in found}) == 1  # type: ignore[union-attr]
+
+    def test_evidence_of_decisions_can_be_verified(
+        self, client: Client, server: DecisionServer, native: str, tmp_path: Path
+    ) -> None:
+        results = client.decide_many(MODELS[native], ["a", "b"], QUESTIONS, **where(server, native))
+        evidence = results.export(tmp_path / "judge.zip", client=client, scores=[1, 0])
+        assert "2 decisions" in str(evidence)
+        assert verify(tmp_path / "judge.zip").manifest["figures"]["total"]["decisions"] == 2
+        (stored,) = read_entries(client.cache, [results[0].cache_keys[1]], lambda *_: None)  # type: ignore[union-attr,list-item]
+        assert isinstance(stored, Decisions)
+        assert stored[0].choice == results[0][1].choice  # type: ignore[index,union-attr]
 
 
 class Tone(Enum):

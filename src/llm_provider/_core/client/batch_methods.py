@@ -153,7 +153,7 @@ class BatchMethods(Hinting):
         return Observers(self._runner.on_result, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
-        """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
+        """How the inputs of a model are looked up and sent. What would fail each of them is results here."""
         from ..batches.lookup import batch_lookup, run_with_metadata
         from ..batches.worker_pool import LiveWork, StoredAnswers
         from ..journey.sent_requests import EarlyStop
@@ -292,8 +292,8 @@ class BatchMethods(Hinting):
         seal(parameters)
         arguments = (model, inputs, questions, parameters, on_error)
         options = doors.decide.parse_decisions("adecide_many", *arguments)
-        found = {index: result async for index, result in self._iterate(options)}
-        return cast("Results[Decisions | LLMError]", self._put_in_order(model, found, on_error))
+        results = {index: result async for index, result in self._iterate(options)}
+        return cast("Results[Decisions | LLMError]", self._put_in_order(model, results, on_error))
 
     @with_parameters
     def submit_many(
@@ -462,7 +462,9 @@ def check_models(models: Sequence[str]) -> None:
         raise RequestError("model is an empty list; give the name of one model at least")
     twice = [model for index, model in enumerate(models) if model in models[:index]]
     if twice:
-        raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
+        raise RequestError(
+            f"model has {twice[0]!r} twice; the results are results by the name of their model"
+        )
 
 
 def _copy_for_each(models: Sequence[str], inputs: BatchInputs) -> tuple[BatchInputs, ...]:

@@ -290,7 +290,7 @@ def decide(
     questions: Questions,
     **parameters: Unpack[DecideParameters],
 ) -> Decisions:
-    """Ask typed questions about one input, each of which is answered by probabilities.
+    """Ask typed questions about one input. Each is answered by probabilities.
 
     Each question has a cache entry of its own, without its neighbours: one more question asks only that one.
     Those that are missing are asked together. An answer may depend on what is asked beside it;

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..._core.errors import RequestError, cite
+from ..._core.requests.inputs import is_missing
 from ..._core.runtime.imports import import_optional
 
 _Z = 1.959963984540054
@@ -78,7 +79,7 @@ class Reliability:
             MissingDependencyError: matplotlib is not installed.
         """
         if axes is None:
-            pyplot = import_optional("matplotlib.pyplot", "pip install 'llm-provider-call[plot]'")
+            pyplot = import_optional("matplotlib.pyplot", "pip install matplotlib")
             axes = pyplot.subplots(figsize=(4, 4))[1]
         shares = [entry.share for entry in self.bins]
         lengths = [
@@ -105,8 +106,8 @@ def reliability(
     Raises:
         RequestError: as for `brier_score`, or the number of bins is not valid.
 
-    >>> found = reliability([0.1, 0.15, 0.8, 0.9], [False, False, True, True], bins=2)
-    >>> [(entry.low, entry.count, entry.share) for entry in found.bins], round(found.error, 4)
+    >>> measured = reliability([0.1, 0.15, 0.8, 0.9], [False, False, True, True], bins=2)
+    >>> [(entry.low, entry.count, entry.share) for entry in measured.bins], round(measured.error, 4)
     ([(0.0, 2, 0.0), (0.5, 2, 1.0)], 0.1375)
     """
     if type(bins) is not int or not 1 <= bins <= 1_000:
@@ -115,21 +116,24 @@ def reliability(
     filled: dict[int, list[tuple[float, float]]] = {}
     for probability, outcome in pairs:
         filled.setdefault(min(int(probability * bins), bins - 1), []).append((probability, outcome))
-    found = []
+    entries = []
     for number, inside in sorted(filled.items()):
         true = math.fsum(outcome for _, outcome in inside)
         mean = math.fsum(probability for probability, _ in inside) / len(inside)
         interval = find_interval(true, len(inside))
-        found.append(Bin(number / bins, (number + 1) / bins, len(inside), mean, true / len(inside), interval))
-    error = math.fsum(entry.count * abs(entry.mean - entry.share) for entry in found) / len(pairs)
-    return Reliability(tuple(found), len(pairs), error)
+        entries.append(
+            Bin(number / bins, (number + 1) / bins, len(inside), mean, true / len(inside), interval)
+        )
+    error = math.fsum(entry.count * abs(entry.mean - entry.share) for entry in entries) / len(pairs)
+    return Reliability(tuple(entries), len(pairs), error)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How two judges agree. `kappa` is 1 for always, and 0 for as often as by chance.
 
-    `interval` is its interval at 95 %, `agreement` the share of equal labels, `count` the pairs of labels.
+    It is NaN where both judges gave one label to everything, which tells nothing of them. `interval` is its
+    interval at 95 %, `agreement` the share of equal labels, `count` the pairs of labels.
     """
 
     kappa: float
@@ -148,35 +152,41 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     Raises:
         RequestError: the lengths differ, or nothing is left.
 
-    >>> found = cohen_kappa(list("aabb" * 5), list("aabb" * 4 + "abbb"))
-    >>> round(found.kappa, 3), found.agreement, found.count
+    >>> measured = cohen_kappa(list("aabb" * 5), list("aabb" * 4 + "abbb"))
+    >>> round(measured.kappa, 3), measured.agreement, measured.count
     (0.9, 0.95, 20)
     """
-    pairs = [pair for pair in _zip(first, second, "labels") if not any(map(_is_empty, pair))]
+    # Empty texts would count as labels on which both judges agree.
+    pairs = [
+        pair
+        for pair in _zip(first, second, "labels")
+        if not any(each == "" or is_missing(each) for each in pair)
+    ]
     if not pairs:
         raise RequestError("no pair of labels is left: give two labels for one input at least")
     count = len(pairs)
     shares = {pair: number / count for pair, number in Counter(pairs).items()}
     rows, columns = Counter[Hashable](), Counter[Hashable]()
-    for (one, two), share in shares.items():
-        rows[one] += share  # type: ignore[assignment]  # a Counter may hold shares
-        columns[two] += share  # type: ignore[assignment]  # as above
-    agreed = math.fsum(share for (one, two), share in shares.items() if one == two)
+    for (label, other), share in shares.items():
+        rows[label] += share  # type: ignore[assignment]  # a Counter may hold shares
+        columns[other] += share  # type: ignore[assignment]  # as above
+    agreed = math.fsum(share for (label, other), share in shares.items() if label == other)
     chance = math.fsum(rows[label] * columns[label] for label in rows)
     if chance >= 1:
-        # Both judges gave one label to everything.
-        return Agreement(1.0, (1.0, 1.0), 1.0, count)
+        return Agreement(math.nan, (math.nan, math.nan), 1.0, count)
     kappa = (agreed - chance) / (1 - chance)
     # The variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969), 323.
     own = math.fsum(
-        share * (1 - (rows[one] + columns[one]) * (1 - kappa)) ** 2
-        for (one, two), share in shares.items()
-        if one == two
+        share * (1 - (rows[label] + columns[label]) * (1 - kappa)) ** 2
+        for (label, other), share in shares.items()
+        if label == other
     )
-    other = (1 - kappa) ** 2 * math.fsum(
-        share * (columns[one] + rows[two]) ** 2 for (one, two), share in shares.items() if one != two
+    others = (1 - kappa) ** 2 * math.fsum(
+        share * (columns[label] + rows[other]) ** 2
+        for (label, other), share in shares.items()
+        if label != other
     )
-    variance = (own + other - (kappa - chance * (1 - kappa)) ** 2) / (count * (1 - chance) ** 2)
+    variance = (own + others - (kappa - chance * (1 - kappa)) ** 2) / (count * (1 - chance) ** 2)
     half = _Z * math.sqrt(max(0.0, variance))
     return Agreement(kappa, (max(-1.0, kappa - half), min(1.0, kappa + half)), agreed, count)
 
@@ -196,7 +206,7 @@ def find_interval(count: float, total: int) -> tuple[float, float]:
 def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[tuple[float, float]]:
     pairs = []
     for probability, outcome in _zip(probabilities, outcomes, "probabilities and outcomes"):
-        if _is_empty(probability):
+        if is_missing(probability):
             continue
         if isinstance(probability, (str, bool)) or not 0 <= probability <= 1:
             raise RequestError(f"{cite(probability)} is no probability: give numbers from 0 to 1")
@@ -209,12 +219,7 @@ def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[t
 
 
 def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tuple[Any, Any]]:
-    one, two = list(first), list(second)
-    if len(one) != len(two):
-        raise RequestError(f"{what} are {len(one):,} and {len(two):,}: give as many of both")
-    return list(zip(one, two, strict=True))
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether a cell is empty: None, or NaN as pandas has it."""
-    return value is None or value != value  # noqa: PLR0124  # only NaN differs from itself
+    firsts, seconds = list(first), list(second)
+    if len(firsts) != len(seconds):
+        raise RequestError(f"{what} are {len(firsts):,} and {len(seconds):,}: give as many of both")
+    return list(zip(firsts, seconds, strict=True))

@@ -27,7 +27,7 @@ from ..._core.runtime.json_pieces import canonical
 from .calibration import find_interval
 from .conversation import flatten
 from .decisions import DecideRequest
-from .native import Found, from_weights
+from .native import Judgement, from_weights
 from .questions import Question
 
 PROMPT_VERSION = 1
@@ -123,25 +123,27 @@ def encode(request: DecideRequest, question: Question, target: Target, adapter: 
         ) from None  # fmt: skip
 
 
-class Judged(NamedTuple):
-    """What was found for one question, and the answers that it was found in."""
+class ChatJudgement(NamedTuple):
+    """The judgement of one question, and the answers that it was made of."""
 
-    found: Found
+    judgement: Judgement
     samples: Sequence[Sample]
 
 
-async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Judged:
+async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> ChatJudgement:
     """The probability of each option as the first token of an answer."""
     part = _as_chat(call, question)
     sample = await engine.here().sender.send(part, part.parts, None)
     choice = sample.answer.choices[0]
     if choice.finish_reason in _REFUSED and not choice.logprobs:
-        return Judged(Found(refusal=choice.finish_reason), [sample])
+        return ChatJudgement(Judgement(refusal=choice.finish_reason), [sample])
     first = next((token for token in choice.logprobs or () if token.token.strip()), None)
     if first is None:
         raise OutputError(f"{call.target.provider} told no log probabilities: use method='sampled'")
     odds: dict[str, float] = {}
-    for token in first.top or (first,):
+    # The token that was drawn need not be among the likeliest ones.
+    drawn = () if any(token.token == first.token for token in first.top) else (first,)
+    for token in (*first.top, *drawn):
         # Tokenizers have one token for a letter, and others for it with a space around it.
         odds[token.token.strip()] = odds.get(token.token.strip(), 0.0) + math.exp(token.logprob)
     weights = [odds.get(code, 0.0) for code in list_codes(question)]
@@ -150,10 +152,10 @@ async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Jud
         raise OutputError(
             f"none of the options is among the likeliest tokens; the model began with {first.token!r:.40}"
         )
-    return Judged(from_weights(question, weights, mass=mass), [sample])
+    return ChatJudgement(from_weights(question, weights, mass=mass), [sample])
 
 
-async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> Judged:
+async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> ChatJudgement:
     """How often each option was answered. Each answer is stored as that of a call with `n`."""
     chat = _as_chat(call, question)
     answered = await engine.find_samples(chat, chat.parts) if call.cache in READING else {}
@@ -168,14 +170,14 @@ async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> J
     if not total:
         refused = [choice.finish_reason for sample in samples for choice in sample.answer.choices]
         if all(reason in _REFUSED for reason in refused):
-            return Judged(Found(refusal=refused[0]), samples)
+            return ChatJudgement(Judgement(refusal=refused[0]), samples)
         raise OutputError(f"none of {len(texts)} answers names an option; the first is {texts[0]!r:.60}")
     intervals = {
         option: find_interval(counts[code], total)
         for option, code in zip(question.options, codes, strict=True)
     }
     weights = [float(counts[code]) for code in codes]
-    return Judged(from_weights(question, weights, draws=total, intervals=intervals), samples)
+    return ChatJudgement(from_weights(question, weights, draws=total, intervals=intervals), samples)
 
 
 def _as_chat(call: Call[Any], question: Question) -> Call[Any]:
@@ -193,11 +195,12 @@ def read_code(text: str, codes: Sequence[str]) -> str | None:
     >>> [read_code(text, ["A", "B"]) for text in ("**B**.", "A: true", "A good text")]
     ['B', 'A', None]
     """
-    found = re.match(r"\W*([A-Z]|\d+)\W*(?:$|(?<=[:.)])\s)", text)
-    return found[1] if found is not None and found[1] in codes else None
+    # `\W` has the invisible characters that some models write too.
+    match = re.match(r"\W*([A-Za-z]|\d+)\W*(?:$|(?<=[:.)])\s)", text)
+    return match[1].upper() if match is not None and match[1].upper() in codes else None
 
 
-METHODS: Mapping[str, Callable[[Call[Any], Question, Engine], Awaitable[Judged]]] = {
+METHODS: Mapping[str, Callable[[Call[Any], Question, Engine], Awaitable[ChatJudgement]]] = {
     "logprobs": _read_odds,
     "sampled": _count_draws,
 }

@@ -37,8 +37,8 @@ def _list_turn(message: Mapping[str, Any]) -> Iterator[JSONObject]:
         yield {"type": "text", "text": message["refusal"]}
     for call in message.get("tool_calls") or ():
         called = call.get("function") or call.get("custom") or {}
-        asked = called.get("arguments", called.get("input", ""))
-        text = asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
+        arguments = called.get("arguments", called.get("input", ""))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         yield {"type": "text", "text": f"[call of {called.get('name')}]\n{text}"}
 
 

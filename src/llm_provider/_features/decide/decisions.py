@@ -86,7 +86,7 @@ class DecideRequest(CommonArguments):
         for name, needed in (("draws", ("sampled",)), ("reasoning_effort", ("sampled", "logprobs"))):
             if name in checked and method not in needed:
                 raise RequestError(f"{name} belongs to method={' or '.join(map(repr, needed))}: leave it out")
-        if method is not None and checked.get("pack"):
+        if method not in (None, "native") and checked.get("pack"):
             raise RequestError(f"pack: method={method!r} asks each question alone: leave it out")
         if method == "sampled":
             checked.setdefault("draws", _DEFAULT_DRAWS)
@@ -175,10 +175,10 @@ class Decision(Hinting):
         """The decision that `to_dict` wrote. The `value` of a choice is the text of its option."""
         known = dict(check_fields(entries))
         known["intervals"] = {name: tuple(pair) for name, pair in known.get("intervals", {}).items()}
-        found = known.get("choice", known.get("score"))
+        value = known.get("choice", known.get("score"))
         if known["kind"] == "predicate" and known.get("probability") is not None:
-            found = known["probability"] >= 0.5
-        return cls(**known, value=known.get("score") if known["kind"] == "score" else found)
+            value = known["probability"] >= 0.5
+        return cls(**known, value=known.get("score") if known["kind"] == "score" else value)
 
 
 @quickly_made
@@ -286,9 +286,9 @@ class Decisions(OtherResult, Hinting):
         raise KeyError(f"no question has the name {which!r}; names: {', '.join(d.name for d in self)}")
 
     def __repr__(self) -> str:
-        shown = [f"{each.name}={each.describe()}" for each in self.decisions[:_SHOWN]]
+        texts = [f"{each.name}={each.describe()}" for each in self.decisions[:_SHOWN]]
         more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
-        return f"Decisions({', '.join([*shown, *more])}, model={self.model!r}, {cost_text(self)})"
+        return f"Decisions({', '.join([*texts, *more])}, model={self.model!r}, {cost_text(self)})"
 
 
 _SHOWN = 4

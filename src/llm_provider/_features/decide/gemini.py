@@ -15,7 +15,7 @@ from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
 from .conversation import flatten
-from .native import Found, check_probabilities, read_number
+from .native import Judgement, check_probabilities, read_number
 from .questions import Question
 
 MOST_QUESTIONS = 1_000
@@ -76,7 +76,7 @@ def _list_levels(described: Mapping[str, str]) -> Iterator[str]:
         yield f"{label}: {description}" if description else label
 
 
-def read(reply: Any, questions: Sequence[Question]) -> list[Found]:
+def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
     """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
     reply = expect_dict(reply, "answer")
     if reply.get("error"):
@@ -85,18 +85,18 @@ def read(reply: Any, questions: Sequence[Question]) -> list[Found]:
     reason = (reply.get("prompt_feedback") or {}).get("block_reason")
     if reason and not answers:
         # The whole input was blocked, and no question of it has an answer.
-        return [Found(refusal=str(reason))] * len(questions)
+        return [Judgement(refusal=str(reason))] * len(questions)
     names = [str(number) for number in range(1, len(questions) + 1)]
     if not isinstance(answers, dict) or sorted(answers) != sorted(names):
-        told = len(answers) if isinstance(answers, dict) else "no"
-        raise APIResponseValidationError(f"the reply has {told} answers to {len(questions)} questions")
+        listed = len(answers) if isinstance(answers, dict) else "no"
+        raise APIResponseValidationError(f"the reply has {listed} answers to {len(questions)} questions")
     return [
         _read_answer(expect_dict(answers[name], "answer"), question)
         for name, question in zip(names, questions, strict=True)
     ]
 
 
-def _read_answer(answer: JSONObject, question: Question) -> Found:
+def _read_answer(answer: JSONObject, question: Question) -> Judgement:
     kind = "predicate" if answer.get("type") == "noul" else answer.get("type")
     if kind != question.kind:
         raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
@@ -104,21 +104,21 @@ def _read_answer(answer: JSONObject, question: Question) -> Found:
     if kind == "predicate":
         noul = read_number(answer, "noul")
         both = {"true": noul, "false": 1 - noul}
-        return Found(probability=noul, confidence=confidence, probabilities=both)
-    told = expect_dict(answer.get("probabilities"), "probabilities")
+        return Judgement(probability=noul, confidence=confidence, probabilities=both)
+    listed = expect_dict(answer.get("probabilities"), "probabilities")
     names = list(question.options) if kind == "choice" else list(map(str, range(len(question.options))))
     probabilities = {
-        option: read_number(told, name)
+        option: read_number(listed, name)
         for option, name in zip(question.options, names, strict=True)
-        if name in told
+        if name in listed
     }
     check_probabilities(probabilities, question)
     if kind == "score":
         score = read_number(answer, "score", most=len(question.options) - 1)
-        return Found(score=score, confidence=confidence, probabilities=probabilities)
+        return Judgement(score=score, confidence=confidence, probabilities=probabilities)
     if answer.get("choice") not in question.options:
         raise APIResponseValidationError(f"the reply chose {answer.get('choice')!r:.60}, which is no option")
-    return Found(choice=answer["choice"], confidence=confidence, probabilities=probabilities)
+    return Judgement(choice=answer["choice"], confidence=confidence, probabilities=probabilities)
 
 
 def usage(reply: Any) -> Usage | None:

@@ -1,4 +1,4 @@
-"""What the two endpoints for decisions have in common: `Found`, and the checks of a reply. Pure."""
+"""What the two endpoints for decisions have in common: `Judgement`, and the checks of a reply. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Judgement:
     """The answer to one question as a reply has it, in the words of `Decision`."""
 
     probability: float | None = None
@@ -50,7 +50,7 @@ class DecisionFormat(Protocol):
     def write(self, target: Target, given: Any, questions: Sequence[Question]) -> JSONObject:
         """The payload of one request."""
 
-    def read(self, reply: Any, questions: Sequence[Question]) -> list[Found]:
+    def read(self, reply: Any, questions: Sequence[Question]) -> list[Judgement]:
         """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
 
     def usage(self, reply: Any) -> Usage | None:
@@ -75,7 +75,7 @@ def check_probabilities(probabilities: Mapping[str, float], question: Question) 
         raise APIResponseValidationError(f"the probabilities are not those of the options: {named:.80}")
 
 
-def from_weights(question: Question, weights: Sequence[float], **more: Any) -> Found:
+def from_weights(question: Question, weights: Sequence[float], **more: Any) -> Judgement:
     """What is found from weights of the options, which are made to add up to 1."""
     total = math.fsum(weights)
     shares = [weight / total for weight in weights]
@@ -88,4 +88,4 @@ def from_weights(question: Question, weights: Sequence[float], **more: Any) -> F
         answer["choice"] = question.options[best]
     else:
         answer["score"] = math.fsum(level * share for level, share in enumerate(shares))
-    return Found(probabilities=probabilities, **answer, **more)
+    return Judgement(probabilities=probabilities, **answer, **more)

@@ -13,7 +13,7 @@ from ..._core.json_values import JSONObject
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
-from .native import Found, check_probabilities, read_number
+from .native import Judgement, check_probabilities, read_number
 from .questions import Question
 
 MOST_QUESTIONS = 400
@@ -101,29 +101,31 @@ def _write_question(question: Question) -> JSONObject:
     return written
 
 
-def read(reply: Any, questions: Sequence[Question]) -> list[Found]:
+def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
     """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
     reply = expect_dict(reply, "answer")
     raise_error_in(reply, "answers")
     answers = reply.get("answers")
     if not isinstance(answers, list) or len(answers) != len(questions):
-        told = len(answers) if isinstance(answers, list) else "no"
-        raise APIResponseValidationError(f"the reply has {told} answers to {len(questions)} questions")
+        listed = len(answers) if isinstance(answers, list) else "no"
+        raise APIResponseValidationError(f"the reply has {listed} answers to {len(questions)} questions")
     return [
         _read_answer(expect_dict(answer, "answer"), question)
         for answer, question in zip(answers, questions, strict=True)
     ]
 
 
-def _read_answer(answer: JSONObject, question: Question) -> Found:
+def _read_answer(answer: JSONObject, question: Question) -> Judgement:
     kind = answer.get("type")
     if kind == "refusal":
-        return Found(refusal="refusal")
+        return Judgement(refusal="refusal")
     if kind != question.kind:
         raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
     if kind == "predicate":
         probability = read_number(answer, "probability")
-        return Found(probability=probability, probabilities={"true": probability, "false": 1 - probability})
+        return Judgement(
+            probability=probability, probabilities={"true": probability, "false": 1 - probability}
+        )
     entries, probabilities = answer.get("probabilities"), dict[str, float]()
     for each in entries if isinstance(entries, list) else ():
         entry = expect_dict(each, "probability")
@@ -134,7 +136,7 @@ def _read_answer(answer: JSONObject, question: Question) -> Found:
     check_probabilities(probabilities, question)
     confidence = read_number(answer, "confidence")
     if kind == "score":
-        return Found(
+        return Judgement(
             score=read_number(answer, "score", most=len(question.options) - 1),
             confidence=confidence,
             probabilities=probabilities,
@@ -142,7 +144,7 @@ def _read_answer(answer: JSONObject, question: Question) -> Found:
     choice = answer.get("choice")
     if choice not in question.options:
         raise APIResponseValidationError(f"the reply chose {choice!r:.60}, which is no option")
-    return Found(choice=str(choice), confidence=confidence, probabilities=probabilities)
+    return Judgement(choice=str(choice), confidence=confidence, probabilities=probabilities)
 
 
 def _is_level(value: object, question: Question) -> bool:

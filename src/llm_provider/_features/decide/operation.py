@@ -32,7 +32,7 @@ from ..._core.types.usage import Usage
 from . import chats
 from .conversation import flatten
 from .decisions import DEFAULTS, DecideRequest, Decision, Decisions
-from .native import DecisionFormat, Found
+from .native import DecisionFormat, Judgement
 from .questions import Question, predicate, read_questions
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _OWN_FIELDS = ("model", "input", "questions")
 class PackAnswer(AnyAnswer):
     """A decoded reply to some questions."""
 
-    found: list[Found]
+    judgements: list[Judgement]
 
 
 @dataclass(slots=True)
@@ -77,11 +77,11 @@ class AskQuestions(Exchange):
         return len(call.body) / _BYTES_PER_TOKEN
 
     def decode(self, call: Call[Any], reply: Any, count: int) -> AnyAnswer:
-        found = self.form.read(reply, self.questions)
+        judgements = self.form.read(reply, self.questions)
         # A reply without its answers says who gave them.
-        told = {name: value for name, value in reply.items() if type(value) is str}
+        said = {name: value for name, value in reply.items() if type(value) is str}
         model = self.form.tell_model(reply)
-        return PackAnswer(found, usage=self.form.usage(reply), model=model, reply=told)
+        return PackAnswer(judgements, usage=self.form.usage(reply), model=model, reply=said)
 
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
         return self.form.usage(reply)
@@ -165,8 +165,8 @@ class Decide(Operation[DecideRequest, Decisions]):
 
     def body(self, call: Call[Decisions], parts: Sequence[int]) -> bytes:
         """The input and the questions, which `fetch` sends in the ways of the endpoints."""
-        asked = [question.to_key() for question in self._questions(call, parts)]
-        return canonical({**call.encoded.payload, "questions": asked})
+        questions = [question.to_key() for question in self._questions(call, parts)]
+        return canonical({**call.encoded.payload, "questions": questions})
 
     def prompt(self, call: Call[Decisions], parts: Sequence[int]) -> bytes:
         return self.body(call, parts)
@@ -178,14 +178,14 @@ class Decide(Operation[DecideRequest, Decisions]):
         """The input and the questions of a group. Output of the endpoints for decisions costs nothing."""
         request, adapter = call.request, call.adapter
         if not is_native(request):
-            asked, encoded = chats.encode(request, request.inputs[parts[0]], call.target, adapter)
+            chat, encoded = chats.encode(request, request.inputs[parts[0]], call.target, adapter)
             facts = adapter.facts(encoded)
-            requests = -(-asked.n // encoded.most_samples)
+            requests = -(-chat.n // encoded.most_samples)
             most = facts.max_output_tokens
             return facts._replace(
                 texts=[*facts.texts] * requests,
                 media=[*facts.media] * requests,
-                max_output_tokens=None if most is None else most * asked.n,
+                max_output_tokens=None if most is None else most * chat.n,
             )
         facts = adapter.facts(adapter.encode(request.make_chat(request.messages), call.target))
         texts = [text for each in self._questions(call, parts) for text in _list_texts(each)]
@@ -235,21 +235,23 @@ class Decide(Operation[DecideRequest, Decisions]):
         origin = read_fields(call.target.provider, answer.reply, answer.origin)
         pack = {"request": answer.id, "asked_with": len(parts) - 1}
         return [
-            _store(replace(sample, price=price), question, found, Usage(**usage), origin, answer.model, pack)
-            for question, found, usage, price in zip(
-                questions, answer.found, usages, split_price(sample.price, shares), strict=True
+            _store(
+                replace(sample, price=price), question, judgement, Usage(**usage), origin, answer.model, pack
+            )
+            for question, judgement, usage, price in zip(
+                questions, answer.judgements, usages, split_price(sample.price, shares), strict=True
             )
         ]
 
     def result(self, call: Call[Decisions], samples: Sequence[Sample]) -> Decisions:
         """The decisions in the order of the questions. A repeated question gets its answer each time."""
         request = call.request
-        found = {
+        by_question = {
             canonical(request.inputs[part].to_key()): sample
             for part, sample in zip(call.parts, samples, strict=True)
         }
         decisions = tuple(
-            _decide(question, found[canonical(question.to_key())]) for question in request.inputs
+            _decide(question, by_question[canonical(question.to_key())]) for question in request.inputs
         )
         return Decisions(
             input=cast("Any", describe_prompt(request.messages)),
@@ -294,22 +296,22 @@ def _list_texts(question: Question) -> list[str]:
 def _store(
     sample: Sample,
     question: Question,
-    found: Found,
+    judgement: Judgement,
     usage: Usage,
     origin: Any,
     model: str | None,
     more: JSONObject,
 ) -> Sample:
     """The sample of one question, whose body is what the cache stores."""
-    fields = {name: value for name, value in asdict(found).items() if value not in (None, {})}
-    if found.probability is not None:
-        fields.setdefault("confidence", max(found.probability, 1 - found.probability))
+    fields = {name: value for name, value in asdict(judgement).items() if value not in (None, {})}
+    if judgement.probability is not None:
+        fields.setdefault("confidence", max(judgement.probability, 1 - judgement.probability))
     fields |= {"kind": question.kind, **more}
     body = write_exactly({"decision": fields, "usage": asdict(usage), "model": model})
     return replace(sample, answer=DecisionAnswer(fields, usage=usage, model=model, origin=origin), body=body)
 
 
-def _join(call: Call[Any], judged: chats.Judged, question: Question) -> Sample:
+def _join(call: Call[Any], judged: chats.ChatJudgement, question: Question) -> Sample:
     """What was found in several chats as one sample."""
     samples = judged.samples
     first = samples[0].answer
@@ -325,7 +327,7 @@ def _join(call: Call[Any], judged: chats.Judged, question: Question) -> Sample:
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     origin = read_fields(call.target.provider, first.reply, first.origin)
     more: JSONObject = {"method": call.request.method}
-    return _store(joined, question, judged.found, usage, origin, first.model, more)
+    return _store(joined, question, judged.judgement, usage, origin, first.model, more)
 
 
 def _decide(question: Question, sample: Sample) -> Decision:

@@ -162,7 +162,7 @@ def read_questions(questions: Any) -> tuple[Question, ...]:
     if isinstance(questions, type) and hasattr(questions, "model_fields"):
         questions = {name: _of_field(name, field) for name, field in questions.model_fields.items()}
     if isinstance(questions, Mapping):
-        listed = [_named(name, question) for name, question in questions.items()]
+        listed = [_give_name(name, question) for name, question in questions.items()]
     elif isinstance(questions, (str, bytes, set, frozenset)) or not isinstance(questions, Iterable):
         raise RequestError(
             f"questions must be a list or a dict of questions, or a pydantic model, not {cite(questions)}: "
@@ -170,7 +170,7 @@ def read_questions(questions: Any) -> tuple[Question, ...]:
         )
     else:
         listed = [
-            _named(getattr(question, "name", None) or f"q{number}", question)
+            _give_name(getattr(question, "name", None) or f"q{number}", question)
             for number, question in enumerate(questions, start=1)
         ]
     if not listed:
@@ -182,7 +182,7 @@ def read_questions(questions: Any) -> tuple[Question, ...]:
     return tuple(listed)
 
 
-def _named(name: object, question: object) -> Question:
+def _give_name(name: object, question: object) -> Question:
     if not isinstance(name, str) or not name:
         raise RequestError(f"the name of a question must be a text, not {cite(name)}")
     if not isinstance(question, Question):

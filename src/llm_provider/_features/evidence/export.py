@@ -130,7 +130,7 @@ FindFormat = Callable[[str, str | None], str | None]
 def read_entries(
     cache: ResponseCache, keys: Iterable[str], find_format: FindFormat
 ) -> Iterator[Response | OtherResult]:
-    """The answers and scores of keys. Embeddings, and what is no longer stored, are left out."""
+    """The answers, scores and decisions of keys. Embeddings, and what is no longer stored, are left out."""
     for key in keys:
         entry, question = cache.peek_whole(key) or (None, None)
         if entry is not None and question is not None:
@@ -150,6 +150,9 @@ def _read_entry(
         if isinstance(reply, dict) and "score" in reply:
             shared["model"] = reply["model"] or question["model"]
             return doors.scores.read_entry(question["payload"], reply, shared)
+        if isinstance(reply, dict) and "decision" in reply:
+            shared["model"] = reply["model"] or question["model"]
+            return doors.decisions.read_entry(question["payload"], reply, shared)
         answer = None if form is None else decode_replies(form, [reply])[0]
     except (LLMError, ValueError, TypeError, KeyError, AttributeError):
         # An embedding, a probe, or an answer of another version.

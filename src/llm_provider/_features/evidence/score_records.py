@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from ..._core import doors
 from ..._core.json_values import JSONObject
 from .container import write_json
 
@@ -184,12 +185,18 @@ def _read_answer(result: JSONObject) -> tuple[Any, list[str], list[str] | None]:
     """The prompt of a result, its answers, and what it chose from: scores choose the most likely text."""
     if "scores" in result:
         return result["context"], [_choose(result)["text"]], [score["text"] for score in result["scores"]]
+    if "decisions" in result:
+        return result["input"], [_choose(result)["text"]], None
     return result["prompt"], [choice["text"] for choice in result["choices"]], None
 
 
 def _choose(result: JSONObject) -> JSONObject:
-    best = max(result["scores"], key=lambda score: score["logprob"])
-    return {"text": best["text"], "finish_reason": "stop", "tool_calls": [], "reasoning": ""}
+    if "decisions" in result:
+        read = doors.decisions.Decision.from_dict
+        text = "\n".join(f"{each.name}: {each.describe()}" for each in map(read, result["decisions"]))
+    else:
+        text = max(result["scores"], key=lambda score: score["logprob"])["text"]
+    return {"text": text, "finish_reason": "stop", "tool_calls": [], "reasoning": ""}
 
 
 def _is_plain(prompt: Any) -> bool:

@@ -57,8 +57,9 @@ OPERATIONS = (
     Operation(r"(?:(?:/openai)?/v1)?/chat/completions", "openai", openai_chat),
     Operation(r"(?:(?:/openai)?/v1)?/responses", "openai", openai_responses),
     Operation(r"(?:(?:/openai)?/v1)?/embeddings", "openai", openai_embeddings),
+    # Both providers call it the same.
+    Operation(r"/gemini/v1(?:beta)?/decisions|/v1beta/decisions", "gemini", gemini_decisions),
     Operation(r"(?:(?:/openai)?/v1)?/decisions", "openai", openai_decisions),
-    Operation(r"/v1(?:beta)?/decisions", "gemini", gemini_decisions),
     Operation(r"(?:/v1)?/(?:completions|tokenize)|/completion|/generate", "vllm", scoring),
     Operation(r"(?:/anthropic)?/v1/messages", "anthropic", anthropic),
     Operation(r"(?:/anthropic)?/v1/messages/count_tokens", "anthropic", anthropic_token_counts),

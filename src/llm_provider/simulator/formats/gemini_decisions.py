@@ -52,12 +52,12 @@ def _answer(given: Any, question: Any) -> dict[str, Any]:
     if kind == "noul":
         noul = draw(given, question, (True, False))[0]
         return {"type": kind, "noul": noul, "confidence": max(noul, 1 - noul)}
-    found = draw(given, question, criteria)
+    odds = draw(given, question, criteria)
     names = list(criteria) if kind == "choice" else [str(index) for index in range(len(criteria))]
     answer = {
-        "type": kind, "confidence": max(found), "probabilities": dict(zip(names, found, strict=True))
+        "type": kind, "confidence": max(odds), "probabilities": dict(zip(names, odds, strict=True))
     }  # fmt: skip
     if kind == "choice":
-        return {**answer, "choice": names[found.index(max(found))]}
-    score = sum(index * p for index, p in enumerate(found))
+        return {**answer, "choice": names[odds.index(max(odds))]}
+    score = sum(index * p for index, p in enumerate(odds))
     return {**answer, "score": score, "legend": dict(zip(names, criteria, strict=True))}

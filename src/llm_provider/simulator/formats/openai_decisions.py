@@ -112,13 +112,13 @@ def _answer(given: Any, question: Any) -> dict[str, Any]:
     if fields is None:
         return {"type": kind, "name": name, "probability": draw(given, question, (True, False))[0]}
     options = [option[fields[1]] for option in question[fields[0]]]
-    found = draw(given, question, options)
-    answer = {"type": kind, "name": name, "confidence": max(found)}
+    odds = draw(given, question, options)
+    answer = {"type": kind, "name": name, "confidence": max(odds)}
     if kind == "choice":
-        listed = [{"value": option, "probability": p} for option, p in zip(options, found, strict=True)]
-        return {**answer, "choice": options[found.index(max(found))], "probabilities": listed}
+        listed = [{"value": option, "probability": p} for option, p in zip(options, odds, strict=True)]
+        return {**answer, "choice": options[odds.index(max(odds))], "probabilities": listed}
     levels = [
         {"value": index, "label": option, "probability": p}
-        for index, (option, p) in enumerate(zip(options, found, strict=True))
+        for index, (option, p) in enumerate(zip(options, odds, strict=True))
     ]
-    return {**answer, "score": sum(index * p for index, p in enumerate(found)), "probabilities": levels}
+    return {**answer, "score": sum(index * p for index, p in enumerate(odds)), "probabilities": levels}

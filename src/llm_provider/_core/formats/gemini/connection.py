@@ -81,7 +81,7 @@ async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
         if encoded.operation.endswith(":batchEmbedContents"):
             await models.embed_content(**arguments, config={"http_options": options})
         elif encoded.operation.endswith((":countTokens", "/decisions")):
-            # The SDK's method for decisions sends by another client, and google-genai 3.1 has none.
+            # The SDK's method for decisions sends by another client, and google-genai 3.0 has none.
             arguments["model"] = arguments["model"] or "decisions"
             await models.count_tokens(**arguments, config={"http_options": options})
             exchange.url = exchange.url.replace("/models/decisions:countTokens", "/decisions")
