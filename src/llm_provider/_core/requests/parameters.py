@@ -356,6 +356,12 @@ class EstimateParameters(BatchParameters, total=False):
     """The number of numbers in each vector, of a model that embeds."""
     on_error: Literal["return", "raise"] | None
     """As for `call_many`; an estimate is the same with both."""
+    method: ScoreMethod | DecideMethod | None
+    """As for `score` and `decide`, with their `kind`."""
+    draws: int | None
+    """As for `decide`."""
+    pack: int | bool | None
+    """As for `decide`: every request pays for the input again."""
     kind: EstimateKind | None
     """"chat" estimates `call_many`, "embedding" estimates `embed`, "score" estimates `score_many`, whose
     inputs are pairs of a context and its continuations, and "decision" estimates `decide_many`, whose inputs

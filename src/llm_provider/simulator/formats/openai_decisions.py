@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = [
-    "draw", "list_texts", "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error",
+    "read", "refuse_length", "refuse_rate", "reject", "reply", "stream", "write_error",
     "write_error_frame", "write_limit_headers",
 ]  # fmt: skip
 
