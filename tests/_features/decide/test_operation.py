@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import AsyncIterator, Iterator
 from enum import Enum
 from pathlib import Path
@@ -21,6 +22,7 @@ from pydantic import BaseModel, Field
 from decision_server import INPUT_PRICE, DecisionServer, draw, serving
 from llm_provider import (
     APIResponseValidationError,
+    APITimeoutError,
     BadRequestError,
     BatchError,
     BudgetExceededError,
@@ -31,6 +33,7 @@ from llm_provider import (
     LLMError,
     Question,
     RequestError,
+    Results,
     adecide,
     choice,
     decide,
@@ -240,6 +243,34 @@ class TestAnswers:
         assert isinstance(stored, Decisions)
         assert stored[0].choice == results[0][1].choice  # type: ignore[index,union-attr]
 
+    def test_a_file_of_results_and_a_page_hold_every_answer(
+        self, client: Client, server: DecisionServer, native: str, tmp_path: Path
+    ) -> None:
+        results = client.decide_many(MODELS[native], ["a", ""], QUESTIONS, **where(server, native))
+        results.to_jsonl(tmp_path / "judge.jsonl")
+        read = Results.from_jsonl(tmp_path / "judge.jsonl")
+        assert read[0] == results[0]
+        assert read.to_pandas()["question"].tolist()[:3] == list(QUESTIONS)
+        results.to_html(tmp_path / "judge.html")
+        assert "clarity" in (tmp_path / "judge.html").read_text(encoding="utf-8")
+
+    def test_a_deadline_ends_it_and_the_answer_is_asked_again(
+        self, client: Client, server: DecisionServer, native: str
+    ) -> None:
+        server.fault = lambda number, body: time.sleep(1) if number == 0 else None
+        with pytest.raises(APITimeoutError):
+            client.decide(MODELS[native], "Hi", QUESTIONS, deadline=0.3, **where(server, native))
+        assert not client.decide(MODELS[native], "Hi", QUESTIONS, **where(server, native)).cached
+
+
+KEYS = [
+    "2b0ec624ac13b598310953b745ebb55b1b09cff0bb4ab3663a87e6d3c199db6b",
+    "d0762c40b39c40ccc5f6f027a324f51c87773cd34c2127114eaf1c4ed217e428",
+    "d012f6d1c71b38252b261397547cfdb3474bd18899b67270c40074cab9e6abc1",
+    "63fa04044486ca5ebcdf5e3cbd05e56e59dafa0ac701b8f4df9c5451b139ea17",
+]
+"""Of both endpoints, and of both other methods."""
+
 
 class Tone(Enum):
     DRY = "dry"
@@ -250,6 +281,22 @@ class Verdict(BaseModel):
     polite: bool = Field(description="The text is polite.")
     tone: Tone = Field(description="Which tone has it?")
     stars: Literal[1, 2, 3] = Field(description="How many stars?")
+
+
+def test_keys_stay(client: Client) -> None:
+    """An answer that was paid for must be found by later versions too."""
+    calls = [
+        ("gpt-6-luna", None),
+        ("gemini-decision-1", None),
+        ("gpt-4.1", "logprobs"),
+        ("gpt-4.1", "sampled"),
+    ]
+    keys = []
+    for model, method in calls:
+        with pytest.raises(CacheMissError) as caught:
+            client.decide(model, "Hello", [QUESTIONS["topic"]], cache="only", method=method)  # type: ignore[arg-type]
+        keys.append(caught.value.key)
+    assert keys == KEYS
 
 
 class TestModels:

@@ -232,6 +232,7 @@ class Decisions(OtherResult, Hinting):
                 "text": each.describe(),
                 **{name: getattr(each, name) for name in _COLUMNS},
                 "probabilities": json.dumps(dict(each.probabilities), ensure_ascii=False),
+                **{name: value for name in ("mass", "draws") if (value := getattr(each, name)) is not None},
                 **(
                     {"intervals": json.dumps(each.to_dict()["intervals"], ensure_ascii=False)}
                     if each.intervals
