@@ -95,6 +95,21 @@ def split(key: str, value: bytes) -> tuple[list[tuple[str, Any]], bytes, bytes]:
     return list({**head, **times}.items()), reply, value[end:]
 
 
+def without_additions(parts: tuple[list[tuple[str, Any]], bytes, bytes]) -> tuple[Any, ...]:
+    """An entry of litellm's without the fields that a release of litellm adds to a reply, or leaves out."""
+    head, reply, question = parts
+    fields = json.loads(reply.replace(b'"created":,', b""))
+    answers = [
+        (
+            {name: choice["message"].get(name) for name in ("role", "content", "tool_calls")},
+            choice["finish_reason"],
+        )
+        for choice in fields.get("choices", ())
+    ]
+    totals = {name: count for name, count in fields["usage"].items() if not isinstance(count, dict)}
+    return dict(head) | {"size": None}, answers, fields.get("data"), totals, question
+
+
 @pytest.mark.usefixtures("port")
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:Accessing the 'model_.*fields'")  # by litellm's own code
@@ -106,7 +121,10 @@ def test_the_same_questions_are_stored_as_before(kind: str, folder: Path, tmp_pa
     assert sorted(now) == json.loads((folder / "keys.json").read_text())[kind]
     for key, (value, tag) in now.items():
         stored, stored_tag = before[key]
-        assert (split(key, value), tag) == (split(key, stored), stored_tag)
+        parts, stored_parts = split(key, value), split(key, stored)
+        if kind == "litellm":
+            parts, stored_parts = without_additions(parts), without_additions(stored_parts)
+        assert (parts, tag) == (stored_parts, stored_tag)
 
 
 LOAD = """

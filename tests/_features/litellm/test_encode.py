@@ -83,7 +83,7 @@ def test_thinking_and_counts_of_claude_are_kept() -> None:
 def test_a_cut_stream_is_no_answer(simulator: Simulator) -> None:
     simulator.inject(Fault(cut_after=1))
     # litellm 1.110 raises an error of its own, and earlier releases end such a stream as if it were whole.
-    cut = pytest.raises(APIResponseValidationError, match="it was cut|Stream ended before")
+    cut = pytest.raises(APIResponseValidationError, match=r"it was cut|Stream ended before")
     with Client(cache=False) as client, cut:
         list(client.stream(ANTHROPIC, "one two", base_url=simulator.url("anthropic"), api_key="k"))
 
