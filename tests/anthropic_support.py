@@ -16,7 +16,6 @@ from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider.simulator import Simulator
-from support import ignore
 
 OLD, CURRENT, ALWAYS = "claude-haiku-4-5", "claude-opus-5", "claude-sonnet-5-5"
 
@@ -61,9 +60,9 @@ def outgoing(simulator: Simulator, messages: Any, model: str = ALWAYS, **paramet
 
 async def sent(connection: Any, order: Outgoing, *, stream: bool) -> Any:
     if not stream:
-        return orjson.loads(await connection.send(order, ignore))
+        return orjson.loads(await connection.send(order))
     assembler = Assembler()
-    async for batch in connection.stream(order, ignore):
+    async for batch in connection.stream(order):
         for event in batch:
             assembler.feed(event)
     return assembler.reply()

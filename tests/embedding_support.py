@@ -10,7 +10,6 @@ from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import EmbedRequest
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.json_pieces import canonical
-from support import ignore
 
 TEXTS = ("What is 2+2?", "Four.", "é")
 
@@ -30,7 +29,7 @@ def send(connection: Any, *requests: Outgoing) -> list[Any]:
 
     async def work() -> list[bytes]:
         try:
-            return [await connection.send(request, ignore) for request in requests]
+            return [await connection.send(request) for request in requests]
         finally:
             await connection.close()
 

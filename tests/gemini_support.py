@@ -19,7 +19,6 @@ from llm_provider._core.requests.api_keys import APIKey
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.json_pieces import canonical
-from support import ignore
 
 WEATHER = {
     "type": "function",
@@ -55,12 +54,12 @@ async def connected(transport: str) -> AsyncIterator[SDKConnection]:
 
 
 async def sent(connection: SDKConnection, request: Outgoing) -> Answer:
-    return adapter.decode(json.loads(await connection.send(request, ignore)))
+    return adapter.decode(json.loads(await connection.send(request)))
 
 
 async def streamed(connection: SDKConnection, request: Outgoing) -> Answer:
     assembler = Assembler()
-    async with aclosing(connection.stream(request, ignore)) as batches:
+    async with aclosing(connection.stream(request)) as batches:
         async for batch in batches:
             for event in batch:
                 assembler.feed(event)

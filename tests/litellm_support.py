@@ -13,7 +13,6 @@ from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._features.litellm import encode as adapter
-from support import ignore
 
 # pytest installs its own filters for each test, which removes those that the import of litellm sets.
 IGNORED_WARNINGS = [
@@ -47,9 +46,9 @@ def outgoing(
 async def sent(connection: Any, order: Outgoing, *, stream: bool = False) -> Any:
     try:
         if not stream:
-            return orjson.loads(await connection.send(order, ignore))
+            return orjson.loads(await connection.send(order))
         assembler = adapter.assembler(order.encoded)
-        async for batch in connection.stream(order, ignore):
+        async for batch in connection.stream(order):
             for event in batch:
                 assembler.feed(event)
         return assembler.reply()

@@ -49,6 +49,8 @@ WITHOUT_TESTS = {
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
+    "_core/journey/connections.py": "test_doubts.py, test_sender.py and test_key_pool.py have what it opens",
+    "_core/journey/free_requests.py": "test_known_models.py, test_uploads.py and test_reconcile.py make them",
     "_core/journey/lookup.py": "test_engine.py looks calls up, and tests/_core/store has every mode",
     "_features/fallback/passed_over.py": "tests/_features/fallback/test_fallback.py reads it of every result",
     "__main__.py": "one line, which tests/_features/cli/test_main.py runs as a program",
@@ -66,7 +68,6 @@ WITHOUT_TESTS = {
     "_features/clouds/addresses.py": "tests/end_to_end/test_clouds.py sends to each address",
     "_features/clouds/routes.py": "tests/end_to_end/test_clouds.py calls a model of each row",
     "_core/requests/route.py": "test_routing.py checks every row",
-    "_core/requests/credential.py": "test_api_keys.py has its keys",
     "_features/clouds/identities.py": "tests/end_to_end/test_clouds.py has every chain",
     "_features/clouds/authorization.py": "tests/end_to_end/test_clouds.py has refused tokens",
     "simulator/formats/cloud_anthropic.py": "tests/end_to_end/test_clouds.py calls Claude at both",
@@ -81,6 +82,8 @@ WITHOUT_TESTS = {
 """Module → the reason why it has no test file of its own."""
 
 OF_NO_MODULE = {
+    "_core/journey/test_doubts.py": "outages that connections.py doubts",
+    "_core/journey/test_attempt.py": "single requests of sender.py, and steps of stream.py",
     "_core/journey/test_repair.py": "answers that do not match, which engine.py asks for again",
     "_core/journey/test_several_parts.py": "calls of several parts, which engine.py asks for",
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",

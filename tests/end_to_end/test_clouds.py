@@ -24,8 +24,7 @@ from llm_provider import (
     RequestError,
 )
 from llm_provider._core.pace.failure_table import GATEWAY_FAILURE
-from llm_provider._core.requests.api_keys import find_key
-from llm_provider._core.requests.routing import resolve
+from llm_provider._core.requests.routing import find_key, resolve
 from llm_provider._features.clouds import identities as cloud_identities
 from llm_provider.simulator import Fault, Simulator
 from support import RunScript

@@ -185,7 +185,6 @@ class LLMError(Exception):
         return escape_controls(f"{self.message} [{', '.join(details)}]" if details else self.message)
 
     def _repr_html_(self) -> str:
-
         return doors.html.error_view(self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -240,7 +239,7 @@ class MissingAPIKeyError(RequestError):
 
 
 class MissingDependencyError(RequestError):
-    """The route needs a package that is not installed. The message holds the command that installs it."""
+    """The route needs a package that is not installed, or cannot be loaded. The message says what to do."""
 
 
 class UnsupportedParameterError(RequestError):

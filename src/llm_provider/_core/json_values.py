@@ -34,7 +34,10 @@ def json_value(value: object) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [json_value(part) for part in value]
     if isinstance(value, (bytes, bytearray)):
-        return _decode(bytes(value))
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
     if isinstance(value, str):
         # `str(value)` would be the name of an enumeration's member.
         return str.__str__(value)
@@ -61,13 +64,6 @@ def _to_text(value: object) -> str:
         return str(value)
     except Exception:  # the class may be the user's, such as an exception of a tool
         return cite(value)
-
-
-def _decode(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return base64.b64encode(value).decode()
 
 
 def plain_number(value: object) -> int | float | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
     from .._features.telemetry.observer import Telemetry
     from .money.budget import Budget
-    from .requests.credential import EnvFile
+    from .requests.api_keys import EnvFile
 
 Path = str | os.PathLike[str]
 
@@ -35,28 +35,22 @@ MAX_RESPONSE_BYTES = 64_000_000
 bytes, has 45 MB."""
 
 
-_SWITCHES = {"": True, "1": True, "true": True, "0": False, "false": False}
-"""What users write in `LLM_PROVIDER_CACHE` beside the modes."""
-
-
 def _read_cache(cache: object) -> tuple[str, SecondLevel | None]:
     """The mode and the second level that `cache` names; the environment decides where it is None."""
     if cache is None:
         text = os.environ.get("LLM_PROVIDER_CACHE", "").strip()
+        # An empty variable decides nothing.
+        switch_or_mode = {"": True, "1": True, "true": True, "0": False, "false": False}
         try:
-            return _read_cache(text if "://" in text else _SWITCHES.get(text.lower(), text.lower()))
+            return _read_cache(text if "://" in text else switch_or_mode.get(text.lower(), text.lower()))
         except RequestError as error:
-            message = str(error).replace(", True or False", "").removeprefix("cache")
-            message = message.removeprefix(": ").removeprefix(" ")
+            message = str(error).replace(", True or False", "").removeprefix("cache").lstrip(": ")
             colon = "" if message.startswith("must ") else ":"
             raise type(error)(f"LLM_PROVIDER_CACHE{colon} {message}") from None
     if isinstance(cache, bool) or (isinstance(cache, str) and "://" not in cache):
         return check("cache", cache), None
-    level = (
-        cache
-        if isinstance(cache, doors.second_level_settings.SecondLevel)
-        else doors.second_level_settings.SecondLevel(cast("Any", cache))
-    )
+    kind = doors.second_level_settings.SecondLevel
+    level = cache if isinstance(cache, kind) else kind(cast("Any", cache))
     return level.mode, level
 
 
@@ -84,11 +78,8 @@ def _check_deployments(name: str, deployments: Mapping[str, str]) -> Mapping[str
                 f"{name} has {cite(deployment)}, which names no deployment at a cloud: write 'azure/mine' "
                 f"(clouds: {clouds})"
             )
-        if (
-            not isinstance(model, str)
-            or not model
-            or "/" in doors.cloud_price_names.drop_region(provider, model)
-        ):
+        plain = isinstance(model, str) and doors.cloud_price_names.drop_region(provider, model)
+        if not plain or "/" in plain:
             raise RequestError(
                 f"{name}[{deployment!r}] must be a model such as 'gpt-6.1-sol', not {cite(model)}"
             )
@@ -104,7 +95,7 @@ def read_deployments() -> Mapping[str, str]:
 
 def _check_env_file(_: str, path: Path) -> EnvFile:
     # Imported here because few clients have one.
-    from .requests.credential import EnvFile
+    from .requests.api_keys import EnvFile
 
     return EnvFile(path)
 
@@ -155,12 +146,12 @@ def read_prices() -> str | None:
     return os.environ.get("LLM_PROVIDER_PRICES") or None
 
 
-def _keep(_: str, value: object) -> object:
-    return value
-
-
 def _rule(
-    check: Callable[[str, Any], object], default: object = None, *, of: str = "", none_counts: bool = False
+    check: Callable[[str, Any], object] = lambda _, value: value,
+    default: object = None,
+    *,
+    of: str = "",
+    none_counts: bool = False,
 ) -> Any:
     """How a setting is checked.
 
@@ -175,13 +166,12 @@ def _rule(
 class Settings:
     """The checked settings of a client, the same for all its calls. Files are checked by what opens them."""
 
-    cache_dir: Path | None = _rule(_keep)
-    cache_shared: bool | None = _rule(_keep)
-    cache: str = _rule(lambda _, setting: _read_cache(setting)[0], lambda: _read_cache(None)[0])
+    cache_dir: Path | None = _rule()
+    cache_shared: bool | None = _rule()
+    # `parse_settings` reads both of them from one argument.
+    cache: str = _rule()
     """The mode of calls without `cache`."""
-    second_level: SecondLevel | None = _rule(
-        lambda _, setting: _read_cache(setting)[1], lambda: _read_cache(None)[1], of="cache"
-    )
+    second_level: SecondLevel | None = _rule(of="cache")
     """The store of answers that machines share."""
     kept_reasons: frozenset[str] = _rule(
         _check_reasons, frozenset({"stop", "tool_calls"}), of="cache_finish_reasons"
@@ -189,12 +179,12 @@ class Settings:
     """Finish reasons of the answers that the cache keeps; "empty" for answers without text and tool calls."""
     max_concurrent: Concurrency | None = _rule(lambda _, most: concurrency(most), concurrency_of_environment)
     # Sealed by `parse_settings`, which knows the hosts too.
-    keys: Mapping[str, Accounts] = _rule(_keep, {})
+    keys: Mapping[str, Accounts] = _rule(default={})
     hosts: Mapping[str, Route] = _rule(_read_hosts, lambda: _read_hosts("hosts", ()))
     """The rows of the user's own hosts, by name."""
     deployments: Mapping[str, str] = _rule(_check_deployments, read_deployments)
     env_file: EnvFile | None = _rule(_check_env_file)
-    prices: Path | None = _rule(_keep, read_prices)
+    prices: Path | None = _rule(default=read_prices)
     budget: Budget | None = _rule(check, _budget_of_environment)
     timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
     max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)
@@ -207,7 +197,7 @@ class Settings:
     rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
     transport: Transport | None = _rule(one_of(Transport))
     """None means the transport of the route."""
-    ledger: Path | None = _rule(_keep)
+    ledger: Path | None = _rule()
     strict_model: bool = _rule(flag, default=False)
     show_estimate_above: float | None = _rule(_check_dollars, 1.0, none_counts=True)
     telemetry: bool | Telemetry | None = _rule(
@@ -242,5 +232,7 @@ def parse_settings(parameters: JSONMapping) -> Settings:
         else:
             default = rule["default"]
             values[attribute] = default() if callable(default) else default
-    values["keys"] = seal_keys(values["keys"], {**ROUTES, **values["hosts"]})
+    values["cache"], values["second_level"] = _read_cache(parameters.get("cache"))
+    routes: dict[str, Route] = {**ROUTES, **values["hosts"]}
+    values["keys"] = seal_keys(values["keys"], {name: row.takes_tokens for name, row in routes.items()})
     return Settings(**values)

@@ -1,6 +1,7 @@
 """A call from a template equals the call that is encoded by itself, byte by byte, on every route."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 
 from llm_provider import Client, LLMError, RequestError
 from llm_provider._core.batches.lookup import Template, find_template
+from llm_provider._core.formats.protocol import Adapter, EncodedRequest
 from llm_provider._core.journey.call import MAX_REQUEST_BYTES, Call
-from llm_provider._core.journey.chat import CHAT
+from llm_provider._core.journey.chat import CHAT, Chat
 from llm_provider._core.pace.call_limits import Concurrency
-from llm_provider._core.requests.routing import ROUTES
+from llm_provider._core.requests.request import Request
+from llm_provider._core.requests.routing import ROUTES, Target
 from llm_provider._core.types.messages import Prompt
 from llm_provider._features.hosts.compatible_hosts import HOSTS
 
@@ -57,8 +60,10 @@ def client() -> Iterator[Client]:
         yield client
 
 
-def prepared(client: Client, model: str, prompt: Prompt, parameters: dict[str, Any]) -> Call:
-    return client._runner.prepare(CHAT, model, prompt, {**parameters}, Concurrency(4, 4))
+def prepared(
+    client: Client, model: str, prompt: Prompt, parameters: dict[str, Any], operation: Chat = CHAT
+) -> Call:
+    return client._runner.prepare(operation, model, prompt, {**parameters}, Concurrency(4, 4))
 
 
 def template_of(client: Client, model: str, **parameters: Any) -> Template | None:
@@ -120,13 +125,24 @@ def test_a_prompt_that_is_too_large_is_refused(client: Client) -> None:
 
 
 def test_an_encoder_that_reads_prompts_has_no_template(client: Client) -> None:
-    def trimmed(prompt: str) -> Call:
-        return prepared(client, MODEL, prompt.strip(), {})
+    def trim(prompt: str, encoded: EncodedRequest) -> None:
+        encoded.payload["messages"][-1]["content"] = prompt.strip()
 
-    def counted(prompt: str) -> Call:
-        return prepared(client, MODEL, prompt, {"extra_body": {"prompt_length": hash(prompt)}})
+    def count(prompt: str, encoded: EncodedRequest) -> None:
+        encoded.payload["prompt_length"] = hash(prompt)
 
-    def elsewhere(prompt: str) -> Call:
-        return prepared(client, MODEL, prompt, {"extra_headers": {"x-prompt": str(hash(prompt))}})
+    def tell_elsewhere(prompt: str, encoded: EncodedRequest) -> None:
+        encoded.headers = {"x-prompt": str(hash(prompt))}
 
-    assert [find_template(prepare) for prepare in (trimmed, counted, elsewhere)] == [None] * 3
+    class Reading(Chat):
+        def encode(self, request: Request, target: Target, adapter: Adapter) -> EncodedRequest:
+            encoded = super().encode(request, target, adapter)
+            self.read(request.messages[-1]["content"], encoded)
+            return encoded
+
+    operation = Reading()
+    prepare = functools.partial(prepared, client, MODEL, parameters={}, operation=operation)
+    for operation.read in (trim, count, tell_elsewhere):
+        assert find_template(prepare) is None
+    operation.read = lambda prompt, encoded: None
+    assert find_template(prepare) is not None

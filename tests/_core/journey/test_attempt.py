@@ -27,7 +27,7 @@ from llm_provider import (
     ToolCallDelta,
     UnsupportedParameterError,
 )
-from llm_provider._core.journey.attempt import HalfJoiner, may_be_cut
+from llm_provider._core.journey.stream import HalfJoiner, may_be_cut
 from llm_provider._core.requests.routing import Transport
 from llm_provider._core.types.messages import Step, delta_of
 from llm_provider.simulator import Fault, Simulator

@@ -27,12 +27,12 @@ from llm_provider import (
 )
 from llm_provider._core.journey.key_pool import Account, KeyPool, KeyPools, KeySelection, PooledAccount
 from llm_provider._core.pace.aimd import AIMD
-from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.scopes import Limiter, Scope
+from llm_provider._core.pace.state import Ticket
 from llm_provider._core.requests.api_keys import APIKey, seal_keys
 from llm_provider._core.requests.request import Request
-from llm_provider._core.requests.routing import Target, resolve
+from llm_provider._core.requests.routing import ROUTES, Target, resolve
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -75,6 +75,10 @@ def select(pool: KeyPool, *texts: str) -> KeySelection:
     return KeySelection(pool, Request(model=MODEL, messages=tuple(conversation(*texts))))
 
 
+async def acquire(selection: KeySelection, most: int, *, first: bool = False) -> Ticket:
+    return await selection.slots.acquire(most, at_once=most, tokens=1.0, first=first, patience=None)
+
+
 def waiting(pool: KeyPool) -> list[int]:
     """How many calls wait for each account."""
     return [pooled.scope.statistics("p", None, "m", "k").waiting for pooled in pool.candidates()]
@@ -110,8 +114,7 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
         selection = select(pool, *texts)
         again = True
         while again:
-            limit = Concurrency(max_in_flight, max_in_flight)
-            ticket = await selection.acquire(limit, first=chance.random() < 0.2)
+            ticket = await acquire(selection, max_in_flight, first=chance.random() < 0.2)
             assert selection.scope.controller.in_flight <= max_in_flight
             try:
                 await asyncio.sleep(0 if chance.random() < 0.7 else 0.001)
@@ -121,7 +124,8 @@ def test_places_are_conserved_under_any_cancellation_and_failure(
             error = chance.choice(failures) if chance.random() < 0.3 else None
             again = False
             if error is None:
-                selection.record_answer(ticket, None)
+                selection.scope.record_end(ticket, None)
+                selection.record_answer()
             else:
                 selection.scope.record_end(ticket, error)
                 again = selection.record_failure(error)
@@ -154,7 +158,7 @@ async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_on
     for _ in range(200):
         held = await free.scope.acquire(1, at_once=1)
         selection = select(pool)
-        task = asyncio.create_task(selection.acquire(Concurrency(1, 1)))
+        task = asyncio.create_task(acquire(selection, 1))
         await asyncio.sleep(0)
         free.scope.record_end(held, None)
         ticket = await task
@@ -165,13 +169,14 @@ async def test_a_call_served_by_another_account_leaves_the_queue_of_the_gated_on
 async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_retired() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
-    ticket = await first.acquire(Concurrency(1, 1))
-    first.record_answer(ticket, None)
+    ticket = await acquire(first, 1)
+    first.scope.record_end(ticket, None)
+    first.record_answer()
     held = await first.scope.acquire(1)
     preferred = next(pooled for pooled in pool.candidates() if pooled.scope is first.scope)
     # Its account is busy and the other one idle.
     later = select(pool, "a", "b", "c")
-    task = asyncio.create_task(later.acquire(Concurrency(1, 1)))
+    task = asyncio.create_task(acquire(later, 1))
     await asyncio.sleep(0.01)
     assert not task.done()
     with pytest.warns(KeyWarning, match="is not accepted"):
@@ -186,13 +191,14 @@ async def test_a_conversation_waits_for_its_account_and_moves_on_when_that_is_re
 async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> None:
     pool = pool_of(AdaptiveController(), AdaptiveController())
     first = select(pool, "a")
-    ticket = await first.acquire(Concurrency(8, 8))
-    first.record_answer(ticket, None)
+    ticket = await acquire(first, 8)
+    first.scope.record_end(ticket, None)
+    first.record_answer()
     controller = first.scope.controller
     assert isinstance(controller, AdaptiveController)
     controller.gate = asyncio.get_running_loop().time() + 30.0
     later = select(pool, "a", "b", "c")
-    task = asyncio.create_task(later.acquire(Concurrency(8, 8)))
+    task = asyncio.create_task(acquire(later, 8))
     await asyncio.sleep(0)
     assert task.done(), "it would wait for as long as a prompt cache is worth"
     assert later.scope is not first.scope
@@ -200,7 +206,7 @@ async def test_a_conversation_does_not_wait_for_an_account_that_rests_long() -> 
 
 def key_pools(keys: dict[str, Any]) -> KeyPools:
     """The pools of a client with these keys; call it on a loop."""
-    return KeyPools(seal_keys(keys, [*keys]), Limiter(lambda scope: AdaptiveController()))
+    return KeyPools(seal_keys(keys, dict.fromkeys(ROUTES, True)), Limiter(lambda scope: AdaptiveController()))
 
 
 def call_of(model: str = MODEL, **parameters: Any) -> tuple[Target, Request]:
@@ -252,8 +258,8 @@ async def test_a_single_key_of_the_environment_is_read_for_each_call(monkeypatch
 async def test_a_key_that_is_retired_while_a_call_waits_is_not_sent() -> None:
     pools = key_pools({"openai": [[A, B]]})
     selections = [pools.select(*call_of()) for _ in range(2)]
-    ticket = await selections[0].acquire(Concurrency(1, 1))
-    task = asyncio.create_task(selections[1].acquire(Concurrency(1, 1)))
+    ticket = await acquire(selections[0], 1)
+    task = asyncio.create_task(acquire(selections[1], 1))
     await asyncio.sleep(0)
     error = AuthenticationError("no", status=401)
     selections[0].scope.record_end(ticket, error)

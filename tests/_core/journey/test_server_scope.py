@@ -19,6 +19,7 @@ from llm_provider._core.journey.server_scope import (
     ServerScope,
     digest_beginnings,
 )
+from llm_provider._core.pace.call_limits import IN_FLIGHT
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.state import Ticket
 from llm_provider.simulator import Fault, Simulator
@@ -52,6 +53,17 @@ def fill(scope: ServerScope) -> list[Ticket]:
     while (ticket := scope.start(100, 1.0, 100)) is not None:
         tickets.append(ticket)
     return tickets
+
+
+async def test_a_refusal_by_a_full_server_gives_its_connection_back() -> None:
+    """Else the connections of the process seem to be in use some day, and no call is sent."""
+    _, (one, _) = make()
+    tickets = fill(one)
+    assert len(tickets) > 1
+    for ticket in tickets:
+        one.record_end(ticket, RateLimitError("busy", status=429))
+    assert one.controller.in_flight == 0
+    assert IN_FLIGHT[asyncio.get_running_loop()].count == 0
 
 
 async def test_a_server_takes_retries_then_its_own_then_new_beginnings_then_those_of_others() -> None:

@@ -12,6 +12,7 @@ import pytest
 from llm_provider import CacheWarning, Client, SecondLevel
 from llm_provider._core.journey.sent_requests import SentRequests
 from llm_provider._core.journey.single_flight import Flights
+from llm_provider._core.runtime import clock
 from llm_provider._core.runtime.leases import Leases
 from llm_provider.simulator import Fault, Simulator
 from second_level_support import SqliteStore
@@ -31,6 +32,18 @@ async def shared(flights: Flights[str], ask: Callable[[], Awaitable[str]]) -> tu
 async def settle() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+async def test_only_a_request_that_ended_since_the_look_up_is_a_hint_to_look_again(tmp_path: Path) -> None:
+    flights: Flights[None] = Flights(Leases(tmp_path))
+    with flights.lead(["key"], SentRequests()) as flight:
+        assert not flight.elsewhere
+        flight.result = None
+    looked_up = clock.monotonic()
+    for since, is_hint in ((looked_up - 60.0, True), (looked_up + 1.0, False)):
+        with flights.lead(["key"], SentRequests(), since) as flight:
+            assert flight.elsewhere == is_hint
+            flight.result = None
 
 
 async def test_an_error_that_cannot_be_copied_still_reaches_everyone() -> None:

@@ -11,7 +11,8 @@ from decimal import Decimal
 import pytest
 
 from llm_provider import Client, Ledger, LedgerRow, RequestError, Usage, track
-from llm_provider._core.money.totals import COUNTS, NOWHERE, Key, Posting, Totals, find_tracks, row_of
+from llm_provider._core.money.totals import NOWHERE, Key, Posting, Totals, find_tracks, row_of
+from llm_provider._core.types.usage import COUNTS
 from llm_provider.simulator import Simulator
 
 ALL = Key("", "", "", "")

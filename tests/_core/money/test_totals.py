@@ -8,6 +8,7 @@ from llm_provider import Usage
 from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.money.totals import HitGroup, Key, Posting, Timeline, Totals
 from llm_provider._core.runtime.exact_decimal import total
+from llm_provider._core.types.usage import COUNTS
 
 TABLE = PriceTable.load()
 KEYS = [Key("openai", model, model, tag) for model in ("gpt-5.5", "gpt-6.1-sol") for tag in ("", "a")]
@@ -51,6 +52,7 @@ def reference(events: list[Posting]) -> dict[str, object]:
 
     bounds = [event.at_most for event in unknown]
     counted = Counter(event.kind for event in events)
+    used = sum((event.usage for event in paid if event.usage is not None), Usage())
     return {
         "requests": counted["answered"],
         "hits": counted["hit"],
@@ -60,7 +62,7 @@ def reference(events: list[Posting]) -> dict[str, object]:
         "saved": sum_of("hit"),
         "wasted": sum_of("failed"),
         "at_most": None if None in bounds else total(bound or 0 for bound in bounds),
-        "usage": sum((event.usage for event in paid if event.usage is not None), Usage()),
+        "counts": [getattr(used, name) for name in COUNTS],
     }
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider import Client, MissingAPIKeyError, RequestError
-from llm_provider._core.requests.api_keys import Accounts, APIKey, EnvFile, find_accounts, find_key, seal_keys
+from llm_provider._core.requests.api_keys import Accounts, APIKey, EnvFile, find_accounts, seal_keys
 from llm_provider._core.requests.request import Request
-from llm_provider._core.requests.routing import ROUTES, Target, resolve
+from llm_provider._core.requests.routing import ROUTES, Target, find_key, resolve
 from llm_provider.simulator import Simulator
 
 CANARY = "sk-canary-4f0c9a1e77"
@@ -97,7 +97,7 @@ def revealed(accounts: Accounts | None) -> list[list[str]] | None:
 
 class TestFindAccounts:
     def test_the_clients_win_then_the_first_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        configured = seal_keys({"openai": ["sk-c1", "sk-c2"]}, ["openai"])
+        configured = seal_keys({"openai": ["sk-c1", "sk-c2"]}, dict.fromkeys(ROUTES, True))
         assert find_accounts("openai", VARIABLES, {}) is None
         for name in ("TEST_TWO_KEYS", "TEST_TWO_API_KEYS", "TEST_ONE_KEYS", "TEST_ONE_API_KEYS"):
             monkeypatch.setenv(name, f"{name},sk-b")
@@ -117,10 +117,10 @@ class TestFindAccounts:
 class TestSealed:
     def test_a_key_a_list_and_lists_within_it(self) -> None:
         keys = {"openai": "sk-a", "xai": ["sk-b", ("sk-c", "sk-d"), "sk-b"]}
-        accounts = seal_keys(keys, ["openai", "xai"])
+        accounts = seal_keys(keys, dict.fromkeys(ROUTES, True))
         assert revealed(accounts["openai"]) == [["sk-a"]]
         assert revealed(accounts["xai"]) == [["sk-b"], ["sk-c", "sk-d"]]
-        assert seal_keys({}, ["openai"]) == {}
+        assert seal_keys({}, dict.fromkeys(ROUTES, True)) == {}
 
     def test_a_name_that_is_no_text_is_not_shown(self) -> None:
         with pytest.raises(RequestError, match=r"keys names no provider: \*\*\*"):

@@ -290,6 +290,31 @@ def test_no_other_host_gets_them(
     assert "sk-other" not in repr(request)
 
 
+ACCOUNT = ["openai-organization", "openai-project"]
+
+
+@pytest.mark.parametrize(("organization", "project"), [("org-1\n", " proj-1 "), ("", "\n")])
+@pytest.mark.parametrize("use", ["call", "stream", "call_many", "batch"])
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "groq/openai/gpt-oss-120b"])
+def test_the_account_at_openai_is_told_to_openai_alone(
+    own_cache: Path,
+    simulator: Simulator,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    use: str,
+    organization: str,
+    project: str,
+) -> None:
+    """A line break at the end comes from a file. It was taken for a broken connection, and sent again."""
+    monkeypatch.setenv("OPENAI_ORG_ID", organization)
+    monkeypatch.setenv("OPENAI_PROJECT_ID", project)
+    with Client(cache_dir=own_cache) as client:
+        USES[use](client, model)
+    sent = {tuple(request.headers.get(name) for name in ACCOUNT) for request in simulator.requests()}
+    is_known = model.startswith("gpt") and organization
+    assert sent == {("org-1", "proj-1") if is_known else (None, None)}
+
+
 @pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
 def test_litellm_is_not_called_with_such_a_variable(
     own_cache: Path, simulator: Simulator, monkeypatch: pytest.MonkeyPatch

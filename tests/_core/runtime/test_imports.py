@@ -48,8 +48,9 @@ def test_other_failures_are_raised_at_once() -> None:
         tries.append(1)
         raise ImportError("no module named x")
 
-    with pytest.raises(ImportError, match="no module named x"):
+    with pytest.raises(MissingDependencyError, match="ImportError: no module named x") as caught:
         when_imported(broken)
+    assert isinstance(caught.value.__cause__, ImportError)
     assert len(tries) == 1
 
 
@@ -102,6 +103,38 @@ def test_a_missing_sdk_is_named_with_the_command(simulator: Simulator, run_scrip
     said = done.stdout.splitlines()
     assert said[::2] == ["True True"] * 3
     assert {line.partition(" installs")[0] for line in said[1::2]} == {"pip install llm-provider-call"}
+    assert simulator.requests() == []
+
+
+@pytest.mark.parametrize("package", ["openai", "aiohttp"])
+@pytest.mark.parametrize("error", ["OSError", "ImportError", "AttributeError"])
+def test_a_package_that_cannot_be_loaded_costs_no_other_answer(
+    simulator: Simulator, run_script: RunScript, tmp_path: Path, package: str, error: str
+) -> None:
+    """Such as one for another architecture, or one that does not fit another package."""
+    (tmp_path / f"{package}.py").write_text(f"raise {error}('libssl.so.3 is missing')")
+    done = run_script(f"""
+        import asyncio, sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        from llm_provider import Client, MissingDependencyError
+
+        ways = {{
+            "call": lambda: client.call("gpt-6.1-sol", "Hi"),
+            "acall": lambda: asyncio.run(client.acall("gpt-6.1-sol", "Hi")),
+            "stream": lambda: list(client.stream("gpt-6.1-sol", "Hi")),
+            "embed": lambda: client.embed("text-embedding-3-small", ["Hi"]),
+        }}
+        with Client(cache="off") as client:
+            print(type(client.call_many("gpt-6.1-sol", ["Hi"], progress=False)[0]).__name__)
+            for way in ways.values():
+                try:
+                    way()
+                except MissingDependencyError as error:
+                    print(type(error).__name__, "libssl.so.3" in str(error))
+    """)
+    one_of_batch, *others = done.stdout.splitlines()
+    assert one_of_batch == "MissingDependencyError"
+    assert others == ["MissingDependencyError True"] * 4
     assert simulator.requests() == []
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llm_provider._core.runtime import clock
 from llm_provider._core.runtime.leases import Lease, Leases
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -226,6 +227,15 @@ async def test_a_directory_that_is_deleted_fails_nothing(tmp_path: Path) -> None
     assert (tmp_path / "leases").is_dir()
 
 
+async def test_a_lease_tells_when_it_was_released_before(tmp_path: Path) -> None:
+    take(Leases(tmp_path)).release()
+    lease = take(Leases(tmp_path))
+    assert 0.0 < lease.released_before < clock.monotonic() + 1.0
+    lease.release(finished=False)
+    # Who gives up leaves no time, and may have stored a part.
+    assert take(Leases(tmp_path)).released_before == float("inf")
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.text(max_size=3), st.booleans()), max_size=60))
 def test_names_are_free_or_held_as_a_table_says(
@@ -248,7 +258,7 @@ def test_names_are_free_or_held_as_a_table_says(
             assert (lease is None) == (name in held)
             if lease is not None:
                 # A mark can be overwritten by another name's, never lost.
-                assert (name in released) <= lease.released_before <= bool(released)
+                assert (name in released) <= bool(lease.released_before) <= bool(released)
                 held[name] = lease
 
     asyncio.run(main())

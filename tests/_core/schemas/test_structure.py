@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from llm_provider._core.errors import RequestError
 from llm_provider._core.schemas.structure import (
     check_format,
-    describe_type,
     is_type,
     strict_json,
     structure_of,
@@ -167,21 +166,23 @@ class TestForms:
     )
     def test_values_are_read(self, annotation: Any, text: str, expected: Any) -> None:
         assert is_type(annotation)
-        form = describe_type(annotation)
+        form = structure_of(annotation)
+        assert form is not None
         assert form.schema
         assert form.load(text) == expected
 
     def test_a_typed_dict_keeps_its_optional_fields_and_its_description(self) -> None:
-        schema = describe_type(Person).schema
+        schema = describe_format(Person).schema
+        assert schema is not None
         assert schema["required"] == ["name"]
         assert (schema["title"], schema["description"]) == ("Person", "A person.")
         with pytest.raises(ValueError, match="members"):
-            describe_type(Team).load('{"lead": null}')
+            describe_format(Team).load('{"lead": null}')
 
     @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes such a type from Python 3.12 on")
     def test_a_typed_dict_that_contains_itself_says_what_to_write(self) -> None:
-        with pytest.raises(TypeError, match=r"typing_extensions\.TypedDict"):
-            describe_type(Selfish)
+        with pytest.raises(RequestError, match=r"typing_extensions\.TypedDict"):
+            describe_format(Selfish)
 
 
 def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunScript) -> None:
@@ -202,7 +203,7 @@ def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunS
         from llm_provider._core.schemas import structure
         assert structure.is_type(list[int])
         assert "pydantic" not in sys.modules
-        assert structure.describe_type(list[int]).load("[1]") == [1]
+        assert structure.structure_of(list[int]).load("[1]") == [1]
         assert "pydantic" in sys.modules
         """
     )

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from llm_provider._core.runtime.databases import is_corrupt
 from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._core.store.entry import (
+    CHECK,
+    COUNT,
     DATABASE,
     ELIDED,
+    ITEMS_AFTER,
+    NEWEST,
     Entry,
     Question,
     Reader,
@@ -225,10 +229,10 @@ def test_a_batch_is_stored_whole_or_not_at_all(folder: Path, reader: Reader, wri
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         writer.write(rows(10), PATIENCE)
     change(folder, "DROP INDEX refuse")
-    assert reader.count() == 0
+    assert reader.fetch(COUNT) == [(0,)]
     # The transaction that failed is over, and keeps nobody out.
     writer.write(rows(5), PATIENCE)
-    assert reader.count() == 5
+    assert reader.fetch(COUNT) == [(5,)]
 
 
 def test_rows_of_other_kinds_are_neither_read_nor_rescued(
@@ -241,7 +245,7 @@ def test_rows_of_other_kinds_are_neither_read_nor_rescued(
     keys = [key for key, _, _ in rows(4)]
     assert [reader.read(key) for key in keys] == [None, None, None, b"value-3"]
     assert reader.read_many(keys, 1000) == {"key-0003": b"value-3"}
-    assert reader.items_after("") == [("key-0003", b"value-3")]
+    assert reader.fetch(ITEMS_AFTER, "") == [("key-0003", b"value-3")]
     assert list(rescue(folder)) == [[("key-0003", b"value-3", None)]]
 
 
@@ -313,10 +317,10 @@ def test_nothing_that_was_put_into_a_database_runs(
     uses: list[Callable[[], object]] = [
         lambda: reader.read("key-0001") in (None, b"value-1"),
         lambda: reader.read_many(list(before), 1000).items() <= before.items(),
-        lambda: {*reader.items_after("")} <= {*before.items()},
-        lambda: reader.newest("none", 3) == [],
-        lambda: reader.count() in range(5),
-        lambda: reader.check() != "",
+        lambda: {*reader.fetch(ITEMS_AFTER, "")} <= {*before.items()},
+        lambda: reader.fetch(NEWEST, "none", 3) == [],
+        lambda: sum(number for (number,) in reader.fetch(COUNT)) in range(5),
+        lambda: reader.fetch(CHECK) != [],
         lambda: writer.write([("key-0009", b"value-9", None)], PATIENCE) is None,
         lambda: writer.delete(["key-0000"], PATIENCE) is None,
         lambda: (

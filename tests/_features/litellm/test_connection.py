@@ -19,8 +19,7 @@ from litellm_support import (
     sent,
 )
 from llm_provider import APIResponseValidationError, Client, RequestError
-from llm_provider._core.requests.api_keys import find_key
-from llm_provider._core.requests.routing import resolve
+from llm_provider._core.requests.routing import find_key, resolve
 from llm_provider._features.litellm import encode as adapter
 from llm_provider._features.litellm.connection import load
 from llm_provider._features.rich_content import values as rich_content

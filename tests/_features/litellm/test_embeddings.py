@@ -16,7 +16,6 @@ from llm_provider._core.types.usage import Usage
 from llm_provider._features.litellm import embeddings
 from llm_provider._features.litellm import encode as adapter
 from llm_provider.simulator import Fault, Simulator
-from support import ignore
 
 pytestmark = IGNORED_WARNINGS
 
@@ -42,7 +41,7 @@ def outgoing(simulator: Simulator, model: str, *texts: tuple[str, ...], **parame
 
 async def sent(connection: Any, order: Outgoing) -> Any:
     try:
-        return orjson.loads(await connection.send(order, ignore))
+        return orjson.loads(await connection.send(order))
     except Exception as error:
         raise adapter.map_error(error) from error
 

@@ -32,7 +32,6 @@ from llm_provider._core.requests.routing import resolve
 from llm_provider._core.runtime.json_pieces import canonical
 from llm_provider._features.models import token_count as token_counts
 from llm_provider.simulator import Fault, Simulator
-from support import ignore
 
 
 def test_it_is_an_int() -> None:
@@ -80,7 +79,7 @@ def test_the_whole_request_is_counted(simulator: Simulator) -> None:
         connection = connect("aiohttp")
         outgoing = Outgoing(encoded, canonical(encoded.payload), target, APIKey("key"), Timeouts(total=30))
         try:
-            return await connection.send(outgoing, ignore)
+            return await connection.send(outgoing)
         finally:
             await connection.close()
 

@@ -10,17 +10,22 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pytest
 
+from llm_provider._core.errors import RateLimitError
+from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
+from llm_provider._core.pace.scopes import Limiter, Scope
 from llm_provider._core.pace.state import Ticket
 from llm_provider._features.shared_pace.shared_controller import (
     SharedController,
     SharedControllerWarning,
     SharedStateFile,
+    share,
 )
 
 MANY = sys.maxsize
@@ -35,7 +40,21 @@ def files(tmp_path: Path) -> Iterator[list[SharedStateFile]]:
         file.close()
 
 
-def admitted(controller: SharedController, now: float, max_in_flight: int = MANY) -> list[Ticket]:
+def scope_of(file: SharedStateFile) -> Scope:
+    """A scope whose controller is shared after its first refusal."""
+    return Limiter(lambda _: AdaptiveController(), share=partial(share, file)).scope(
+        "openai", None, "m", "key"
+    )
+
+
+def started(scope: Scope, count: int) -> list[Ticket]:
+    tickets = [scope.start(MANY, 1.0, MANY) for _ in range(count)]
+    return [ticket for ticket in tickets if ticket is not None]
+
+
+def admitted(
+    controller: SharedController | AdaptiveController, now: float, max_in_flight: int = MANY
+) -> list[Ticket]:
     """Tickets for all requests that may be sent at once."""
     tickets = []
     while isinstance(ticket := controller.admit(now, 1.0, max_in_flight, MANY), Ticket):
@@ -66,12 +85,14 @@ async def test_one_that_is_alone_asks_nobody(files: list[SharedStateFile]) -> No
 
 
 async def test_what_was_not_refused_is_nobodys_business(tmp_path: Path, files: list[SharedStateFile]) -> None:
-    controller = SharedController(files[0], "scope", from_start=False)
-    tickets = admitted(controller, 1.0, max_in_flight=5)
-    controller.record_success(1.1, tickets[0])
+    scope = scope_of(files[0])
+    tickets = started(scope, 5)
+    scope.record_end(tickets[0], None)
     assert not (tmp_path / "limits").exists()
-    controller.record_refusal(1.1, tickets[1], 1.0)
+    scope.record_end(tickets[1], RateLimitError("slow down", retry_after=1.0))
     assert (tmp_path / "limits" / "rate-control.sqlite").exists()
+    controller = scope.controller
+    assert isinstance(controller, SharedController)
     assert controller.in_flight == 3
     for ticket in tickets[2:]:
         controller.record_success(1.2, ticket)
@@ -86,10 +107,12 @@ async def test_a_first_refusal_tells_all_that_others_have_learnt(files: list[Sha
         granted = experienced.admit(now, 1.0, MANY, MANY)
         if isinstance(granted, Ticket):
             experienced.record_refusal(now, granted, 0.1)
-    newcomer = SharedController(files[1], "scope", from_start=False)
-    tickets = admitted(newcomer, now + 1, max_in_flight=10)
+    apart = AdaptiveController()
+    tickets = admitted(apart, now + 1, max_in_flight=10)
     assert len(tickets) == 10
-    assert newcomer.record_refusal(now + 1, tickets[0], 7.0), "one refusal holds the refused call alone"
+    assert apart.record_refusal(now + 1, tickets[0], 7.0), "one refusal holds the refused call alone"
+    newcomer = share(files[1], "scope", now + 1, apart, tickets[1:])
+    assert isinstance(newcomer, SharedController)
     own_gate = newcomer.gate
     assert own_gate > now + 1, "its own gate holds too"
     assert not isinstance(newcomer.admit((now + 1 + own_gate) / 2, 1.0, MANY, MANY), Ticket)

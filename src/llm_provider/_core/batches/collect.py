@@ -6,6 +6,7 @@ A row is entered in the ledger, then stored: after a kill in between, its line i
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -20,12 +21,12 @@ from ..formats.shared.batches import (
     mark_unbilled,
 )
 from ..formats.shared.payload import read_origin
-from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
 from ..journey.reservation import worst_case
+from ..journey.sender import parse_reply
 from ..journey.sent_requests import SentRequests, cost_of
 from ..json_values import JSONMapping
 from ..runtime import clock
@@ -55,49 +56,44 @@ def poll_pause(age: float) -> float:
     return min(max(age * _POLL_SHARE, _FIRST_POLL), _LONGEST_POLL)
 
 
+@dataclass(slots=True, eq=False)
 class Collector:
-    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come.
+    """Waits for one batch, which was submitted, and `patience` seconds for results that do not come."""
 
-    `shared` is a call of the job that waits for it, if any. `ended` is called with each row that is stored,
-    and its end. `metadata` gives the metadata of the input that waits for a row.
-    """
+    engine: Engine
+    remote: Remote
+    record: Record
+    shared: Call[Any] | None
+    """A call of the job that waits for it, if any."""
+    ended: Callable[[str, RowEnd], object]
+    """Called with each row that is stored, and its end."""
+    metadata: Callable[[str], object] = lambda custom_id: None
+    """Gives the metadata of the input that waits for a row."""
+    patience: float = RESULTS_PATIENCE
+    spent: Decimal | None = field(default=Decimal(0), init=False)
+    """USD of the rows that were read; None if the cost of one is not known."""
+    at_most: Decimal = field(default=Decimal(0), init=False)
+    """The most USD that they can have cost, as far as that is known."""
+    _missing: MissingRows = field(init=False)
+    _account: str = field(default="", init=False)
+    _entered: set[str] = field(default_factory=set, init=False)
+    _rows_failed: int = field(default=0, init=False)
+    _warned: bool = field(default=False, init=False)
 
-    def __init__(
-        self,
-        engine: Engine,
-        remote: Remote,
-        record: Record,
-        shared: Call[Any] | None,
-        ended: Callable[[str, RowEnd], object],
-        metadata: Callable[[str], object] = lambda custom_id: None,
-        patience: float = RESULTS_PATIENCE,
-    ) -> None:
-        self._engine = engine
-        self._remote = remote
-        self._record = record
-        self._shared = shared
-        self._ended = ended
-        self._metadata = metadata
-        self._account = "" if record.header is None else record.header.account
-        self._entered: set[str] = set()
-        self._rows_failed = 0
-        self._missing = MissingRows(record, patience)
-        self._warned = False
-        self.spent: Decimal | None = Decimal(0)
-        """USD of the rows that were read; None if the cost of one is not known."""
-        self.at_most = Decimal(0)
-        """The most USD that they can have cost, as far as that is known."""
+    def __post_init__(self) -> None:
+        self._missing = MissingRows(self.record, self.patience)
+        self._account = "" if self.record.header is None else self.record.header.account
 
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
 
         It is asked for `patience` seconds, default the account's; `PendingBatchError` if it is not found.
         """
-        record = self._record
+        record = self.record
         assert record.remote is not None
         while True:
             try:
-                remote = await self._remote.retrieve(record.remote, patience)
+                remote = await self.remote.retrieve(record.remote, patience)
             except errors.NotFoundError:
                 if await self._missing.judge_unknown() == "gone":
                     return None
@@ -108,14 +104,14 @@ class Collector:
 
     def _note(self, remote: RemoteBatch) -> None:
         """Keep what the provider says of the batch in the journal."""
-        record, counts = self._record, (remote.done, remote.failed)
+        record, counts = self.record, (remote.done, remote.failed)
         if (remote.state, remote.ended, counts) != (record.state, record.ended, record.counts):
             done, failed = counts
             record.append("state", state=remote.state, ended=remote.ended, done=done, failed=failed)
 
     async def _wait(self) -> RemoteBatch | None:
         """The batch, once its provider has ended it; None as in `find`."""
-        since = self._record.submitted or clock.time()
+        since = self.record.submitted or clock.time()
         while True:
             remote = await self.find()
             if remote is None or remote.ended:
@@ -127,9 +123,9 @@ class Collector:
 
         A `PendingBatchError` says that its provider does not give its results. It stays open.
         """
-        record = self._record
+        record = self.record
         # A process that was killed may have entered some rows.
-        self._entered = await asyncio.to_thread(self._engine.recorder.rows_of, record.ledger_name)
+        self._entered = await asyncio.to_thread(self.engine.recorder.rows_of, record.ledger_name)
         left = dict.fromkeys(record.rows)
         while True:
             remote = await self._wait()
@@ -160,7 +156,7 @@ class Collector:
                 else:
                     error = _explain_missing(remote, numbers[custom_id], wrong)
                 record.keep(custom_id, None, _encode_error(error))
-                self._ended(custom_id, RowEnd(error=error, sent=sent))
+                self.ended(custom_id, RowEnd(error=error, sent=sent))
             break
         failed = len(left) + self._rows_failed
         record.append("collected", done=len(record.rows) - failed, failed=failed)
@@ -173,12 +169,12 @@ class Collector:
         Returns whether there are rows of another batch, the beginnings of lines that name no row, and whether
         every file of results exists.
         """
-        record, foreign, results_exist = self._record, False, True
+        record, foreign, results_exist = self.record, False, True
         unread: list[bytes] = []
         group: list[RowReply] = []
         failed: dict[str, RowReply] = {}
         try:
-            async for reply in self._remote.results(remote, record.path.with_suffix(".results")):
+            async for reply in self.remote.results(remote, record.path.with_suffix(".results")):
                 if not reply.custom_id:
                     if len(unread) < _MOST_UNREAD:
                         unread.append(reply.body or b"")
@@ -226,14 +222,14 @@ class Collector:
         for write in writes:
             await write
         for custom_id, end in ends:
-            self._ended(custom_id, end)
+            self.ended(custom_id, end)
 
     async def _row(self, reply: RowReply) -> tuple[RowEnd, list[asyncio.Future[bool]]]:
-        record = self._record
+        record = self.record
         try:
             line = record.row(reply.custom_id)
-            call = call_of(record.header, line, self._shared)
-            waiting = self._metadata(reply.custom_id)
+            call = call_of(record.header, line, self.shared)
+            waiting = self.metadata(reply.custom_id)
             call.metadata = call.metadata if waiting is None else waiting
             call.sent.attempts = 0 if record.paid_elsewhere else 1
         except KeyError as problem:
@@ -260,7 +256,7 @@ class Collector:
         sample = Sample(answer, reply.body, cached=record.paid_elsewhere, sending=elapsed)
         if not record.paid_elsewhere:
             bound = self._bound(call, line)
-            record_answer, row = self._engine.recorder.record_answer, self._batch_row(line)
+            record_answer, row = self.engine.recorder.record_answer, self._batch_row(line)
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
             self._count(cost, bound)
             sample.price = cost_of([cost])
@@ -273,13 +269,13 @@ class Collector:
         kept = {part: each for part, each in parts if self._is_kept(call, each)}
         if len(kept) < len(samples):
             record.keep(reply.custom_id, reply.body, None)
-        writes = self._engine.writes(call, tuple(kept), tuple(kept.values()))
+        writes = self.engine.writes(call, tuple(kept), tuple(kept.values()))
         return RowEnd(samples, sent=call.sent), writes
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
         if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:
             return False
-        return call.operation.is_kept(sample.answer, self._engine.settings.kept_reasons)
+        return call.operation.is_kept(sample.answer, self.engine.settings.kept_reasons)
 
     def _enter_deleted(self, custom_id: str, sent: SentRequests) -> errors.LLMError:
         """Enter a row whose answer may have been billed and was deleted, and return its error."""
@@ -288,8 +284,8 @@ class Collector:
             maybe_billed=True,
         )
         try:
-            line = self._record.row(custom_id)
-            call = call_of(self._record.header, line, self._shared)
+            line = self.record.row(custom_id)
+            call = call_of(self.record.header, line, self.shared)
         except KeyError:
             self.spent = None
         else:
@@ -303,22 +299,22 @@ class Collector:
         """Enter a row that was billed, or may have been, and has no answer that can be used."""
         error.provider, error.model = call.target.provider, call.request.model
         error.retryable = False
-        if self._record.paid_elsewhere:
+        if self.record.paid_elsewhere:
             mark_unbilled(error)
             return
         bound = self._bound(call, line)
         batch = self._batch_row(line)
-        cost = self._engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
+        cost = self.engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
         call.sent.write_to(error)
         self._count(cost, bound)
 
     def _batch_row(self, line: RowLine) -> BatchRow:
-        name, again = self._record.ledger_name, line.custom_id in self._entered
+        name, again = self.record.ledger_name, line.custom_id in self._entered
         return BatchRow(name, line.custom_id, again=again)
 
     def _count(self, cost: Decimal | None, bound: Bound) -> None:
         if cost is None:
-            self.spent, cost = None, bound(self._engine.recorder.prices())
+            self.spent, cost = None, bound(self.engine.recorder.prices())
         elif self.spent is not None:
             self.spent = exact().add(self.spent, cost)
         self.at_most = exact().add(self.at_most, cost or 0)

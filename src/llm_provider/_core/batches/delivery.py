@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from .. import doors
 from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from ..formats.shared.batches import DAY
-from ..journey.attempt import parse_reply
 from ..journey.call import Call, Sample
+from ..journey.sender import parse_reply
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
-from ..requests.api_keys import Credential, find_accounts, find_key
-from ..requests.routing import Target
+from ..requests.api_keys import Credential, find_accounts
+from ..requests.routing import Target, find_key
 from ..runtime import cassette, randomness
 from .collect import Collector, decode_error
-from .job import Job, RowEnd, Wanted, header_of, target_of
+from .job import Job, RowEnd, Wanted, header_of, limits_of_call, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash
 from .remote import RESULTS_PATIENCE, Remote
 from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
@@ -125,9 +125,16 @@ class BatchDelivery:
         kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [group for kind, rows in kinds.items() for group in split_by_limits(rows, job.limits[kind])]
-        if groups and submitter.damaged:
-            submitter.check_damaged([content_hash(row.custom_id for row in group) for group in groups])
+        groups = [
+            group
+            for kind, rows in kinds.items()
+            for group in split_by_limits(rows, limits_of_call(job.calls[kind]))
+        ]
+        contents = [content_hash(row.custom_id for row in group) for group in groups]
+        for record, damaged in submitter.damaged.items() if groups else ():
+            if damaged.content not in contents:
+                # It may have some of the rows.
+                raise explain_uncertain(record, (damaged.identifier,), "its file in the journal is damaged")
         for group in groups:
             if job.at_once is not None and len(job.records) >= job.at_once:
                 break
@@ -145,8 +152,7 @@ class BatchDelivery:
             job.calls[group[0].kind], name=randomness.make_token(8), job=job.id, account=key.identity
         )
         spending = Spending(self._engine, job.shared)
-        if spending.budgets:
-            await spending.reserve((job.call_of(row) for row in group), header.id)
+        await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
             file_ids = await self._upload_files(job, group, key)
@@ -158,8 +164,7 @@ class BatchDelivery:
             spending.release()
             raise
         self._spending[record.id] = spending
-        if spending.budgets:
-            spending.park(True)
+        spending.park(True)
         for row in group:
             row.sent += 1
         if not job.records:
@@ -246,7 +251,7 @@ class BatchDelivery:
             task.exception()
 
     def _park_money(self, name: str, is_parked: bool) -> None:
-        if name in self._spending and self._spending[name].budgets:
+        if name in self._spending:
             self._spending[name].park(is_parked)
 
     async def _finish(self, record: Record) -> None:

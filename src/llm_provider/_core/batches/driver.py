@@ -1,10 +1,10 @@
 """Batches: many calls at once, results as they finish, in bounded memory.
 
     inputs → look up ── stored or wrong ───────────────────────────────→ hand out → user
-                └────── to send → carrier (workers, or a provider's batch) → collect ─┘
+                └────── to send → work (workers, or a provider's batch) → collect ─┘
 
 `Driver` says what is to be done next and does no I/O. `iterate` and `aiterate` do it, in the user's thread
-and in the user's event loop. The carrier gets the answers on the background loop: a `WorkerPool` live, a
+and in the user's event loop. Their work gets the answers on the background loop: a `LiveWork` call by call, a
 `BatchWork` by a provider's batch API. Inputs are read only as fast as results are taken.
 """
 
@@ -27,77 +27,31 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from ..errors import BudgetExceededError, LLMError
 from ..journey.call import Call
 from ..journey.lookup import READING
-from ..journey.sent_requests import EarlyStop
 from ..runtime import clock, event_loop
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
 from ..types.usage import PaidResult
 from .lookup import Lookup
-from .worker_pool import (
-    COUNTING_SECONDS,
-    END,
-    Fed,
-    Finished,
-    StoredAnswers,
-    TaskFeed,
-    ThreadFeed,
-    describe_interrupt,
-)
+from .worker_pool import COUNTING_SECONDS, END, Fed, Finished, TaskFeed, ThreadFeed, describe_interrupt
 
 if TYPE_CHECKING:
     from ..._features.progress.bar import Progress
     from ..types.usage import RowLabel
+    from .work import BatchWork
+    from .worker_pool import LiveWork
 
 _ENOUGH_REFUSALS = 32
 """Inputs in a row that a budget refuses, or fewer where fewer may be in flight, so that it is used up."""
 
 
-class Carrier(Protocol):
-    """Gets the answers of the calls of one model. The user's thread calls it."""
-
-    def give(self, index: int, call: Call[Response]) -> object:
-        """Take a call."""
-
-    def flush(self) -> object:
-        """Note that no further input is read before a call has ended."""
-
-    def cancel(self) -> object:
-        """Cancel what is under way. The answers of finished calls are stored."""
-
-
-class Work(Protocol):
-    """How the inputs of one model are looked up, and how their calls are sent."""
-
-    early_stop: EarlyStop
-    """Says whether the batch was stopped."""
-    max_in_flight: int
-    """How many requests may be in flight."""
-    sends_as_whole: bool
-    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
-    stored: StoredAnswers
-    """Says after an interrupt which inputs are answered."""
-
-    @property
-    def lookup(self) -> Lookup:
-        """Yields for each input its stored answer, its error, or the call to send; in the user's thread."""
-
-    def come_back(self, *works: Any) -> str:
-        """What a user does after an interrupt of these works, this one among them."""
-
-    def open(
-        self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> Carrier:
-        """The carrier of the calls.
-
-        `call` is the first one, and `deliver` takes finished calls, on the background loop. `is_list` says
-        whether the inputs are all there, and `waits` whether this thread waits for the batch anyway.
-        """
+Work: TypeAlias = "LiveWork | BatchWork"
+"""The inputs of one model: how they are looked up, and how the others get their answers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +109,8 @@ class Lane:
         """Reads the inputs aside, if any."""
         self.awaited = 0
         """Inputs that the feed was asked for and has not read yet."""
-        self._read = 0
+        self.read = 0
+        """Inputs that were read."""
         self.error: BaseException | None = None
         """It is raised after the calls that were sent have finished."""
         self._post = post
@@ -167,7 +122,7 @@ class Lane:
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
         # a length is read to its end: every input gets a result, and hits are free.
         self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
-        self._carrier: Carrier | None = None
+        self._is_open = False
         self._early_stop = work.early_stop
         self._early_stop.stored = getattr(inputs, "answered_before", 0)
 
@@ -180,20 +135,6 @@ class Lane:
         # A feed reads no further than needed: stored answers would be handed out one by one.
         return free if self.feed is None else min(free, 1 + self.outstanding) - self.awaited
 
-    def open_feed(self) -> None:
-        """Have the inputs read aside."""
-        is_asynchronous = isinstance(self.inputs, AsyncIterable)
-        self.feed = (TaskFeed if is_asynchronous else ThreadFeed)(cast("Any", self.inputs), self._deliver)
-
-    def ask_feed(self) -> bool:
-        """Ask for as many inputs as may be read now; False if they are read in this thread."""
-        if self.feed is None:
-            return False
-        count = self.free
-        self.awaited += count
-        self.feed.ask(count)
-        return True
-
     def take_fed(self, fed: Fed) -> tuple[int, Result] | None:
         """`take` for an input that the feed has read."""
         self.awaited -= 1
@@ -203,7 +144,7 @@ class Lane:
             except Exception as error:
                 fed = Fed(error=error)
             else:
-                return self.take((self.offset + self._read, outcome))
+                return self.take((self.offset + self.read, outcome))
         self.awaited = 0
         if not isinstance(fed.error, Exception):
             raise cast("BaseException", fed.error)
@@ -216,24 +157,26 @@ class Lane:
             self.end()
             return None
         index, outcome = read
-        self._read += 1
+        self.read += 1
         if not isinstance(outcome, Call):
             if isinstance(outcome, PaidResult):
                 self.answered += 1
                 self._early_stop.stored += 1
             return index, outcome
         self.unanswered[index] = outcome
-        if self._carrier is None:
+        if not self._is_open:
             is_list = isinstance(self.inputs, Sized)
-            self._carrier = self.work.open(outcome, self._deliver, is_list=is_list, waits=self._waits)
+            self.work.open(outcome, self.deliver, is_list=is_list, waits=self._waits)
+            self._is_open = True
             # The end of the whole is awaited too.
             self.outstanding += self.work.sends_as_whole
-        self._carrier.give(index, outcome)
+        self.work.give(index, outcome)
         self.outstanding += 1
         self._early_stop.to_send += 1
         return None
 
-    def _deliver(self, finished: Finished | Fed) -> None:
+    def deliver(self, finished: Finished | Fed) -> None:
+        """Post finished calls, or an input that was read."""
         self._post((self, finished))
 
     def end(self, error: Exception | None = None) -> None:
@@ -244,8 +187,8 @@ class Lane:
             raise error
 
     def flush(self) -> None:
-        if self._carrier is not None and not self.awaited:
-            self._carrier.flush()
+        if self._is_open and not self.awaited:
+            self.work.flush()
 
     def collect(self, finished: Finished) -> Iterator[tuple[int, Result]]:
         """The results that the user gets. What is neither an answer nor an `LLMError` is raised."""
@@ -267,20 +210,13 @@ class Lane:
             yield index, result
         self.exhausted = self.exhausted or self._refused >= self._enough
 
-    def list_unread(self) -> Iterator[Prompt]:
-        """The inputs that were not read, if they can be read again."""
-        if not (isinstance(self.inputs, Sequence) or hasattr(self.inputs, "answered_before")):
-            return iter(())
-        return itertools.islice(cast("Iterable[Prompt]", self.inputs), self._read, None)
-
     def cancel(self) -> None:
         if self.feed is not None:
             self.feed.close()
             self.feed = None
-        if self._carrier is not None:
-            self._carrier.cancel()
-            # The carrier refers to its lane. A cycle would wait for the garbage collector.
-            self._carrier = None
+        if self._is_open:
+            self._is_open = False
+            self.work.cancel()
 
 
 class Driver:
@@ -298,7 +234,8 @@ class Driver:
         for work, inputs in batches:
             lane = Lane(work, inputs, offset, post, waits=waits)
             if feeds and not (isinstance(inputs, Sized) or work.sends_as_whole):
-                lane.open_feed()
+                kind: Any = TaskFeed if isinstance(inputs, AsyncIterable) else ThreadFeed
+                lane.feed = kind(inputs, lane.deliver)
             self.lanes.append(lane)
             # The indices of each batch go on where the batch before it ended.
             offset += len(cast("Sized", inputs)) if len(batches) > 1 else 0
@@ -313,7 +250,11 @@ class Driver:
             while reading and nothing_arrived():
                 reading = False
                 for lane in self.lanes:
-                    if lane.free > 0 and not lane.ask_feed():
+                    free = lane.free
+                    if free > 0 and lane.feed is not None:
+                        lane.awaited += free
+                        lane.feed.ask(free)
+                    elif free > 0:
                         yield lane
                         reading = reading or not lane.exhausted
             if not any(lane.outstanding or lane.awaited for lane in self.lanes):
@@ -357,7 +298,11 @@ class Driver:
             return 0, True
         answers.settle()
         for lane in self.lanes:
-            for each in itertools.chain(lane.unanswered.values(), lane.list_unread()):
+            inputs, unread = cast("Any", lane.inputs), iter(())
+            if isinstance(inputs, Sequence) or hasattr(inputs, "answered_before"):
+                # They can be read again.
+                unread = itertools.islice(inputs, lane.read, None)
+            for each in itertools.chain(lane.unanswered.values(), unread):
                 if lane.work.stored.prepare is None or clock.monotonic() > until:
                     return count, False
                 count += lane.work.stored.has(each)
@@ -378,12 +323,12 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
     """
     queue: SimpleQueue[Arrived] = SimpleQueue()
     driver = Driver(batches, queue.put, waits=True, feeds=feeds)
-    sources = {
-        lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
-        for lane in driver.lanes
-    }
     try:
         with observers, contextlib.closing(driver):
+            sources = {
+                lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
+                for lane in driver.lanes
+            }
             for step in driver.steps(queue.empty):
                 if step is None:
                     driver.arrived = queue.get()

@@ -196,15 +196,11 @@ class Batch:
             LLMError: its state or its results cannot be read.
         """
         self.wait(timeout)
-        if self._work is not None:
-            return in_order(self._results, self._on_error)
         return self._wait("results", self._read_results())
 
     async def aresults(self) -> Results[Any]:
         """`results` for any event loop."""
         await event_loop.run(self._finish())
-        if self._work is not None:
-            return in_order(self._results, self._on_error)
         return await event_loop.run(self._read_results())
 
     def cancel(self) -> bool:
@@ -267,7 +263,9 @@ class Batch:
             await delivery_of(self._engine).finish(record)
 
     async def _read_results(self) -> Results[Any]:
-        """The results of the rows as the cache and the journal have them."""
+        """The results of the inputs, else of the rows as the cache and the journal have them."""
+        if self._work is not None:
+            return in_order(self._results, self._on_error)
         results: Results[Any] = Results()
         for record in self._records:
             if record.state != "forgotten":

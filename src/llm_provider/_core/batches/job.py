@@ -270,8 +270,6 @@ class Job:
         """The rows that have not ended, by name."""
         self.calls: dict[tuple[object, ...], Call[Any]] = {}
         """One call for each kind of rows."""
-        self.limits: dict[tuple[object, ...], BatchLimits] = {}
-        """How much one batch of each kind may hold."""
         self.records: list[Record] = []
         """The batches with rows that have not ended."""
         self.known: list[Record] = []
@@ -312,7 +310,6 @@ class Job:
         self.uploads.update((file.reference, file) for file in encoded.uploads)
         kind = (encoded.operation, tuple(sorted(encoded.headers.items())), encoded.most_samples)
         self.calls.setdefault(kind, call)
-        self.limits[kind] = limits
         missing = [part for part in call.parts if part not in stored]
         for line, parts, size in rows_of_call(call, missing, min(limits.parts, self.batch_size)):
             row = self.wanted.get(line.custom_id)

@@ -20,14 +20,14 @@ import hashlib
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, cast
 
 import orjson
 
-from ..errors import APIConnectionError, CacheMissError, LLMError
+from ..errors import APIConnectionError, LLMError
 from ..formats.protocol import EncodedRequest
 from ..journey.call import MAX_REQUEST_BYTES, Call
 from ..journey.engine import Engine
@@ -112,14 +112,7 @@ class Template:
     `prefix` and `suffix` are the bytes around the prompt of a body, and `path` leads to it in the payload.
     """
 
-    def __init__(
-        self,
-        call: Call[Response],
-        prefix: bytes,
-        suffix: bytes,
-        path: tuple[Any, ...],
-        key_fields: JSONObject,
-    ) -> None:
+    def __init__(self, call: Call[Response], prefix: bytes, suffix: bytes, path: tuple[Any, ...]) -> None:
         self.call = call
         # A system prompt may come before the prompt.
         *self._before, self._message = call.request.messages
@@ -130,7 +123,7 @@ class Template:
         names = [field.name for field in fields(Request) if field.init and field.name != "messages"]
         self._asked_alike: JSONObject = {name: getattr(call.request, name) for name in names}
         self._prefix, self._suffix, self._path = prefix, suffix, path
-        head, tail = key_frame(**key_fields, draw=call.request.draw)
+        head, tail = key_frame(**call.key_fields(), draw=call.request.draw)
         self._head, self._tail = head + prefix, suffix + tail
         self._room = MAX_REQUEST_BYTES - len(prefix) - len(suffix)
 
@@ -181,16 +174,17 @@ def find_template(prepare: Callable[[str], Call[Response]]) -> Template | None:
     """The template of the calls of `prepare`, which may raise; None if not only the prompt differs."""
     # Random, so that no parameter contains them.
     marks = [_STRANGE + randomness.make_token(16) + _STRANGE for _ in range(2)]
-    call, other = map(prepare, marks)
-    encoded, otherwise = map(canonical, marks)
+    call = prepare(marks[0])
+    *before, message = call.request.messages
+    request = replace(call.request, messages=(*before, {**message, "content": marks[1]}))
+    other = call.operation.encode(request, call.target, call.adapter)
+    encoded, otherwise = map(orjson.dumps, marks)
     prefix, _, suffix = call.body.partition(encoded)
     paths = list(_paths(call.encoded.payload, marks[0], ()))
-    key_fields = call.key_fields()
-    if len(paths) != 1 or key_fields != other.key_fields():
+    alike = (other.operation, other.headers) == (call.encoded.operation, call.encoded.headers)
+    if len(paths) != 1 or not alike or prefix + otherwise + suffix != canonical(other.payload):
         return None
-    if b"".join((prefix, otherwise, suffix)) != other.body:
-        return None
-    return Template(call, prefix, suffix, paths[0], key_fields)
+    return Template(call, prefix, suffix, paths[0])
 
 
 def _paths(value: Any, wanted: str, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -290,10 +284,12 @@ def _by_template(
                         result = error
                 if result is not None:
                     object.__setattr__(result, "prompt", shared.describe(prompt))
-                if result is None:
-                    yield _report_miss(engine, shared.fill_in(prompt, text, started, key))
-                else:
                     yield result if metadata is None else with_metadata(result, call.metadata)
+                else:
+                    filled = shared.fill_in(prompt, text, started, key)
+                    is_missing = call.cache == "only" and not cache.has_second_level
+                    missing = engine.missing(filled, filled.parts[0]) if is_missing else None
+                    yield filled if missing is None else with_metadata(missing, filled.metadata)
             started = clock.perf_counter()
 
 
@@ -329,12 +325,6 @@ def fetch_ahead(
                 keys += map(each.key, each.parts)
     engine.cache.fetch(keys)
     return prompts
-
-
-def _report_miss(engine: Engine, call: Call[Response]) -> CacheMissError | Call[Response]:
-    if call.cache == "only" and not engine.cache.has_second_level:
-        return with_metadata(engine.missing(call, call.parts[0]), call.metadata)
-    return call
 
 
 def _groups(inputs: Iterable[Prompt], most: int) -> Iterator[list[Prompt]]:

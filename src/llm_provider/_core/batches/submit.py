@@ -8,11 +8,10 @@ once others have ended.
 import asyncio
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from .. import doors
@@ -148,12 +147,6 @@ class Submitter:
             with contextlib.suppress(NotFoundError):
                 remote = await self._remote.retrieve(remote.identifier)
 
-    def check_damaged(self, contents: Collection[str]) -> None:
-        """Raise `UncertainBatchError` while a damaged batch with another hash may have some of the rows."""
-        for record, remote in self.damaged.items():
-            if remote.content not in contents:
-                raise explain_uncertain(record, (remote.identifier,), "its file in the journal is damaged")
-
     async def submit(
         self,
         header: Header,
@@ -161,7 +154,7 @@ class Submitter:
         spool: Spool,
         *,
         adopt: bool,
-        file_ids: Mapping[str, str] = MappingProxyType({}),
+        file_ids: Mapping[str, str],
     ) -> Record:
         """Submit rows, which no open batch has, as one; `adopt` takes over one that the journal has lost.
 
@@ -293,6 +286,8 @@ class Spending:
     async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
         """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
         amount = Decimal(0)
+        if not self.budgets:
+            return
         for call in calls:
             most = worst_case(call, call.parts, self._prices(), variants=("batch",))
             if most is None and not all(budget.allow_unknown for budget in self.budgets):

@@ -2,9 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Any
 
 from .. import errors
 from ..journey.call import Call
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class BatchWork:
-    """One job: how its inputs are looked up, submitted and delivered; a `Work`, and its `Carrier`."""
+    """One job: how its inputs are looked up, submitted and delivered."""
 
     max_in_flight = sys.maxsize
     sends_as_whole = True
@@ -47,12 +47,11 @@ class BatchWork:
 
     def open(
         self, call: Call[Any], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> Self:
+    ) -> None:
         """Note who takes the results, and import the SDK in a thread that waits for the batch anyway."""
         if waits:
             self._engine.load(call)
         self._deliver = deliver
-        return self
 
     def give(self, index: int, call: Call[Any]) -> None:
         self.add(index, call, lambda position, result: self._deliver([(position, result)]))
@@ -70,7 +69,7 @@ class BatchWork:
     async def _run_to_end(self) -> None:
         error: BaseException | None = None
         try:
-            await self.run()
+            await self.finish(begins=True)
         except errors.LLMError as raised:
             # The traceback would keep the whole job in memory for as long as the error lives.
             error = raised.with_traceback(None)
@@ -82,14 +81,10 @@ class BatchWork:
             error = raised
         self._deliver([(END, error)])
 
-    @property
-    def is_submitted(self) -> bool:
-        """Whether all inputs were read and are on their way to the provider."""
-        return self._future is not None
-
     def come_back(self, *works: Any) -> str:
         """How a user gets the results of batches that go on, after an interrupt of all these works."""
-        if not any(work.is_submitted for work in works):
+        # Without a future, not all inputs were read, and nothing is on its way.
+        if not any(work._future for work in works):  # noqa: SLF001  # they are of this class
             return self.stored.describe_rest()
         return come_back(*works)
 
@@ -115,34 +110,26 @@ class BatchWork:
             self._engine.load(self.job.shared)
 
     async def submit(self) -> None:
+        """Submit the rows of the job, but for those whose answers a second level of the cache has."""
         if self.job is not None:
-            await self._begin(self.job)
+            if self._engine.cache.has_second_level and self.job.shared.cache in READING:
+                await _end_known_rows(self._engine, self.job)
+            await delivery_of(self._engine).begin(self.job)
 
-    async def _begin(self, job: Job) -> BatchDelivery:
-        if self._engine.cache.has_second_level and job.shared.cache in READING:
-            await _end_known_rows(self._engine, job)
-        delivery = delivery_of(self._engine)
-        await delivery.begin(job)
-        return delivery
+    async def finish(self, *, begins: bool = False) -> None:
+        """Deliver every input of the job, which is submitted first if it `begins`.
 
-    async def finish(self) -> None:
-        """Deliver every input of the job that was submitted."""
-        if self.job is not None:
-            await self._wait(self.job, delivery_of(self._engine).run(self.job))
-
-    async def run(self) -> None:
-        if self.job is not None:
-            await self._wait(self.job, self._submit_and_deliver(self.job))
-
-    async def _submit_and_deliver(self, job: Job) -> None:
-        await (await self._begin(job)).run(job)
-
-    async def _wait(self, job: Job, work: Awaitable[None]) -> None:
-        """Wait for work on a job. The job's deadline ends the wait and not the batch."""
+        The job's deadline ends the wait and not the batch.
+        """
+        job = self.job
+        if job is None:
+            return
         deadline = job.shared.deadline
         try:
             async with asyncio.timeout(None if deadline is None else max(0.0, deadline.left)):
-                await work
+                if begins:
+                    await self.submit()
+                await delivery_of(self._engine).run(job)
         except TimeoutError:
             assert deadline is not None
             error = errors.APITimeoutError(
@@ -212,7 +199,7 @@ async def run_in_batch(engine: Engine, delivery: DeliveryOptions, call: Call[Any
     results: dict[int, Any] = {}
     work = BatchWork(engine, lambda inputs: iter(()), StoredAnswers(engine, call.cache), delivery)
     work.add(0, call, results.__setitem__)
-    await work.run()
+    await work.finish(begins=True)
     if isinstance(results[0], errors.LLMError):
         raise results[0]
     return results[0]

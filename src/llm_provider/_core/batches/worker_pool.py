@@ -193,67 +193,75 @@ _LINGER_SECONDS = 0.01
 """Longest time that a result waits before it is handed over. It is short compared with a call."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class LiveWork:
-    """Each call is sent by itself, as soon as a worker is free."""
+    """The inputs of one model, whose calls are sent each by itself, by workers on the background loop.
+
+    `BatchWork` has the same attributes and methods for the driver, which uses them in the user's thread.
+    """
 
     lookup: Lookup
+    """Yields for each input its stored answer, its error, or the call to send."""
     run: Callable[[Call[Response]], Awaitable[Response]]
     """Gets the answer of a call, on the background loop."""
-    cancel: Callable[[asyncio.Task[Any]], object]
+    cancel_task: Callable[[asyncio.Task[Any]], object]
     """Cancels a task that runs calls."""
     max_in_flight: int
+    """How many requests may be in flight."""
     load: Callable[[Call[Response], bool], object]
     """Loads what `run` needs for the first call; its SDK too, if the thread waits for the batch anyway."""
     stored: StoredAnswers
+    """Says after an interrupt which inputs are answered."""
     early_stop: EarlyStop = field(default_factory=EarlyStop)
+    """Says whether the batch was stopped."""
     caches_prompts: bool = False
     """Whether common prefixes are written to the provider's prompt cache before they are read there."""
+    _deliver: Callable[[Finished], object] = field(init=False)
+    _context: contextvars.Context = field(init=False)
+    _background: event_loop.BackgroundLoop = field(init=False)
+    _gate: PrefixGate | None = field(default=None, init=False)
+    _waiting: deque[tuple[int, Call[Response]]] = field(default_factory=deque, init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _finished: Finished = field(default_factory=list, init=False)
+    _timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _stopped: bool = field(default=False, init=False)
 
     sends_as_whole = False
+    """Whether nothing is sent before all inputs are read. `END` then tells the end of the calls."""
 
     def come_back(self, *_: Any) -> str:
+        """What a user does after an interrupt of some works, this one among them."""
         return self.stored.describe_rest()
 
     def open(
         self, call: Call[Response], deliver: Callable[[Finished], object], *, is_list: bool, waits: bool
-    ) -> WorkerPool:
+    ) -> None:
+        """Prepare to take calls, beginning with this one.
+
+        `deliver` takes finished calls, on the background loop. `is_list` says whether the inputs are all
+        there, and `waits` whether this thread waits for the batch anyway.
+        """
         self.load(call, waits)
-        return WorkerPool(self, deliver, is_list=is_list)
-
-
-class WorkerPool:
-    """The workers of one batch, on the background loop, where `deliver` takes finished calls."""
-
-    def __init__(self, work: LiveWork, deliver: Callable[[Finished], object], *, is_list: bool) -> None:
-        self._work = work
         self._deliver = deliver
         # Each task gets a copy: tasks with one context would see each other's variables.
         self._context = contextvars.copy_context()
         self._background = event_loop.current()
-        self._waiting: deque[tuple[int, Call[Response]]] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._finished: Finished = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._stopped = False
-        self._enough = max(1, work.max_in_flight // 2)
-        # Calls that run at the same time. More than requests, as some back off or are stored.
-        self._workers = work.max_in_flight + work.max_in_flight // 4 + 8
-        self._gate: PrefixGate | None = None
-        if work.caches_prompts:
-            # Its module is for the batches that have prefixes.
-
+        if self.caches_prompts:
             self._gate = doors.prefix_gate.PrefixGate(self._take, is_list=is_list)
 
     def give(self, index: int, call: Call[Response]) -> None:
+        """Take a call."""
         self._background.inbox.post(self._take if self._gate is None else self._gate.take, index, call)
 
     def flush(self) -> None:
+        """Note that no further input is read before a call has ended."""
         if self._gate is not None:
             self._background.inbox.post(self._gate.flush)
 
     def cancel(self) -> None:
-        """Cancel the calls under way. The answers of finished calls are stored."""
+        """Cancel what is under way. The answers of finished calls are stored."""
+        # It refers to its lane. A cycle would wait for the garbage collector.
+        self._deliver = _ignore
         with contextlib.suppress(RuntimeError):  # the loop is closed, so the calls have ended
             # Not by the inbox, which may hold thousands of calls that would all be sent before.
             self._background.loop.call_soon_threadsafe(self._stop)
@@ -262,7 +270,8 @@ class WorkerPool:
         if self._stopped:
             return
         self._waiting.append((index, call))
-        if len(self._tasks) < self._workers:
+        # More calls than requests run at the same time, as some back off or are stored.
+        if len(self._tasks) < self.max_in_flight + self.max_in_flight // 4 + 8:
             task = self._background.loop.create_task(self._serve(), context=self._context.copy())
             self._tasks.add(task)
             # For a task that is cancelled before its first step.
@@ -274,14 +283,14 @@ class WorkerPool:
         if self._gate is not None:
             self._gate.clear()
         for task in self._tasks:
-            self._work.cancel(task)
+            self.cancel_task(task)
 
     async def _serve(self) -> None:
         while self._waiting:
             index, call = self._waiting.popleft()
             result: Result | BaseException
             try:
-                result = await self._work.run(call)
+                result = await self.run(call)
             except LLMError as error:
                 # The traceback would keep the whole call in memory for as long as the error lives.
                 result = error.with_traceback(None)
@@ -290,13 +299,12 @@ class WorkerPool:
                 raise
             except BaseException as error:  # an interrupt in a tool would end the loop
                 result = error
-            early_stop = self._work.early_stop
-            early_stop.ended_calls += 1
-            early_stop.answered_calls += not isinstance(result, BaseException)
+            self.early_stop.ended_calls += 1
+            self.early_stop.answered_calls += not isinstance(result, BaseException)
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)
-            if len(self._finished) >= self._enough or not self._waiting:
+            if len(self._finished) >= max(1, self.max_in_flight // 2) or not self._waiting:
                 self._hand_over()
             elif self._timer is None:
                 self._timer = self._background.loop.call_later(_LINGER_SECONDS, self._hand_over)
@@ -311,3 +319,7 @@ class WorkerPool:
         finished, self._finished = self._finished, []
         if finished:
             self._deliver(finished)
+
+
+def _ignore(_: Finished) -> None:
+    """Take results that nobody waits for."""

@@ -95,10 +95,15 @@ class BatchMethods(Hinting):
         self, model: str, inputs: Inputs, **parameters: Unpack[BatchParameters]
     ) -> Iterator[tuple[int, Result]]:
         """`llm_provider.iter_many` with the settings and defaults of this client."""
-        seal(parameters)
-        options = parse_batch("iter_many", model, inputs, parameters, self._runner.defaults)
+        options = self._parse("iter_many", model, inputs, parameters)
         results: Iterator[tuple[int, Result]] = self._iterate(options, feeds=True)
         return results
+
+    def _parse(
+        self, function: str, model: str | Models, inputs: Any, parameters: Any, on_error: OnError = "return"
+    ) -> BatchOptions:
+        seal(parameters)
+        return parse_batch(function, model, inputs, parameters, self._runner.defaults, on_error)
 
     def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
         """The results of a batch as they come; asynchronously for an asynchronous function."""
@@ -116,8 +121,7 @@ class BatchMethods(Hinting):
         self, model: str, inputs: AsyncInputs, **parameters: Unpack[BatchParameters]
     ) -> AsyncIterator[tuple[int, Result]]:
         """`llm_provider.aiter_many` with the settings and defaults of this client."""
-        seal(parameters)
-        options = parse_batch("aiter_many", model, inputs, parameters, self._runner.defaults)
+        options = self._parse("aiter_many", model, inputs, parameters)
         results: AsyncIterator[tuple[int, Result]] = self._iterate(options, feeds=True)
         return results
 
@@ -214,8 +218,7 @@ class BatchMethods(Hinting):
         **parameters: Unpack[BatchParameters],
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.call_many` with the settings and defaults of this client."""
-        seal(parameters)
-        options = parse_batch("call_many", model, inputs, parameters, self._runner.defaults, on_error)
+        options = self._parse("call_many", model, inputs, parameters, on_error)
         results: Results[Result] | dict[str, Any] = self._call_inputs(options, model)
         return results
 
@@ -236,9 +239,7 @@ class BatchMethods(Hinting):
         **parameters: Unpack[BatchParameters],
     ) -> Results[Result] | Results[Response] | dict[str, Any]:
         """`llm_provider.acall_many` with the settings and defaults of this client."""
-        seal(parameters)
-        defaults = self._runner.defaults
-        options = parse_batch("acall_many", model, inputs, parameters, defaults, on_error)
+        options = self._parse("acall_many", model, inputs, parameters, on_error)
         results = self._begin(options)
         async for index, result in self._iterate(options):
             results[index] = result
@@ -305,11 +306,9 @@ class BatchMethods(Hinting):
         **parameters: Unpack[BatchParameters],
     ) -> Batch:
         """`llm_provider.submit_many` with the settings and defaults of this client."""
-        seal(parameters)
+        options = self._parse("submit_many", model, inputs, parameters, on_error)
         from ..batches.handle import submit_inputs
 
-        defaults = self._runner.defaults
-        options = parse_batch("submit_many", model, inputs, parameters, defaults, on_error)
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
         return submit_inputs(
@@ -326,11 +325,9 @@ class BatchMethods(Hinting):
         **parameters: Unpack[BatchParameters],
     ) -> Batch:
         """`llm_provider.asubmit_many` with the settings and defaults of this client."""
-        seal(parameters)
+        options = self._parse("asubmit_many", model, inputs, parameters, on_error)
         from ..batches.handle import asubmit_inputs
 
-        defaults = self._runner.defaults
-        options = parse_batch("asubmit_many", model, inputs, parameters, defaults, on_error)
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
         [(work, prompts)], observers = self._jobs(options)
         return await asubmit_inputs(self._runner.engine, work, prompts, on_error, observers)

@@ -90,12 +90,12 @@ class CallRunner:
                 warn(call, self.warned)
             result = engine.lookup(call)
             if result is None or call.request.max_tool_rounds is not None:
+                if result is None:
+                    engine.load(call)
                 from ..runtime import event_loop
 
                 event_loop.refuse_own_thread(function)
                 self.start()
-                if result is None:
-                    engine.load(call)
                 if call.request.max_tool_rounds is None:
                     result = event_loop.wait((run or self.run)(call), engine.cancel)
                 else:

@@ -164,7 +164,8 @@ class Client(BatchMethods):
     @with_parameters
     def call(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.call` with the settings and defaults of this client."""
-        seal(parameters)
+        if "api_key" in parameters:
+            seal(parameters)
         runner = self._runner
         return runner.answer("call", CHAT, model, messages, parameters, runner.concurrency_of_threads)
 
@@ -172,7 +173,8 @@ class Client(BatchMethods):
     @with_parameters
     async def acall(self, model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Response:
         """`llm_provider.acall` with the settings and defaults of this client."""
-        seal(parameters)
+        if "api_key" in parameters:
+            seal(parameters)
         return await self._runner.await_answer("acall", CHAT, model, messages, parameters)
 
     @take_types_of(lambda: functions.stream)

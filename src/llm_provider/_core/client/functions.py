@@ -79,7 +79,8 @@ def call(model: str, messages: Prompt, **parameters: Unpack[Parameters]) -> Resp
     >>> answer.text, answer.finish_reason, answer.provider
     ('4', 'stop', 'openai')
     """
-    seal(parameters)
+    if "api_key" in parameters:
+        seal(parameters)
     return default_client().call(model, messages, **parameters)
 
 
@@ -103,7 +104,8 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
     ...     asyncio.run(acall("claude-sonnet-5-5", "What is 3*3?", base_url=simulator.url("anthropic"))).text
     '9'
     """
-    seal(parameters)
+    if "api_key" in parameters:
+        seal(parameters)
     return await default_client().acall(model, messages, **parameters)
 
 

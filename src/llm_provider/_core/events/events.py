@@ -4,7 +4,7 @@
 |---|---|---|
 | `note_lookup` | the cache has answered a call, or it must not be sent | its result or error |
 | `begin` | a call is about to be sent, in the task that sends it | |
-| `note_attempt` | a request has ended | its `Attempt` |
+| `note_attempt` | a request has ended | its `Sending` |
 | `note_payment` | a request was billed, or may have been | the `Posting` of the ledger |
 | `note_end` | a call that began has ended | its result or exception, and its requests |
 

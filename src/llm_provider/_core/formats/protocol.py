@@ -69,7 +69,7 @@ class EncodedRequest:
         return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outgoing:
     """One request as `Connection.send` takes it."""
 
@@ -84,6 +84,9 @@ class Outgoing:
     """Attempts before this one."""
     samples: int = 1
     """Samples that the body asks for."""
+    headers: Mapping[str, str] | None = None
+    """The headers of the answer, set by the connection as soon as the SDK gives access to them. Names are in
+    lower case, or the mapping ignores case. A server may repeat the API key there."""
 
     @property
     def timeout(self) -> float:
@@ -136,12 +139,8 @@ class EmbeddingAnswer(AnyAnswer):
     vectors: list[list[float]]
 
 
-SendInChunks: TypeAlias = Callable[[Outgoing, "OnHeaders"], AsyncGenerator[bytes, None]]
+SendInChunks: TypeAlias = Callable[[Outgoing], AsyncGenerator[bytes, None]]
 """Sends, and yields the bytes of the reply's JSON as they arrive."""
-
-OnHeaders: TypeAlias = Callable[[Mapping[str, str]], object]
-"""Takes the headers of a successful answer, once, as soon as the SDK gives access to them. Names are in lower
-case, or the mapping ignores case."""
 
 IsComplete: TypeAlias = Callable[[], bool]
 """Whether the events of a stream so far are a complete answer."""
@@ -155,7 +154,7 @@ def never() -> bool:
 class Connection(Protocol):
     """An adapter's open clients, which all calls share. It belongs to one event loop."""
 
-    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+    async def send(self, outgoing: Outgoing) -> bytes:
         """Send and return the reply's JSON bytes. Raises the exceptions of the SDK and its transport."""
 
     @property
@@ -163,7 +162,7 @@ class Connection(Protocol):
         """`send` that yields the body as it arrives, at some more cost; None where the SDK cannot."""
 
     def stream(
-        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = ...
+        self, outgoing: Outgoing, is_complete: IsComplete = ...
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Yield events in batches that arrived together, until `is_complete`. Closing it cancels."""
 

@@ -55,7 +55,7 @@ def _client(sdk: ModuleType, client_class: str, target: Target, key: Credential,
         timeout=SECONDS_OF_A_QUESTION,
         **options,
     )
-    return replace_headers(client, read_headers(target))
+    return replace_headers(client, read_headers(target), target)
 
 
 def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:

@@ -254,8 +254,7 @@ class Call(Generic[T]):
         return (self,) if self.relay is None else self.relay.calls
 
     def key(self, part: int) -> str:
-        is_first = part == self.parts[0]
-        if is_first and self.first_key is not None:
+        if self.first_key is not None and part == self.parts[0]:
             return self.first_key
         identity = self.operation.identity
         body, draw = (self.body, part) if identity is None else identity(self, part)
@@ -269,7 +268,7 @@ class Call(Generic[T]):
             headers=encoded.headers,
             draw=draw,
         )
-        if is_first:
+        if self.first_key is None and part == self.parts[0]:
             self.first_key = key
         return key
 

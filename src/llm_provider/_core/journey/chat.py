@@ -117,8 +117,10 @@ class Chat(Operation[Request, Response]):
             answer.usage = None
         elif usage is not None and usage.output_tokens == call.encoded.payload.get("max_output_tokens"):
             _mark_cut(call.target, answer)
-        if any(map(_breaks_off, answer.choices)) and usage is not None:
-            _mark_cut_calls(answer, usage.output_tokens, call.adapter.facts(call.encoded).max_output_tokens)
+        for choice in answer.choices:
+            if choice.finish_reason == "tool_calls" and usage is not None:
+                _mark_cut_calls(call, answer, usage.output_tokens)
+                break
         return answer
 
     def usage(self, call: Call[Response], reply: Any) -> Usage | None:
@@ -235,15 +237,16 @@ def _mark_cut(target: Target, answer: Answer) -> None:
     )
 
 
-def _mark_cut_calls(answer: Answer, written: int, most: int | None) -> None:
+def _mark_cut_calls(call: Call[Response], answer: Answer, written: int) -> None:
     """Mark calls as cut whose arguments break off in an answer that has all its tokens.
 
     vLLM's streams say "tool_calls" of every answer with a call, and so do some gateways.
     """
-    if written == most:
+    cut = [_breaks_off(choice) for choice in answer.choices]
+    if any(cut) and written == call.adapter.facts(call.encoded).max_output_tokens:
         answer.choices = tuple(
-            replace(choice, finish_reason="length") if _breaks_off(choice) else choice
-            for choice in answer.choices
+            replace(choice, finish_reason="length") if is_cut else choice
+            for choice, is_cut in zip(answer.choices, cut, strict=True)
         )
 
 

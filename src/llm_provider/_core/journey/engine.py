@@ -243,7 +243,7 @@ class Engine(LookupEngine):
                         # The leader's type has the same schema, and accepts more.
                         return await self.deliver(call, parts)
                 return samples if paid else [sample.share() for sample in samples]
-        with state.flights.lead(keys, call.sent) as flight:
+        with state.flights.lead(keys, call.sent, call.started) as flight:
             if flight.elsewhere:
                 may_be_stored = True
                 await flight.wait_for_other_processes()
@@ -381,7 +381,8 @@ class Engine(LookupEngine):
 
     async def _accept(self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]) -> None:
         """Note the samples of some parts. Those that are to be kept are on disk when it returns."""
-        call.note(parts, samples)
+        if call.answered is not None:
+            call.note(parts, samples)
         for write in self.writes(call, parts, samples) if call.cache in WRITING else ():
             # A write also completes if the task is cancelled meanwhile: the answer is paid for.
             await write

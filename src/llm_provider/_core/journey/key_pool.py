@@ -29,20 +29,19 @@ import asyncio
 import contextlib
 import math
 from collections import defaultdict
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from .. import errors
-from ..pace.call_limits import Concurrency, Patience, group_of
+from ..pace.call_limits import Patience, group_of
 from ..pace.failure_table import consequence_of
 from ..pace.failures import LONGEST_RETRY_AFTER, REFUSED_IN_TURN, is_outage
 from ..pace.scopes import Controller, Limiter, Scope, SlotRequest
 from ..pace.state import Ticket
-from ..requests.api_keys import Accounts, Credential, EnvFile, KeyWarning, find_accounts, find_key
+from ..requests.api_keys import Accounts, Credential, EnvFile, KeyWarning, find_accounts
 from ..requests.request import Request
-from ..requests.routing import Route, Target
+from ..requests.routing import Route, Target, find_key
 from ..runtime.warning import warn_user
 from .server_scope import (
     PromptMemory,
@@ -185,54 +184,38 @@ class KeyPool:
 class KeySelection:
     """One call's key for each of its requests. Only a pool of several accounts reads the messages."""
 
-    __slots__ = (
-        "_beginnings", "_denied_by", "_digests", "_joined", "_pool", "_pooled", "_refused_by", "_request",
-        "_slot_request", "_tried", "key", "scope", "server",
-    )  # fmt: skip
+    server: Target | None = None
+    """The server of the last request, where there are several."""
+    _digests: tuple[bytes | None, bytes | None] | None = None
+    """Digests of the continued conversation and of this call, computed only for several accounts."""
+    _beginnings: Sequence[bytes] = ()
+    """Digests of the beginnings of the prompt, computed only for several servers."""
+    _tried: tuple[PooledAccount, ...] = ()
+    _denied_by: tuple[PooledAccount, ...] = ()
+    _refused_by: tuple[PooledAccount, ...] = ()
+    """Accounts that refused this call while another account could send it."""
+    _slot_request: SlotRequest
+    _joined: list[PooledAccount]
 
     def __init__(self, pool: KeyPool, request: Request) -> None:
-        self._pool = pool
+        self._pool, self._request = pool, request
         self._pooled = pooled = pool.first()
         self.scope: Scope = pooled.scope
         """The scope of the last request; before the first request, the scope of the first candidate."""
         self.key: Credential = pooled.account.keys[0]
         """The key of the last request; before the first request, the key of the first candidate."""
-        self.server: Target | None = None
-        """The server of the last request, where there are several."""
-        self._request = request
-        self._digests: tuple[bytes | None, bytes | None] | None = None
-        """Digests of the continued conversation and of this call, computed only for several accounts."""
-        self._beginnings: Sequence[bytes] = ()
-        """Digests of the beginnings of the prompt, computed only for several servers."""
-        self._tried: tuple[PooledAccount, ...] = ()
-        self._denied_by: tuple[PooledAccount, ...] = ()
-        self._refused_by: tuple[PooledAccount, ...] = ()
-        """Accounts that another one was free in the place of."""
-        self._slot_request: SlotRequest
-        self._joined: list[PooledAccount]
+        self.slots: Scope | KeySelection = pooled.scope if pool.has_one_key else self
+        """Where a request gets its slot."""
 
     @property
     def secrets(self) -> Sequence[Credential]:
         """Every key that an error message must not show."""
         return self._pool.secrets
 
-    def acquire(
-        self,
-        limit: Concurrency,
-        *,
-        tokens: float = 1.0,
-        first: bool = False,
-        patience: Patience | None = None,
-    ) -> Coroutine[Any, Any, Ticket]:
-        """Wait as `Scope.acquire` does. Then `scope` and `key` belong to the account that is free."""
-        if self._pool.has_one_key:
-            most, at_once = limit
-            return self.scope.acquire(most, tokens=tokens, at_once=at_once, first=first, patience=patience)
-        return self._acquire_any(limit, tokens, first, patience)
-
-    async def _acquire_any(
-        self, limit: Concurrency, tokens: float, first: bool, patience: Patience | None
+    async def acquire(
+        self, most: int, *, at_once: int, tokens: float, first: bool, patience: Patience | None
     ) -> Ticket:
+        """Wait as `Scope.acquire` does. Then `scope` and `key` belong to the account that is free."""
         servers = self._pool.servers
         if servers is not None:
             self._beginnings = self._beginnings or digest_beginnings(self._request.messages)
@@ -243,11 +226,11 @@ class KeySelection:
             preferred = self._prefer(candidates)
             accounts = candidates if preferred is None else [preferred]
             for pooled in self._sort(accounts):
-                ticket = pooled.scope.start(limit.most, tokens, limit.at_once)
+                ticket = pooled.scope.start(most, tokens, at_once)
                 if ticket is not None:
                     return self._use(pooled, ticket)
             granted = asyncio.get_running_loop().create_future()
-            waiting = granted, tokens, *limit, patience
+            waiting = granted, tokens, most, at_once, patience
             if servers is None:
                 self._slot_request = SlotRequest(*waiting)
             else:
@@ -316,9 +299,8 @@ class KeySelection:
         others = [other for other in self._candidates() if other is not pooled and other not in refused]
         return any(other.scope.seconds_until_open() <= 0 for other in others)
 
-    def record_answer(self, ticket: Ticket, tokens: float | None) -> None:
-        """Record the answer to the last request, with the tokens that it was charged."""
-        self.scope.record_end(ticket, None, tokens=tokens)
+    def record_answer(self) -> None:
+        """Record the answer to the last request."""
         self._pooled.scope.used_last_until = -math.inf
         for denying in self._denied_by:
             self._pool.deny(denying)

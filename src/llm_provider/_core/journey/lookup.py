@@ -80,9 +80,11 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        hosts, deployments = settings.hosts, settings.deployments
-        target = resolve(request.model, request.base_url, settings.env_file, hosts, deployments)
-        request = with_headers(request, target) if self._adds_headers else request
+        target = resolve(
+            request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+        )
+        if self._adds_headers:
+            request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
         parts, encoded = operation.parts(request), operation.encode(request, target, adapter)
         try:
@@ -144,8 +146,9 @@ class LookupEngine:
         if call.relay is not None:
             stored: T | None = call.relay.look_up(call)
             return stored
-        if len(call.parts) == 1:
-            part = call.parts[0]
+        parts = call.parts
+        if len(parts) == 1:
+            (part,) = parts
             key = call.key(part)
             result = self.answer_from(call, self.cache.get(key), call.started, key)
             if result is None and call.cache == "only" and not self.cache.has_second_level:
@@ -232,7 +235,16 @@ class LookupEngine:
 
     def result(self, call: Call[T], samples: Sequence[Sample]) -> T:
         """Put the parts of a call together and record the hits; a strict call may raise `ModelDriftError`."""
-        self.recorder.check_samples(call, samples)
+        changed = None
+        for sample in samples:
+            if sample.cached:
+                change = self.recorder.hit(call, sample.answer)
+                # The sample of a shared request already has the change that the leader's record names.
+                sample.change = sample.change or change
+            if sample.change is not None:
+                changed = sample
+        if changed is not None:
+            self.recorder.check_model(call, changed)
         return call.operation.result(call, samples)
 
     def missing(self, call: Call[Any], part: int) -> CacheMissError:

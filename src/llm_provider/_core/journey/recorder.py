@@ -86,7 +86,11 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        names = self._names_of(call, answer, batch)
+        names, strict = self._names_of(call, answer, batch), self._is_strict(call)
+        who = _describe_origin(call, answer)
+        if answer.model is not None:
+            answered = Answered(names.alias, names.key.served, who)
+            sample.change = self._served.compare(answered, keep=not strict)
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
@@ -100,28 +104,25 @@ class CostRecorder:
         # If the usage is known, only the price can be missing, and without it there is no bound.
         at_most = bound(self.prices()) if isinstance(cost, str) and answer.usage is None else None
         charge = _add_charge(call, cost, answer.usage, source, at_most)
-        strict = self._is_strict(call)
-        who = _describe_origin(call, answer)
-        if answer.model is not None:
-            answered = Answered(names.alias, names.key.served, who)
-            sample.change = self._served.compare(answered, keep=not strict)
-        refused = strict and sample.change is not None
         if batch is not None and batch.again:
             return charge.usd
-        self._post(
-            call,
-            names,
-            Posting(clock.time(), "answered", names.key, charge.usd, answer.usage, charge.at_most, who),
-            id=answer.id,
-            account=account,
-            cost_unknown=charge.unknown,
-            served_before=None if sample.change is None else sample.change.before,
-            refused="strict_model" if refused else None,
-            batch=None if batch is None else batch.batch,
-            row=None if batch is None else batch.row,
-            # By these the answers of a tag are found in the cache.
-            keys=None if self._file is None or call.cache == "off" else list(map(call.key, parts)),
-        )
+        posting = Posting(clock.time(), "answered", names.key, charge.usd, answer.usage, charge.at_most, who)
+        self._post(call, posting)
+        if self._file is not None:
+            self._write(
+                call,
+                names,
+                posting,
+                id=answer.id,
+                account=account,
+                cost_unknown=charge.unknown,
+                served_before=None if sample.change is None else sample.change.before,
+                refused="strict_model" if strict and sample.change is not None else None,
+                batch=None if batch is None else batch.batch,
+                row=None if batch is None else batch.row,
+                # By these the answers of a tag are found in the cache.
+                keys=None if call.cache == "off" else list(map(call.key, parts)),
+            )
         return charge.usd
 
     def record_failure(
@@ -157,7 +158,8 @@ class CostRecorder:
         if batch is None or not batch.again:
             where = {} if batch is None else {"batch": batch.batch, "row": batch.row}
             details = {"error": type(error).__name__, "account": account, "cost_unknown": charge.unknown}
-            self._post(call, names, posting, **details, **where)
+            self._post(call, posting)
+            self._write(call, names, posting, **details, **where)
         return charge.usd
 
     def rows_of(self, batch: str) -> set[str]:
@@ -178,7 +180,8 @@ class CostRecorder:
         if answer.cost is not None:
             who = {} if self._file is None else _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
-            self._post(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
+            self._post(call, posting)
+            self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
             return change
         self.totals.hit(group, answer.usage)
         for totals in call.tracks.totals:
@@ -186,23 +189,8 @@ class CostRecorder:
         if self._file is not None:
             price, who = group.price(answer.usage), _describe_origin(call, answer)
             posting = Posting(clock.time(), "hit", names.key, price, answer.usage, None, who)
-            keys = None if answer.key is None else [answer.key]
-            details = _describe_call(call) | {"id": answer.id, "keys": keys}
-            self._file.append(posting, base_url=names.alias[1] or None, **details)
+            self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
         return change
-
-    def check_samples(self, call: Call[Any], samples: Sequence[Sample]) -> None:
-        """Record the hits among the samples of a call; a strict one may raise `ModelDriftError`."""
-        changed = None
-        for sample in samples:
-            if sample.cached:
-                change = self.hit(call, sample.answer)
-                # The sample of a shared request already has the change that the leader's record names.
-                sample.change = sample.change or change
-            if sample.change is not None:
-                changed = sample
-        if changed is not None:
-            self.check_model(call, changed)
 
     def check_model(self, call: Call[Any], sample: Sample) -> None:
         """Warn, or raise `ModelDriftError` for a strict call, if another model served than before."""
@@ -243,12 +231,14 @@ class CostRecorder:
             return f"{'/'.join(names.priced)}: an answer tells no usage"
         return self.prices().explain_cost(*names.priced, usage, variant=variant)
 
-    def _post(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
+    def _post(self, call: Call[Any], posting: Posting) -> None:
         for listener in call.listeners:
             listener.note_payment(call, posting)
         self.totals.post(posting)
         for totals in call.tracks.totals:
             totals.post(posting)
+
+    def _write(self, call: Call[Any], names: _Names, posting: Posting, **details: Any) -> None:
         if self._file is not None:
             self._file.append(posting, base_url=names.alias[1] or None, **_describe_call(call), **details)
 
@@ -257,8 +247,9 @@ class CostRecorder:
         served, reply = (None, None) if answer is None else (answer.model, answer.reply)
         in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else "batch"
-        server = (target.route.provider, target.base_url, target.model, call.upstream)
-        identity = (*server, served, tag, delivery, in_us)
+        identity = (
+            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us
+        )  # fmt: skip
         names = self._names.get(identity)
         if names is None:
             if len(self._names) >= _MOST_NAMES:
@@ -313,4 +304,7 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
-    return find_tier(answer.origin, answer.service_tier) or call.operation.variant(call)
+    tier, origin = answer.service_tier, answer.origin
+    if origin and "service_tier" in origin:
+        tier = find_tier(origin, tier)
+    return tier or call.operation.variant(call)

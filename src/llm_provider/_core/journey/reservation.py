@@ -79,8 +79,10 @@ class BudgetedRequest:
         for budget in self._budgets:
             # A request that never fits must not wait for a slot.
             budget.check(self._amount)
-        limit, patience = self._call.concurrency, self._call.patience
-        acquire = functools.partial(selection.acquire, limit, tokens=tokens, patience=patience)
+        (most, at_once), patience = self._call.concurrency, self._call.patience
+        acquire = functools.partial(
+            selection.slots.acquire, most, at_once=at_once, tokens=tokens, patience=patience
+        )
         ticket = await acquire(first=first)
         try:
             if not selection.key.is_static:

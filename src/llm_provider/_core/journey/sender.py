@@ -1,6 +1,6 @@
-"""The live delivery: sends the requests of a call, one after the other, until one is answered.
+"""The requests for some parts of a call, one after the other, until one is answered.
 
-    slot → API key → budget → attempt → record the answer, or judge the failure and begin again
+    slot → API key → budget → request → record the answer, or judge the failure and begin again
 
 A slot is held while a request is under way and never while waiting for the next.
 """
@@ -8,22 +8,20 @@ A slot is held while a request is under way and never while waiting for the next
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from .. import doors, errors
-from ..events.events import LEAST_SECONDS, Waits, reason
-from ..formats import registry
-from ..formats.protocol import Connection, EncodedRequest
+from ..errors import APIResponseValidationError, FailedAttempt, LLMError
+from ..events.events import LEAST_SECONDS, reason
+from ..formats.protocol import AnyAnswer, Connection
+from ..formats.shared.errors import failure_headers
 from ..formats.shared.payload import read_origin
-from ..formats.shared.replies import cost_in_headers
-from ..formats.transport.environment import check_certificates, check_proxy
-from ..pace.aimd import AIMD
-from ..pace.controller import AdaptiveController
+from ..formats.shared.replies import cost_in, cost_in_headers, reply_body
+from ..formats.transport import wire
+from ..formats.transport.wire import BYTE_ORDER_MARK, DONE, END, EventSplitter
 from ..pace.failures import (
     FINAL,
     LEAST_FAILURES,
@@ -35,231 +33,108 @@ from ..pace.failures import (
     is_unbilled,
     judge,
 )  # fmt: skip
-from ..pace.scopes import Controller, Limiter, ScopeStatistics
+from ..pace.headers import LIMIT_HEADERS, headroom
 from ..pace.state import Ticket
 from ..requests.api_keys import environment_secrets, name_source
 from ..requests.request import describe_input
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
-from ..runtime.imports import LONGEST_IMPORT, PAUSE, when_imported
-from ..settings import Settings
+from ..runtime.imports import LONGEST_IMPORT, PAUSE, is_unfinished
+from ..runtime.json_pieces import LARGE, JSONLimitError, loads, read_large, takes_long
+from ..runtime.threads import result_in_thread
 from ..tokens.counting import count_charged_tokens
-from .attempt import Attempt
+from ..types.usage import Usage
 from .call import Call, Emit, Sample
-from .doubts import Doubts
-from .key_pool import KeyPools, KeySelection
-from .recorder import CostRecorder
+from .connections import Connections, scrub
+from .key_pool import KeySelection
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
 from .reservation import BudgetedRequest, Hold, worst_case
+from .stream import Arrival, Watch, check_watchable, too_long, with_limit
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ..._features.uploads.uploads import Uploads
     from ..money.pricing import PriceTable
-    from ..pace.call_limits import Timeouts
     from ..requests.api_keys import Credential
 
 
-class Sender:
-    """The live delivery: sends each request now, at full price. The machine shares `lease_directory`."""
-
-    def __init__(
-        self, settings: Settings, recorder: CostRecorder, lease_directory: Path | None, waits: Waits
-    ) -> None:
-        self._settings = settings
-        self.env_file = settings.env_file
-        self._shared = doors.shared_controller.SharedStateFile(
-            None if lease_directory is None else lease_directory.parent / "limits",
-            quiet=settings.rate_control != "shared",
-        )
-        self._connections: dict[tuple[str, str], Connection] = {}
-        self._servers: set[tuple[str, str | None]] = set()
-        self.recorder = recorder
-        self.waits = waits
-        self._limiter = Limiter(self._controller, waits)
-        self.doubts = Doubts(self._limiter)
-        self._keys = KeyPools(settings.keys, self._limiter, settings.env_file)
-        self._directory = lease_directory
-        self._uploads: Uploads | None = None
-
-    def _controller(self, scope: str) -> Controller:
-        rate_control = self._settings.rate_control
-        if rate_control == "aimd":
-            return AIMD()
-        if rate_control == "independent":
-            return AdaptiveController()
-        return doors.shared_controller.SharedController(
-            self._shared, scope, from_start=rate_control == "shared"
-        )
-
-    def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
-        """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
-        request, target = call.request, call.target
-        if cassette.replayed is not None:
-            question, key = errors.cite(describe_input(request)), call.key(parts[0])
-            cassette.refuse_sending(f"{question} to {request.model}", key, provider=target.provider)
-        try:
-            selection = self._keys.select(target, request)
-            connection = self._connection(call)
-            limits = request.timeout
-            if emit is None and limits is not None and (limits.first_byte or limits.idle):
-                _check_watchable(connection)
-        except errors.LLMError as error:
-            if (stop := call.early_stop) is not None:
-                error = stop.refuse() if stop.stopped else error
-                stop.note_failure(error)
-            error.provider, error.model = target.provider, request.model
-            # The frames below may hold the URL of a proxy with its password.
-            raise error.with_traceback(None) from None
-        timeouts = self._settings.timeout
-        if request.timeout is not None:
-            timeouts = request.timeout.over(timeouts)
-        max_retries = self._settings.max_retries if request.max_retries is None else request.max_retries
-        limited = call.exchange.billed and (request.budget is not None or self._settings.budget is not None)
-        spending = self._spending(call, parts) if limited else None
-        holds = request.max_retries is not None or self._settings.holds_max_retries
-        sending = _Sending(
-            self, call, parts, emit, call.encoded, call.exchange.body(call, parts), timeouts, selection,
-            spending, max_retries, holds, call.exchange.tokens(call, parts),
-        )  # fmt: skip
-        return sending.run(connection)
-
-    def check_key(self, call: Call[Any]) -> None:
-        """Raise a `MissingAPIKeyError` if a call has no key."""
-        try:
-            self._keys.select(call.target, call.request)
-        except errors.LLMError as error:
-            error.provider, error.model = call.target.provider, call.request.model
-            raise
-
-    def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
-        """Whether the budgets have room for some parts of a call."""
-        return self._spending(call, parts).affordable()
-
-    def _spending(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
-        limits = (call.request.budget, self._settings.budget)
-        budgets = [budget for budget in limits if budget is not None]
-        return BudgetedRequest(call, parts, budgets, self.recorder.prices())
-
-    def _connection(self, call: Call[Any]) -> Connection:
-        transport = self._settings.transport or call.target.route.transport
-        name, server = (call.target.route.adapter, transport), (transport, call.target.base_url)
-        if server not in self._servers:
-            for target in call.target.servers:
-                # litellm has clients of its own.
-                check_proxy(target.base_url, "litellm" if name[0] == "litellm" else transport)
-            check_certificates()
-            self._servers.add(server)
-        connection = self._connections.get(name)
-        if connection is None:
-            most_bytes = self._settings.max_response_bytes
-            connection = when_imported(
-                lambda: registry.load_connection(name[0]).connect(transport, most_bytes)
-            )
-            self._connections[name] = connection
-        return connection
-
-    @property
-    def uploads(self) -> Uploads:
-        """The files that were uploaded because they are too large for a request."""
-        if self._uploads is None:
-            # Only calls with such files need this module and its imports.
-
-            directory = self._directory
-            self._uploads = doors.uploads.Uploads(
-                None if directory is None else directory.parent / "uploads", directory
-            )
-        return self._uploads
-
-    def statistics(self) -> list[ScopeStatistics]:
-        return self._limiter.statistics()
-
-    async def close(self) -> None:
-        self._shared.close()
-        self.doubts.close()
-        if self._uploads is not None:
-            with contextlib.suppress(Exception):  # as below
-                await self._uploads.close()
-        for connection in self._connections.values():
-            with contextlib.suppress(Exception):  # nothing can be done about it
-                await connection.close()
-
-
-@dataclass(slots=True, eq=False)
-class _Sending:
-    """The requests of one call and their outcomes so far."""
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class Sending(Arrival):
+    """The requests so far for some parts of a call, and the present one, with its outcome."""
 
     sender: Sender
-    call: Call[Any]
     parts: Sequence[int]
-    emit: Emit | None
-    encoded: EncodedRequest
-    body: bytes
-    """The payload, with the number of samples where it is above one, and with the ids of uploaded files."""
-    timeouts: Timeouts
     selection: KeySelection
     spending: BudgetedRequest | None
-    max_retries: int
-    holds_max_retries: bool
-    """Whether `max_retries` also bounds the requests to a provider that is down."""
     tokens: float
     queue: float = 0.0
+    """Seconds before all requests."""
+    failed: int = 0
+    """Requests that have failed."""
     failing_since: float = 0.0
     """Time of the first failure, on the clock of the loop."""
     free: int = 0
     """Failed requests that do not count against `max_retries`."""
-    failures: tuple[errors.FailedAttempt, ...] = ()
     verdict: Verdict = FINAL
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
     files_renewed: bool = False
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
+
+    # The present request.
     ticket: Ticket = field(init=False)
     hold: Hold | None = None
-    """The money of the present request; None without a budget."""
+    """Its money; None without a budget."""
+    waited: float = 0.0
+    """Seconds before it was sent."""
+    seconds: float = 0.0
+    error: LLMError | None = None
+    import_unfinished: bool = False
+    """Whether it failed before it was sent, because another thread imports a module of the SDK."""
+    failure: FailedAttempt | None = None
+    """How it failed, once that is judged."""
+    retry_in: float | None = None
+    """Seconds until the next request; None if there is none."""
+    answer: AnyAnswer | None = None
+    received: bytes = b""
+    """The body of the answer."""
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
-        since = clock.perf_counter()
+        call, since = self.call, clock.perf_counter()
         try:
             while True:
                 await self._start()
-                if self.call.encoded.uploads and not await self._refers():
+                if call.encoded.uploads and not await self._refers():
                     continue
-                waited = clock.perf_counter() - since
-                self.queue += waited
-                selection = self.selection
-                attempt = Attempt(
-                    self.encoded, self.body, selection.server or self.call.target, selection.key,
-                    self.timeouts, len(self.failures), len(self.parts), call=self.call, emit=self.emit,
-                    on_headers=functools.partial(selection.scope.on_headers, self.ticket), waited=waited,
-                )  # fmt: skip
+                self.waited = clock.perf_counter() - since
+                self.queue += self.waited
+                self.key, self.retries = self.selection.key, self.failed
+                self.target = self.selection.server or call.target
                 try:
-                    await attempt.make(connection)
-                    while attempt.import_unfinished and clock.perf_counter() - since < LONGEST_IMPORT:
-                        attempt.error, attempt.import_unfinished = None, False
+                    await self._make(connection)
+                    while self.import_unfinished and clock.perf_counter() - since < LONGEST_IMPORT:
                         await asyncio.sleep(PAUSE)
-                        await attempt.make(connection)
+                        await self._make(connection)
                 except BaseException as cancellation:
                     self._end_cancelled(cancellation)
                     raise
                 since = clock.perf_counter()
-                if attempt.error is None:
-                    return self._take_answer(attempt)
-                alone = self._judge_failure(attempt, attempt.error)
+                if self.error is None:
+                    return self._take_answer()
+                backs_off = self._judge_failure(self.error)
                 if not self.verdict.retry:
-                    raise attempt.error
+                    raise self.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
                 # that is refused again and again leaves the gate to others, and keeps its retries.
-                await asyncio.sleep(self.verdict.delay if alone else 0.0)
-        except errors.LLMError as error:
-            if (stop := self.call.early_stop) is not None:
-                stop.failing.discard(id(self.call))
+                await asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+        except LLMError as error:
+            if (stop := call.early_stop) is not None:
+                stop.failing.discard(id(call))
                 if isinstance(error, errors.AuthenticationError):
-                    key, variables = self.selection.key, self.call.target.route.key_variables
+                    key, variables = self.selection.key, call.target.route.key_variables
                     stop.key_source = name_source(key, variables, self.sender.env_file)
                 stop.note_failure(error)
             raise self._explain(error) from None
@@ -268,26 +143,27 @@ class _Sending:
         """Wait for a slot, and for room in the budgets."""
         call, selection = self.call, self.selection
         stop = call.early_stop
-        if stop is not None and stop.stopped and not self.failures:
+        if stop is not None and stop.stopped and not self.failed:
             raise stop.refuse()
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
         call.sent.outage = selection.scope.outage
-        first = bool(self.failures) and selection.scope.outage.down_since is None
+        first = bool(self.failed) and selection.scope.outage.down_since is None
         if self.spending is not None:
             self.verdict = FINAL
             self.ticket, self.hold = await self.spending.acquire(
                 selection, self.tokens, first=first, waits=self.sender.waits
             )
         else:
-            self.ticket = await selection.acquire(
-                call.concurrency, tokens=self.tokens, first=first, patience=call.patience
+            most, at_once = call.concurrency
+            self.ticket = await selection.slots.acquire(
+                most, at_once=at_once, tokens=self.tokens, first=first, patience=call.patience
             )
-        if stop is not None and stop.stopped and not self.failures:
+        if stop is not None and stop.stopped and not self.failed:
             # The batch was stopped while the call waited.
             self._withdraw()
             raise stop.refuse()
-        call.sent.start()
+        call.sent.is_held, call.sent.is_told = True, False
 
     def _withdraw(self) -> None:
         """Give back the slot and the money of a request that is not sent."""
@@ -315,13 +191,111 @@ class _Sending:
         self._withdraw()
         self.verdict, key = FINAL, selection.key
         try:
-            ids = await uploads.upload(call, key, self.max_retries)
+            ids = await uploads.upload(call, key, self._max_retries)
             self.uploaded = key, ids
-        except errors.LLMError as error:
+        except LLMError as error:
             # Another account may have the rights or the quota that this one lacks.
             if not selection.record_failure(error):
                 raise
         return False
+
+    async def _make(self, connection: Connection) -> None:
+        """Send, receive and decode within the timeouts. Only a cancellation is raised."""
+        timeouts, streamed, sent = self.timeouts, None, self.call.sent
+        if self.retries or self.import_unfinished:
+            self.error = self.failure = self.retry_in = self.headers = self.reply = None
+            self.import_unfinished = False
+        self.sent_at = clock.perf_counter()
+        token = wire.departure.set(sent)
+        if self.call.target.route.adapter == "litellm":  # its clients do not tell when they send
+            sent.leave()
+        elif not sent.is_held:
+            sent.hold()
+        timer = asyncio.timeout(timeouts.total)
+        try:
+            async with timer:
+                if timeouts.first_byte is not None or timeouts.idle is not None:
+                    self.watch = Watch(timer, self)
+                if self.emit is not None:
+                    streamed = await self.receive(connection, self.emit, timer)
+                elif self.watch is not None and connection.send_in_chunks is not None:
+                    self.received = await self.collect(connection.send_in_chunks, self.watch)
+                else:
+                    self.received = await connection.send(self)
+            self.received = self.received.removeprefix(BYTE_ORDER_MARK)
+            if sent.is_held:
+                sent.leave()
+            if self.emit is not None:
+                self.received = reply_body(streamed)
+                if b"\\ud" in self.received:
+                    # The halves of a pair that stand together are one character when they are read.
+                    streamed = loads(self.received)
+            if len(self.received) >= LARGE and takes_long(self.received):
+                read = partial(read_large, partial(self._decode, streamed))
+                self.answer = await result_in_thread(read, "llm_provider-decode")
+            else:
+                self.answer = self._decode(streamed)
+        except LLMError as error:
+            self._fail(error)
+        except Exception as error:
+            if timer.expired():
+                self._fail(self.watch.make_error() if self.watch is not None else too_long(self.timeout))
+            else:
+                self.import_unfinished = is_unfinished(error)
+                self._fail(with_limit(self.call.adapter.map_error(error), timeouts))
+                self.headers = failure_headers(error) or self.headers
+        finally:
+            wire.departure.reset(token)
+            self.seconds = clock.perf_counter() - self.sent_at
+            has_limits = self.headers and any(map(self.headers.__contains__, LIMIT_HEADERS))
+            if has_limits and (limits := headroom(self.headers or {})) is not None:
+                self.selection.scope.controller.on_headers(self.ticket, limits)
+
+    def _fail(self, error: LLMError) -> None:
+        self.error = error
+        if self.call.sent.is_held:
+            error.maybe_billed = False
+            self.call.sent.leave()
+
+    def _decode(self, streamed: Any) -> AnyAnswer:
+        """The answer in the body, or in the reply that a stream added up to."""
+        self.reply = streamed
+        try:
+            if self.emit is None:
+                self.reply = self._read_unasked_stream() or parse_reply(self.received)
+            return self.call.exchange.decode(self.call, self.reply, self.samples)
+        except APIResponseValidationError as error:
+            error.raw = self.reply
+            raise
+
+    def _read_unasked_stream(self) -> Any:
+        """The reply of a server that streams though nobody asked it to; None for any other body."""
+        begun, ended = (
+            self.received.startswith((b"data:", b"event:")),
+            self.received[-20:].rstrip().endswith(DONE),
+        )
+        if not (begun or ended):
+            return None
+        if not begun:
+            # One has the whole answer before the end of a stream.
+            return parse_reply(self.received[: self.received.rindex(b"data:")])
+        assembler: Any = self.call.adapter.assembler(self.call.encoded)
+        feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
+        for data in (*splitter.feed(self.received), *splitter.end()):
+            feed(END if data.strip() == DONE else parse_reply(data))
+        self.received = reply_body(assembler.reply())
+        return assembler.reply()
+
+    def _read_usage(self) -> Usage | None:
+        """The usage that an invalid answer reports; None if it reports none."""
+        if self.reply is None:
+            return None
+        try:
+            usage = self.call.exchange.usage(self.call, self.reply)
+        except LLMError:
+            return None
+        # An answer that reports no usage is decoded as zeros.
+        return usage if usage is not None and usage.total_tokens else None
 
     def _end_cancelled(self, cancellation: BaseException) -> None:
         if self.call.sent.is_held:
@@ -331,27 +305,26 @@ class _Sending:
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
         # A cancelled request may still be billed.
-        self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.selection.key.identity)
+        self.sender.recorder.record_failure(self.call, cancellation, self._bound, self.key.identity)
         if self.hold is not None:
             self.hold.count_worst_case()
 
-    def _take_answer(self, attempt: Attempt) -> Sample:
-        call, headers = self.call, self.ticket.headers
-        answer = attempt.answer
+    def _take_answer(self) -> Sample:
+        call, selection, answer = self.call, self.selection, self.answer
         assert answer is not None
         sample = Sample(
-            answer, attempt.received, cached=False, queue=self.queue, sending=attempt.seconds,
-            first_token=attempt.first_token,
+            answer, self.received, cached=False, queue=self.queue, sending=self.seconds,
+            first_token=self.first_token,
         )  # fmt: skip
-        answer.origin = read_origin(call.target, headers)
-        if answer.cost is None and headers and self.emit is None:
-            answer.cost = cost_in_headers(headers)
+        answer.origin = read_origin(call.target, self.headers)
+        if answer.cost is None and self.headers and self.emit is None:
+            answer.cost = cost_in_headers(self.headers)
         tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
-        self.selection.record_answer(self.ticket, tokens)
+        selection.scope.record_end(self.ticket, None, tokens=tokens)
+        if selection.slots is selection:
+            selection.record_answer()
         call.sent.end()
-        cost = self.sender.recorder.record_answer(
-            call, sample, self.parts, self._bound, self.selection.key.identity
-        )
+        cost = self.sender.recorder.record_answer(call, sample, self.parts, self._bound, self.key.identity)
         if cost is not None or not call.exchange.billed:
             sample.price = float(cost or 0)
         if self.hold is not None:
@@ -359,72 +332,80 @@ class _Sending:
         if call.early_stop is not None:
             call.early_stop.note_answer(id(call))
         for listener in call.listeners:
-            listener.note_attempt(call, attempt)
+            listener.note_attempt(call, self)
         return sample
 
-    def _judge_failure(self, attempt: Attempt, error: errors.LLMError) -> bool:
+    def _judge_failure(self, error: LLMError) -> bool:
         """Judge a failure. Returns whether the call backs off by itself before its next request."""
         call, selection, scope = self.call, self.selection, self.selection.scope
-        key, now = selection.key, asyncio.get_running_loop().time()
+        key, now = self.key, asyncio.get_running_loop().time()
         # The outage keeps the error, and quotes it to calls of other keys.
         error.message = call.sent.problem = self._scrub(error.message)
         suspect = self._is_suspect(error)
-        alone = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
-        alone = alone or not is_congestion(error)
+        backs_off = scope.record_end(self.ticket, error, caller=self, suspect=suspect)
+        backs_off = backs_off or not is_congestion(error)
         if not scope.controller.in_flight and scope.outage.must_doubt(now):
             # No request is left that may still be answered.
-            self.sender.doubts.ask(scope, attempt.target, key)
+            self.sender.doubts.ask(scope, self.target, key)
         cost = None
         if error.maybe_billed:
+            reported = cost_in(self.reply.get("usage")) if isinstance(self.reply, dict) else None
             cost = self.sender.recorder.record_failure(
-                call, error, self._bound, key.identity, attempt.usage, attempt.cost
+                call, error, self._bound, key.identity, self._read_usage(), reported
             )
         if self.hold is not None:
             self.hold.count_failure(error, cost)
-        failure = attempt.describe_failure(error)
-        self.failures += (failure,)
-        call.sent.end(failure)
+        self.failure = FailedAttempt(
+            error=type(error).__name__,
+            status=error.status,
+            waited=self.waited,
+            seconds=self.seconds,
+            maybe_billed=error.maybe_billed,
+        )
+        self.failed += 1
+        call.sent.end(self.failure)
         down = scope.outage.down_since is not None
-        if down and is_outage(error) and is_unbilled(error) and not (suspect or self.holds_max_retries):
+        # Whether `max_retries` also bounds the requests to a provider that is down.
+        holds = call.request.max_retries is not None or self.sender.settings.holds_max_retries
+        if down and is_outage(error) and is_unbilled(error) and not (suspect or holds):
             # Only the patience of the call bounds how often it asks a provider that is down.
             self.free += 1
-        if len(self.failures) == 1:
+        if self.failed == 1:
             self.failing_since = now
         self.verdict = judge(
             error,
-            attempts=len(self.failures) - self.free,
-            max_retries=self.max_retries,
-            seen_by_user=attempt.first_token is not None,
+            attempts=self.failed - self.free,
+            max_retries=self._max_retries,
+            seen_by_user=self.first_token is not None,
             elsewhere=selection.record_failure(error),
             random_source=randomness.generator,
             budget=scope.retries,
             now=now,
-            deadline=self.call.deadline,
+            deadline=call.deadline,
             down=down,
         )
         is_over = now - self.failing_since >= call.patience.seconds
-        if suspect and is_over and len(self.failures) >= LEAST_FAILURES:
+        if suspect and is_over and self.failed >= LEAST_FAILURES:
             # An outage would be waited for no longer.
             self.verdict = FINAL
         call.sent.is_too_late = self.verdict.too_late
-        if self.file_ids and not self.verdict.retry and not self.files_renewed:
+        may_be_gone = self.file_ids and not self.verdict.retry and not self.files_renewed
+        if may_be_gone and self.sender.uploads.forget(call, key, self.file_ids or {}, error):
             # The provider deleted a file that is remembered.
-            self.files_renewed = self.sender.uploads.forget(call, key, self.file_ids, error)
-            if self.files_renewed:
-                self.verdict = Verdict(retry=True)
-        alone = alone or len(self.failures) > REFUSED_IN_TURN
+            self.files_renewed, self.verdict = True, Verdict(retry=True)
+        backs_off = backs_off or self.failed > REFUSED_IN_TURN
         if self.verdict.retry:
-            attempt.retry_in = delay = selection.delay(self.verdict.delay if alone else 0.0)
+            self.retry_in = delay = selection.delay(self.verdict.delay if backs_off else 0.0)
             if delay > LEAST_SECONDS:
-                self.sender.waits.tell_retry(scope.name, delay, reason(error), attempt.number, scope.waiting)
+                self.sender.waits.tell_retry(scope.name, delay, reason(error), self.failed, scope.waiting)
         for listener in call.listeners:
-            listener.note_attempt(call, attempt)
-        return alone
+            listener.note_attempt(call, self)
+        return backs_off
 
-    def _is_suspect(self, error: errors.LLMError) -> bool:
+    def _is_suspect(self, error: LLMError) -> bool:
         """Whether the input is rather the reason for a failure than an outage of the provider.
 
-        It is none for a connection that cannot be opened, or while other calls, which tell more, wait too.
+        A refused connection never blames the input. Nor does a failure while other calls of the scope wait.
         """
         batch = self.call.early_stop
         if batch is None or not is_outage(error) or is_free(error):
@@ -432,14 +413,19 @@ class _Sending:
         batch.failing.add(id(self.call))
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
 
+    @property
+    def _max_retries(self) -> int:
+        own: int | None = self.call.request.max_retries
+        return self.sender.settings.max_retries if own is None else own
+
     def _bound(self, prices: PriceTable) -> Decimal | None:
         return worst_case(self.call, self.parts, prices)
 
-    def _explain(self, error: errors.LLMError) -> errors.LLMError:
+    def _explain(self, error: LLMError) -> LLMError:
         """The error as the user sees it. It names the provider and the model, and holds no API key."""
         error.provider = self.call.target.provider
         error.model = self.call.request.model
-        error.attempts = len(self.failures)
+        error.attempts = self.failed
         if isinstance(error, errors.NotFoundError) or error.status == 405:
             error.message += explain_not_found(self.call.target, self.call.request.model)
         attributes = vars(error)
@@ -455,25 +441,53 @@ class _Sending:
         secrets = self.selection.secrets
         if self.call.target.route.adapter == "litellm":
             secrets = [*secrets, *environment_secrets()]
-        return functools.reduce(_scrub, secrets, value)
+        return reduce(scrub, secrets, value)
 
 
-def _scrub(value: Any, key: Credential) -> Any:
-    """A text or a JSON value without the key; any other value as it is."""
-    if isinstance(value, str):
-        return key.scrub(value)
-    if type(value) is list:
-        return [_scrub(entry, key) for entry in value]
-    if type(value) is dict:
-        return {key.scrub(name): _scrub(entry, key) for name, entry in value.items()}
-    return value
+class Sender(Connections):
+    """The live delivery: sends each request now, at full price."""
+
+    def send(self, call: Call[Any], parts: Sequence[int], emit: Emit | None) -> Coroutine[Any, Any, Sample]:
+        """Get an answer with some parts of a call from the provider, or raise the last `LLMError`."""
+        request, target = call.request, call.target
+        if cassette.replayed is not None:
+            question, key = errors.cite(describe_input(request)), call.key(parts[0])
+            cassette.refuse_sending(f"{question} to {request.model}", key, provider=target.provider)
+        try:
+            selection = self.keys.select(target, request)
+            connection = self.connection(call)
+            limits = request.timeout
+            if emit is None and limits is not None and (limits.first_byte or limits.idle):
+                check_watchable(connection)
+        except LLMError as error:
+            if (stop := call.early_stop) is not None:
+                error = stop.refuse() if stop.stopped else error
+                stop.note_failure(error)
+            error.provider, error.model = target.provider, request.model
+            # The frames below may hold the URL of a proxy with its password.
+            raise error.with_traceback(None) from None
+        timeouts = self.settings.timeout
+        if request.timeout is not None:
+            timeouts = request.timeout.over(timeouts)
+        limited = call.exchange.billed and (request.budget is not None or self.settings.budget is not None)
+        spending = self.budget(call, parts) if limited else None
+        sending = Sending(
+            encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,
+            timeouts=timeouts, samples=len(parts), sender=self, call=call, parts=parts, emit=emit,
+            selection=selection, spending=spending, tokens=call.exchange.tokens(call, parts),
+        )  # fmt: skip
+        return sending.run(connection)
 
 
-def _check_watchable(connection: Connection) -> None:
-    """Refuse timeouts that cannot be kept, as the answer comes as a whole. A default is ignored then."""
-    if connection.send_in_chunks is None:
-        raise errors.UnsupportedParameterError(
-            "timeout cannot have first_byte or idle here, because the SDK returns an answer only as a whole: "
-            "leave them out, or use stream()",
-            parameter="timeout",
-        )
+def parse_reply(body: bytes) -> Any:
+    """The reply in a body; an `APIResponseValidationError` where it is not JSON, too deep or too large."""
+    try:
+        return loads(body.removeprefix(BYTE_ORDER_MARK))
+    except JSONLimitError as error:
+        # The next answer would be as large, and be billed.
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
+    except ValueError:
+        beginning = body[:60].decode("utf-8", "replace")
+        raise APIResponseValidationError(
+            f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
+        ) from None

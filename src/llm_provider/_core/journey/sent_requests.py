@@ -17,6 +17,7 @@ import contextlib
 import copy
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import APITimeoutError, FailedAttempt, LLMError
@@ -50,31 +51,24 @@ class Charge(NamedTuple):
     """USD that an unknown cost cannot exceed; None where there is no such bound."""
 
 
+@dataclass(slots=True, eq=False)
 class SentRequests(Departure):
     """Counts the requests of one call, or of a part of it, which sends one request after the other."""
 
-    __slots__ = (
-        "before_telling", "charges", "failures", "heir", "is_too_late", "outage", "parts", "problem",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        # As in `Departure`, whose call would be one more for each call.
-        self.attempts = self.under_way = 0
-        self.is_held = self.is_told = False
-        self.failures: tuple[FailedAttempt, ...] = ()
-        self.charges: tuple[Charge, ...] = ()
-        self.parts: tuple[SentRequests, ...] = ()
-        """Requests that count here too, such as those for each of several samples."""
-        self.heir: SentRequests | None = None
-        """The requests of the call that has taken these over. They count there alone."""
-        self.problem = ""
-        """The message of the last failure."""
-        self.outage: Outage | None = None
-        """What is known of the provider's outages, once a request has waited for its turn."""
-        self.before_telling: SentRequests | None = None
-        """The requests that an error has told of, where later ones are counted from 0."""
-        self.is_too_late = False
-        """Whether the last failure was not sent again because of the deadline of this call."""
+    failures: tuple[FailedAttempt, ...] = ()
+    charges: tuple[Charge, ...] = ()
+    parts: tuple[SentRequests, ...] = ()
+    """Requests that count here too, such as those for each of several samples."""
+    heir: SentRequests | None = None
+    """The requests of the call that has taken these over. They count there alone."""
+    problem: str = ""
+    """The message of the last failure."""
+    outage: Outage | None = None
+    """What is known of the provider's outages, once a request has waited for its turn."""
+    before_telling: SentRequests | None = None
+    """The requests that an error has told of, where later ones are counted from 0."""
+    is_too_late: bool = False
+    """Whether the last failure was not sent again because of the deadline of this call."""
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""

@@ -199,6 +199,7 @@ class ServerScope(Scope):
         self.window.record_end(ticket, self._sent, None if error else self._loop.time() - ticket.at)
         unexplained = isinstance(error, RateLimitError) and error.retry_after is None
         if unexplained and self.window.explains(ticket, self._sent, self.controller.in_flight - 1):
+            self._leave(ticket)
             self.controller.record_failure(self._loop.time(), ticket)
             if self.outage.watches:
                 self._works(self._loop.time(), ticket)

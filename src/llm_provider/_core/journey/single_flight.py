@@ -45,14 +45,14 @@ class Flight(Generic[T]):
 
     __slots__ = (
         "_abandoned", "_ended_elsewhere", "_flights", "_followers", "_heir", "_leader", "_leases", "_sent",
-        "_wanted", "keys", "result",
+        "_since", "_wanted", "keys", "result",
     )  # fmt: skip
 
-    def __init__(self, flights: Flights[T], keys: Sequence[str], sent: SentRequests) -> None:
+    def __init__(self, flights: Flights[T], keys: Sequence[str], sent: SentRequests, since: float) -> None:
         self.keys = keys
         self.result: T
         self._flights = flights
-        self._sent = sent
+        self._sent, self._since = sent, since
         self._heir: SentRequests | None = None
         """The requests of the call that pays for the leader."""
         self._followers: dict[asyncio.Future[tuple[T, bool]], SentRequests] = {}
@@ -86,8 +86,8 @@ class Flight(Generic[T]):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether another process asks for a part of this request, or has just ended to."""
-        return bool(self._wanted) or any(lease.released_before for lease in self._leases)
+        """Whether another process asks for a part of this request, or has ended to since the look-up."""
+        return bool(self._wanted) or any(lease.released_before > self._since for lease in self._leases)
 
     async def wait_for_other_processes(self) -> None:
         """Wait until no other process asks for a part. Its answer may then be in the cache."""
@@ -184,12 +184,13 @@ class Flights(Generic[T]):
         """A flight of one of these keys, to follow; None if no call leads one."""
         return next(filter(None, map(self._flights.get, keys)), None)
 
-    def lead(self, keys: Sequence[str], sent: SentRequests) -> Flight[T]:
+    def lead(self, keys: Sequence[str], sent: SentRequests, since: float = 0.0) -> Flight[T]:
         """A new flight, to be entered by the task that sends the request, which `sent` counts.
 
-        Calls with one of these keys share it. The caller has found nothing in the cache just before.
+        Calls with one of these keys share it. The caller has found nothing in the cache after the monotonic
+        time `since`.
         """
-        return Flight(self, keys, sent)
+        return Flight(self, keys, sent, since)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that may lead a flight. While others follow, it ends with its request."""

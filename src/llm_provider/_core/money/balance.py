@@ -114,7 +114,6 @@ class MemoryBalance:
             self.end(self._batches.pop(batch, 0), Decimal(0))
 
     def read(self) -> Balance:
-        """The balance; from any thread."""
         return self.balance
 
     def close(self) -> None:

@@ -99,8 +99,6 @@ class Reservation:
 
 
 class _QueuedReservation(NamedTuple):
-    """A call that waits for its reservation."""
-
     amount: Decimal
     future: asyncio.Future[Reservation]
 
@@ -191,7 +189,6 @@ class Budget:
         return self._subtract(balance.spent, balance.reserved)
 
     def _subtract(self, *used: Decimal) -> Decimal:
-        """USD of the limit without some amounts, at least 0."""
         return max(Decimal(0), exact().subtract(self._limit, total(used)))
 
     def __repr__(self) -> str:
@@ -216,10 +213,6 @@ class Budget:
         """Reserve the worst case of a request in USD. Waits for requests under way if it does not fit yet.
 
         Waiting calls are served in order of arrival. A call that is cancelled reserves nothing.
-
-        Raises:
-            BudgetExceededError: the amount is more than limit - spent.
-            RequestError: the budget's file cannot be used.
         """
         queued = _QueuedReservation(amount, asyncio.get_running_loop().create_future())
         self._queue.append(queued)
@@ -267,8 +260,7 @@ class Budget:
     def park(self, claim: int, is_parked: bool) -> None:
         """Note whether nobody waits for the request of a claim. Called by `Reservation` only."""
         self._store.park(claim, is_parked)
-        if self._store.shared or self._queue:
-            self._serve_queue()
+        self._serve_queue()
 
     def explain_wait(self, amount: Decimal) -> BudgetExceededError | None:
         """The error of an amount that has to wait for requests under way; None if there is room for it."""
@@ -280,14 +272,12 @@ class Budget:
     def name(self, claim: int, batch: str) -> None:
         """Note the batch of a claim. Called by `Reservation` only."""
         self._store.name(claim, batch)
-        if self._store.shared:
-            self._serve_queue()
+        self._serve_queue()
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
         """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
         self._store.end(claim, cost, batch)
-        if self._store.shared or self._queue:
-            self._serve_queue()
+        self._serve_queue()
 
     def forget_waiting(self) -> None:
         """Begin with an empty queue."""
@@ -296,6 +286,8 @@ class Budget:
 
     def _serve_queue(self) -> None:
         """Write the costs of ended requests, then serve the queue from its head as far as the money goes."""
+        if not (self._store.shared or self._queue):
+            return
         served: list[tuple[_QueuedReservation, int | LLMError | None]] = []
         try:
             with self._store.open() as transaction:

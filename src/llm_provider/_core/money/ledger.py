@@ -14,17 +14,7 @@ from ..hints import Hinting
 from ..runtime.exact_decimal import total
 from ..runtime.imports import import_optional
 from ..types.usage import Usage
-from .totals import (
-    Key,
-    LedgerRow,
-    RowSums,
-    Totals,
-    Tracks,
-    find_tracks,
-    main_thread,
-    open_tracks,
-    row_of,
-)  # fmt: skip
+from .totals import Key, LedgerRow, RowSums, Totals, Tracks, find_tracks, main_thread, open_tracks, row_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

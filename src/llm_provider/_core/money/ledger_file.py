@@ -20,12 +20,9 @@ from ..runtime.files import file_remedy, full_disk
 from ..runtime.forks import reset_in_child
 from ..runtime.json_pieces import loads
 from ..runtime.warning import warn_user
-from ..types.usage import Usage
+from ..types.usage import COUNTS, Usage
 from .model_drift import Answered
-from .totals import COUNTS, POSTING_KINDS, Key, Posting, PostingKind
-
-_REMEMBERED_BYTES = 4_000_000
-"""Bytes at the end of a file that are read for the models that served last: some 10,000 lines."""
+from .totals import POSTING_KINDS, Key, Posting, PostingKind
 
 # No call costs more, has more decimals or is later. The bounds keep every sum exact.
 _MOST_USD, _MOST_DECIMALS = 10**12, 40
@@ -40,10 +37,7 @@ class LedgerWarning(UserWarning):
 
 
 class LedgerFile:
-    """Appends postings to a file, which is made if it is missing; `RequestError` if it cannot be opened.
-
-    The error names the setting that has the path.
-    """
+    """Appends postings to a file, which is made if it is missing; a `RequestError` names the setting."""
 
     def __init__(self, path: str | os.PathLike[str], setting: str = "ledger") -> None:
         self.path = Path(path).expanduser()
@@ -83,8 +77,8 @@ class LedgerFile:
         self._lock = threading.RLock()
 
     def read_answered(self) -> Iterator[Answered]:
-        """The last answers, for `model_drift`."""
-        for line in self._read(last=_REMEMBERED_BYTES):
+        """The last answers, some 10,000 lines, for `model_drift`."""
+        for line in self._read(last=4_000_000):
             if line["outcome"] == "answered":
                 alias = line["provider"], line.get("base_url", ""), line["model"]
                 yield Answered(alias, line["served"], line.get("served_by") or {}, "refused" in line)
@@ -95,7 +89,7 @@ class LedgerFile:
         return {str(line.get("row")) for line in lines if line.get("batch") == batch}
 
     def _read(self, *, last: int | None = None, mark: bytes = b"") -> Iterator[JSONObject]:
-        """The valid lines that contain a mark; with `last`, only of the last bytes."""
+        """The valid lines that contain a mark; with `last`, only of so many bytes at the end."""
         # A pipe or a device keeps nothing, and reading it might block.
         if self.path.is_file():
             with self.path.open("rb") as file:
@@ -103,10 +97,8 @@ class LedgerFile:
                 file.seek(start)
                 if start:
                     file.readline()
-                for text in files.lines_of(file, self.path):
-                    line = parse_line(text) if mark in text else None
-                    if line is not None:
-                        yield line
+                lines = (parse_line(text) for text in files.lines_of(file, self.path) if mark in text)
+                yield from (line for line in lines if line is not None)
 
 
 _files: weakref.WeakSet[LedgerFile] = weakref.WeakSet()
@@ -136,12 +128,9 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]
 
 def read_keys(path: Path, tag: str) -> set[str]:
     """The cache keys of the answers of a `track` block, and of the blocks inside it."""
-    keys: set[str] = set()
-    for text in files.read_lines(path):
-        line = parse_line(text) if b'"keys":[' in text else None
-        if line is not None and (line["tag"] == tag or line["tag"].startswith(f"{tag}/")):
-            keys.update(key for key in line["keys"] if isinstance(key, str))
-    return keys
+    lines = (parse_line(text) for text in files.read_lines(path) if b'"keys":[' in text)
+    tagged = (line for line in lines if line is not None and f"{line['tag']}/".startswith(f"{tag}/"))
+    return {key for line in tagged for key in line["keys"] if isinstance(key, str)}
 
 
 def _fields(posting: Posting) -> dict[str, object]:
@@ -204,12 +193,11 @@ def _amount(text: object) -> Decimal | bool | None:
     if text is None:
         return None
     try:
-        amount = Decimal(text) if isinstance(text, str) else None
+        amount = Decimal(text) if isinstance(text, str) else Decimal("nan")
     except InvalidOperation:
         return False
-    if amount is None or not amount.is_finite() or not 0 <= amount < _MOST_USD:
-        return False
-    return amount if int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
+    fits = amount.is_finite() and 0 <= amount < _MOST_USD
+    return amount if fits and int(amount.as_tuple().exponent) >= -_MOST_DECIMALS else False
 
 
 def posting_of(line: JSONObject) -> Posting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import time
@@ -153,12 +154,9 @@ def check(lines: Iterable[Line]) -> list[PriceRow]:
     """
     rows: list[PriceRow] = []
     seen: dict[tuple[str, str, str, int, str], str] = {}
-    # Most cells repeat from row to row. Checking each text once halves the time of reading a file.
-    prices: dict[str, Decimal | None] = {"": None}
-    dates: dict[str, bool] = {"": False}
     for where, cells in lines:
         try:
-            row = check_row(cells, prices, dates)
+            row = check_row(cells)
         except ValueError as error:
             _skip(where, str(error))
             continue
@@ -170,18 +168,17 @@ def check(lines: Iterable[Line]) -> list[PriceRow]:
     return rows
 
 
+# Most cells repeat from row to row. Checking each text once halves the time of reading a file.
+@functools.lru_cache(maxsize=4096)
 def is_date(text: str) -> bool:
     """Whether a text is a date like 2026-11-20."""
     from datetime import date
 
     # `fromisoformat` by itself would also accept week dates and dates without hyphens.
-    if _DATE.fullmatch(text) is None:
-        return False
     try:
-        date.fromisoformat(text)
+        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
     except ValueError:
         return False
-    return True
 
 
 def _defaults() -> dict[str, str]:
@@ -210,14 +207,8 @@ def _text(value: object) -> str:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def check_row(
-    cells: Sequence[str],
-    prices: dict[str, Decimal | None] | None = None,
-    dates: dict[str, bool] | None = None,
-) -> PriceRow:
-    """Check one row; raises ValueError with the reason. The dicts remember prices and dates of other rows."""
-    prices = {"": None} if prices is None else prices
-    dates = {"": False} if dates is None else dates
+def check_row(cells: Sequence[str]) -> PriceRow:
+    """Check one row; raises ValueError with the reason."""
     provider, model, variant, minimum, *amounts, effective_from, source, as_of = cells
     if _PROVIDER.fullmatch(provider) is None:
         raise ValueError(f"provider {provider!r} is not a provider's name")
@@ -227,26 +218,27 @@ def check_row(
         raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
     if _WHOLE_NUMBER.fullmatch(minimum) is None:
         raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")
+    prices = []
     for column, amount in zip(PRICE_COLUMNS, amounts, strict=True):
-        if amount not in prices:
-            prices[amount] = _amount(column, amount)
+        try:
+            prices.append(_amount(amount))
+        except ValueError as error:
+            raise ValueError(f"{column} {error}") from None
     for column, day in (("effective_from", effective_from), ("as_of", as_of)):
-        if day not in dates:
-            dates[day] = is_date(day)
-        if not dates[day] and (day or column == "as_of"):
+        if (day or column == "as_of") and not is_date(day):
             raise ValueError(f"{column} {day!r} is not a date like 2026-11-20")
     if not source.strip():
         raise ValueError("source is missing")
-    known = [prices[amount] for amount in amounts]
-    return PriceRow._make((provider, model, variant, int(minimum), *known, effective_from, source, as_of))
+    return PriceRow._make((provider, model, variant, int(minimum), *prices, effective_from, source, as_of))
 
 
-def _amount(column: str, text: str) -> Decimal:
+@functools.lru_cache(maxsize=4096)
+def _amount(text: str) -> Decimal | None:
     from decimal import Decimal
 
-    if _PRICE.fullmatch(text) is None:
-        raise ValueError(f"{column} {text!r} is not a plain decimal of 0 or more, in USD")
-    return Decimal(text)
+    if text and _PRICE.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is not a plain decimal of 0 or more, in USD")
+    return Decimal(text) if text else None
 
 
 def _skip(where: str, reason: str) -> None:

@@ -34,7 +34,7 @@ from .price_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
     from decimal import Decimal
 
@@ -50,19 +50,13 @@ _SNAPSHOT_DATE = re.compile(r"(.+?)(?:-([0-9]{4})-([0-9]{2})-([0-9]{2})|[-@]([0-
 _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
 
-_US_SURCHARGE = "1.1"
-"""Times the price of each token with `inference_geo: "us"`, for all models of Anthropic's that have it, as
-its page on data residency and litellm's price map say."""
-
 NO_PRICE = "no price is known"
 
 _warned: set[str] = set()
 """The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
 
-_SECONDS_OF_A_DAY = 86_400
-
 _MOST_IN_EFFECT = 256
-"""Price lists in effect that are remembered, one for each model, variant and hour."""
+"""Price lists in effect that are remembered, one for each model, variant and hour; also models of hosts."""
 
 # Resource paths before a model's name, without which the table lists it.
 _MODEL_PATHS = {
@@ -120,20 +114,19 @@ class PriceTable:
         self._file: PriceFile | None = None
         # The rows of each model by variant; the numbers of its lines in the file until they are needed.
         self._models: dict[tuple[str, str], _Variants | list[int]] = {}
-        self._in_effect: dict[tuple[str, str, str, str, int | None], list[PriceRow]] = {}
-        self._hosts: dict[str, tuple[str, str] | None] = {}
+        # A program uses few models, and each entry for one hour.
+        self._in_effect = functools.lru_cache(_MOST_IN_EFFECT)(self._rows_in_effect)
+        self._host_of = functools.lru_cache(_MOST_IN_EFFECT)(self._find_host)
         self.replace_rows(rows)
 
     @classmethod
     def load(
         cls, path: str | os.PathLike[str] | None = None, overrides: Overrides | None = None
     ) -> PriceTable:
-        """Read a prices file, by default the one that comes with the package (`default_prices_path`).
+        """Read a prices file, by default the package's own, whose rows are parsed when they are first needed.
 
-        The package's own file is only indexed: a model's rows are parsed when they are first needed. Every
-        other file is parsed at once. For each provider, model and variant in the overrides, a second file or
-        mappings from column names, their rows replace all rows of the file. `ValueError` if the first line of
-        a file is not a header.
+        For each provider, model and variant in the overrides, a second file or mappings from column names,
+        their rows replace all rows of the file. `ValueError` if the first line of a file is not a header.
         """
         if path is None:
             table = cls()
@@ -149,7 +142,7 @@ class PriceTable:
 
     def replace_rows(self, rows: Iterable[PriceRow]) -> None:
         """Put rows in the place of all rows of their providers, models and variants."""
-        self._hosts.clear()
+        self._host_of.cache_clear()
         for (provider, model, variant), its_rows in _group(rows).items():
             self._variants(provider, model)[variant] = its_rows
 
@@ -175,25 +168,15 @@ class PriceTable:
 
         The last price list of the provider, model and variant that is in effect on the (UTC) day applies. Of
         its rows, the one with the greatest `min_input_tokens` that the prompt reaches applies to all tokens.
-
-        A name without rows of its own is looked up, in this order, without the provider's resource path
-        (`accounts/fireworks/models/`, `models/`), without the suffix of a fine-tuned model
-        (`ft:gpt-4.1:my-org::id`), and without one date at its end (`-2026-10-21`, `-20261021`,
-        `@20261021`). Nothing else is ever removed from a name. A row for the model "*" applies to the models
-        of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that host.
+        `list_keys` has the names under which a model is looked up. A row for the model "*" applies to the
+        models of its provider that have none. `MODEL:HOST` of a router is then the model in the list of that
+        host.
 
         DeepSeek's "standard" is "off_peak" outside its peak hours. `input_tokens` has cached ones too. `at`
         is the time of the call, default now. A datetime without a zone is UTC. A plain date has no hour, and
         the peak price applies.
         """
-        key = (provider, model, variant, *_utc(at))
-        rows = self._in_effect.get(key)
-        if rows is None:
-            # A program uses few models, and each entry for one hour.
-            if len(self._in_effect) >= _MOST_IN_EFFECT:
-                self._in_effect.clear()
-            rows = self._in_effect[key] = self._rows_in_effect(*key)
-        for row in rows:
+        for row in self._in_effect(provider, model, variant, *_utc(at)):
             if row.min_input_tokens <= input_tokens:
                 return row
         return None
@@ -202,10 +185,13 @@ class PriceTable:
         self, provider: str, model: str, variant: str, day: str, hour: int | None
     ) -> list[PriceRow]:
         """The rows at which a model's calls are billed: the first one that a prompt reaches applies."""
-        variants = self._find_prices(provider, model)
-        names = [variant]
-        if variant == "standard" and _is_off_peak(provider, day, hour):
-            names.insert(0, "off_peak")
+        variants, names = self._find_prices(provider, model), [variant]
+        if variant == "standard" and hour is not None and provider in _PEAK_HOURS:
+            from datetime import date
+
+            is_weekend = date.fromisoformat(day).isoweekday() > 5
+            if is_weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider]):
+                names.insert(0, "off_peak")
         return [row for name in names for row in _in_effect(variants.get(name, ()), day)]
 
     def applicable(
@@ -223,7 +209,7 @@ class PriceTable:
         """
         rows = self._find_prices(provider, model).get(variant, ())
         now = clock.time()
-        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + _SECONDS_OF_A_DAY))
+        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + 86_400))
         applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
@@ -251,13 +237,7 @@ class PriceTable:
         """
         keys = chain(list_keys(provider, model), [(provider, "*")])
         known = next((key for key in keys if key in self._models), None)
-        if known is None and provider in _ROUTERS:
-            if len(self._hosts) >= _MOST_IN_EFFECT:
-                self._hosts.clear()
-            if model not in self._hosts:
-                self._hosts[model] = self._find_host(model)
-            known = self._hosts[model]
-        return known
+        return self._host_of(model) if known is None and provider in _ROUTERS else known
 
     def _find_host(self, model: str) -> tuple[str, str] | None:
         """`MODEL:HOST/QUANTIZATION` of a router in the host's own list.
@@ -305,15 +285,15 @@ class PriceTable:
         requests: int = 1,
     ) -> Decimal | str:
         """The `cost` of a call; where it is not known, the reason, as a sentence."""
-        names = (provider, model, variant)
+        what = f"{provider}/{model} ({variant})"
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
             if provider in CLOUDS and _PROVISIONED.search(model):
-                return _explain(names, "provisioned throughput is billed by the hour")
-            return _explain(names, NO_PRICE)
+                return f"{what}: provisioned throughput is billed by the hour"
+            return f"{what}: {NO_PRICE}"
         if usage.unpriced_tools:
-            return _explain(names, "no price for tools or other parts that are billed by themselves")
+            return f"{what}: no price for tools or other parts that are billed by themselves"
         context = exact()
         # In USD per million, as the prices of tokens are; fees are USD per thousand.
         millions = context.multiply(row.request or 0, 1000 * requests)
@@ -321,13 +301,11 @@ class PriceTable:
             if not count:
                 continue
             if count < 0:
-                return _explain(names, f"contradictory token counts ({column})")
-            price = getattr(row, column)
+                return f"{what}: contradictory token counts ({column})"
+            price, is_search = getattr(row, column), column == "web_search"
             if price is None:
-                used = column if column == "web_search" else f"{column} tokens"
-                return _explain(names, f"no price for {used}")
-            units = 1000 * count if column == "web_search" else count
-            millions = context.add(millions, context.multiply(price, units))
+                return f"{what}: no price for {column}{'' if is_search else ' tokens'}"
+            millions = context.add(millions, context.multiply(price, 1000 * count if is_search else count))
         usd = context.normalize(context.scaleb(millions, -6))
         # `normalize` by itself writes 10 as 1E+1.
         return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
@@ -350,10 +328,6 @@ def warn_of_unknown_cost(reason: str) -> None:
         warn_user(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
 
 
-def _explain(names: Sequence[str], reason: str) -> str:
-    return "{}/{} ({}): {}".format(*names, reason)
-
-
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
     groups: dict[tuple[str, str, str], list[PriceRow]] = {}
     for row in rows:
@@ -373,8 +347,7 @@ def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
         "output": usage.output_tokens,
         "web_search": usage.web_searches,
     }
-    for part in _list_priced_parts(row):
-        whole, name = PART_OF[part]
+    for part, whole, name in _list_priced_parts(row):
         count = getattr(usage, name)
         if part == "input_audio":
             # The usage includes audio that was read from the cache, which is a part of `cache_read`.
@@ -385,14 +358,15 @@ def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _list_priced_parts(row: PriceRow) -> list[str]:
-    """The columns in `PART_OF` that have a price."""
-    return [part for part in PART_OF if getattr(row, part) is not None]
+def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
+    """The rows of `PART_OF` whose column has a price."""
+    return [(part, *whole) for part, whole in PART_OF.items() if getattr(row, part) is not None]
 
 
 def _add_surcharge(row: PriceRow) -> PriceRow:
     """The prices of tokens of a model that may only run in the US. Fees have no surcharge."""
-    times = exact().create_decimal(_US_SURCHARGE)
+    # For all models of Anthropic's with `inference_geo: "us"`, says its page on data residency.
+    times = exact().create_decimal("1.1")
     prices: dict[str, Any] = {
         name: exact().multiply(usd, times)
         for name in PRICE_COLUMNS
@@ -431,35 +405,22 @@ def _day_and_hour(hours: int) -> tuple[str, int]:
     return time.strftime("%Y-%m-%d", then), then.tm_hour
 
 
-def _is_off_peak(provider: str, day: str, hour: int | None) -> bool:
-    if hour is None or provider not in _PEAK_HOURS:
-        return False
-    from datetime import date
-
-    weekend = date.fromisoformat(day).isoweekday() > 5
-    return weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider])
-
-
 def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:
-    """The providers and names under which a model may be listed, the most specific first."""
-    if provider not in CLOUDS:
-        spelled = _spell_name(provider, model)
-        yield from ((provider, name) for name in _add_families(spelled))
-        return
-    for cloud in filter(None, (provider, doors.cloud_price_names.SAME_BILL.get(provider))):
-        yield from (
-            (cloud, name) for name in _add_families(doors.cloud_price_names.spell_cloud_name(cloud, model))
-        )
+    """The providers and names under which a model may be listed, the most specific first.
 
-
-def _add_families(spelled: Iterable[str]) -> Iterator[str]:
-    """Names, then the families that dated names belong to."""
-    names = list(spelled)
-    yield from names
-    for name in names:
-        dated = _SNAPSHOT_DATE.fullmatch(name)
-        if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
-            yield dated[1]
+    A name may lose the provider's resource path (`models/`), the suffix of a fine-tuned model
+    (`ft:gpt-4.1:my-org::id`), and one date at its end (`-2026-10-21`, `-20261021`, `@20261021`); never more.
+    """
+    same_bill = doors.cloud_price_names.SAME_BILL.get(provider) if provider in CLOUDS else None
+    for listed in filter(None, (provider, same_bill)):
+        spell = doors.cloud_price_names.spell_cloud_name if provider in CLOUDS else _spell_name
+        names = list(spell(listed, model))
+        yield from ((listed, name) for name in names)
+        # The families that dated names belong to.
+        for name in names:
+            dated = _SNAPSHOT_DATE.fullmatch(name)
+            if dated is not None and is_date("-".join(part for part in dated.groups()[1:] if part)):
+                yield listed, dated[1]
 
 
 def _spell_name(provider: str, model: str) -> Iterator[str]:

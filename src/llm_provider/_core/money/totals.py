@@ -12,21 +12,18 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from ..json_values import JSONObject
 from ..runtime.exact_decimal import exact, total
 from ..runtime.forks import reset_in_child
-from ..types.usage import Usage
+from ..types.usage import COUNTS, Usage
 from .pricing import PriceTable
 
 PostingKind: TypeAlias = Literal["answered", "hit", "failed"]
-POSTING_KINDS = ("answered", "hit", "failed")
-
-COUNTS = tuple(entry.name for entry in fields(Usage))
-"""The names of the counts of a `Usage`."""
+POSTING_KINDS = get_args(PostingKind)
 
 _counts = operator.attrgetter(*COUNTS)
 _INPUT = COUNTS.index("input_tokens")
@@ -37,8 +34,6 @@ OTHER_TAGS = "(other tags)"
 _MOST_ROWS = 10_000
 _MOST_PENDING = 256
 """Postings that are queued before they are added up, which takes about a microsecond for each."""
-
-_MOST_BUCKETS = 512
 
 
 class Key(NamedTuple):
@@ -103,38 +98,27 @@ class RowSums:
     counts: list[int] = field(default_factory=lambda: [0] * len(COUNTS))
     """The summed usage in the order of `COUNTS`: adding two `Usage` objects takes ten times as long."""
 
-    @property
-    def usage(self) -> Usage:
-        return _usage(self.counts)
-
     def add(self, posting: Posting) -> None:
-        kind, usd = posting.kind, posting.usd
-        if kind == "hit":
-            self.hits += 1
-            self.saved = exact().add(self.saved, usd or 0)
+        number, amount = _SUMMED[posting.kind]
+        setattr(self, number, getattr(self, number) + 1)
+        if posting.usd is not None:
+            setattr(self, amount, exact().add(getattr(self, amount), posting.usd))
+        if posting.kind == "hit":
             return
-        if kind == "answered":
-            self.requests += 1
-        else:
-            self.failed += 1
         if posting.usage is not None:
             self.counts = list(map(operator.add, self.counts, _counts(posting.usage)))
-        if usd is None:
+        if posting.usd is None:
             self.unknown += 1
             if self.at_most is None or posting.at_most is None:
                 self.at_most = None
             else:
                 self.at_most = exact().add(self.at_most, posting.at_most)
-        elif kind == "answered":
-            self.spent = exact().add(self.spent, usd)
-        else:
-            self.wasted = exact().add(self.wasted, usd)
 
 
 class Timeline:
     """USD over time by model, in a bounded number of intervals, which double when there are too many."""
 
-    def __init__(self, most: int = _MOST_BUCKETS) -> None:
+    def __init__(self, most: int = 512) -> None:
         self._most = most
         self._buckets: dict[int, dict[str, Decimal]] = {}
         self.width = 1
@@ -142,17 +126,14 @@ class Timeline:
 
     def add(self, moment: float, model: str, usd: Decimal) -> None:
         """Add an amount that was spent at a moment, in Unix seconds."""
-        self._put(int(moment // self.width), model, usd)
+        by_model = self._buckets.setdefault(int(moment // self.width), {})
+        by_model[model] = exact().add(by_model.get(model, 0), usd)
         while len(self._buckets) > self._most:
             buckets, self._buckets = self._buckets, {}
-            self.width *= 2
-            for number, by_model in buckets.items():
-                for name, amount in by_model.items():
-                    self._put(number // 2, name, amount)
-
-    def _put(self, number: int, model: str, usd: Decimal) -> None:
-        by_model = self._buckets.setdefault(number, {})
-        by_model[model] = exact().add(by_model.get(model, 0), usd)
+            start, self.width = self.width, 2 * self.width
+            for number, amounts in buckets.items():
+                for name, amount in amounts.items():
+                    self.add(number * start, name, amount)
 
     def series(self) -> dict[str, list[tuple[int, Decimal]]]:
         """For each model the intervals in which it cost something: start (Unix seconds) and USD."""
@@ -211,6 +192,8 @@ class LedgerRow:
         return {name: getattr(self, name) for name in _AMOUNTS}
 
 
+_SUMMED = {"answered": ("requests", "spent"), "hit": ("hits", "saved"), "failed": ("failed", "wasted")}
+"""Kind of a posting → the count and the amount to which it adds."""
 _NUMBERS = ("requests", "hits", "failed", "unknown")
 _AMOUNTS = ("spent", "wasted", "saved", "unknown_at_most")
 
@@ -221,7 +204,7 @@ def row_of(key: Key, rows: list[RowSums]) -> LedgerRow:
     return LedgerRow(
         **key._asdict(),
         **{name: sum(getattr(row, name) for row in rows) for name in _NUMBERS},
-        usage=sum((row.usage for row in rows), Usage()),
+        usage=sum((_usage(row.counts) for row in rows), Usage()),
         spent=total(row.spent for row in rows),
         wasted=total(row.wasted for row in rows),
         saved=total(row.saved for row in rows),
@@ -355,28 +338,23 @@ class _MainThread:
         self.tracks = NOWHERE
 
     def enter(self, tracks: Tracks) -> None:
-        self._open.append(tracks)
-        self._update()
+        self._update([*self._open, tracks])
 
     def leave(self, tracks: Tracks) -> None:
         # By identity: equal tracks may be open side by side.
-        self._open = [other for other in self._open if other is not tracks]
-        self._update()
+        self._update([other for other in self._open if other is not tracks])
 
-    def _update(self) -> None:
+    def _update(self, opened: list[Tracks]) -> None:
+        self._open = opened
         # Tasks of the main thread may have tracks open side by side. For which of these tasks a thread works
         # is unknown, so its calls count in the tracks around all of them.
-        chains = [tracks.totals for tracks in self._open]
+        chains = [tracks.totals for tracks in opened]
         around = [
             tracks
-            for tracks in self._open
-            if all(_begins(chain, tracks.totals) or _begins(tracks.totals, chain) for chain in chains)
+            for tracks in opened
+            if all(own is other for chain in chains for own, other in zip(tracks.totals, chain, strict=False))
         ]
         self.tracks = max(around, key=lambda tracks: len(tracks.totals), default=NOWHERE)
-
-
-def _begins(chain: tuple[Totals, ...], start: tuple[Totals, ...]) -> bool:
-    return chain[: len(start)] == start
 
 
 main_thread = _MainThread()
@@ -389,6 +367,5 @@ def find_tracks() -> Tracks:
         return tracks
     # First the cheap test, which is enough where no track is open.
     shared = main_thread.tracks
-    if shared is NOWHERE or threading.current_thread() is threading.main_thread():
-        return NOWHERE
-    return shared
+    is_main = shared is NOWHERE or threading.current_thread() is threading.main_thread()
+    return NOWHERE if is_main else shared

@@ -10,9 +10,10 @@ import asyncio
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..errors import LLMError, OverloadedError, ProviderError
 from ..events.events import LEAST_SECONDS, ROOT, Waits, count_calls, reason
@@ -29,7 +30,6 @@ from .failures import (
     may_be_of_requests,
     note_outage,
 )  # fmt: skip
-from .headers import LIMIT_HEADERS, headroom
 from .state import Ticket
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ _ASK_AGAIN = 0.02
 
 Controller: TypeAlias = "AdaptiveController | AIMD | SharedController"
 """Decides when the next request of a scope may be sent: `AdaptiveController` says by which rules."""
+
+Share: TypeAlias = "Callable[[str, float, AdaptiveController, Collection[Ticket]], Controller]"
+"""Makes a controller that processes share, from a scope's name, the time, its controller and its requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,10 @@ class Scope:
         self.name = name
         self.used_last_until = -math.inf
         """Until then, this account sends only if no other account may."""
+        self.share: Callable[[float, AdaptiveController, Collection[Ticket]], Controller] | None = None
+        """Makes the controller that other processes share, after the first refusal."""
+        self._tickets: set[Ticket] = set()
+        """The requests in flight."""
         self._sent = 0
         self._give_up_at = math.inf
         """When the patience of the first waiting call ends, while the scope is down."""
@@ -173,6 +180,7 @@ class Scope:
         granted = self.controller.admit(now, tokens, max_in_flight, at_once)
         if isinstance(granted, Ticket):
             self._all.count += 1
+            self._tickets.add(granted)
             self._sent += 1
             granted.order = self._sent
             if outage.watches:
@@ -250,13 +258,6 @@ class Scope:
         while self._queue and self._queue[0].granted.done():
             self._queue.popleft()
 
-    def on_headers(self, ticket: Ticket, headers: Mapping[str, str]) -> None:
-        """Read the headers of a success or a failure, and keep them in its ticket."""
-        ticket.headers = headers
-        # Most answers have none of these headers.
-        if any(map(headers.__contains__, LIMIT_HEADERS)) and (limits := headroom(headers)) is not None:
-            self.controller.on_headers(ticket, limits)
-
     def record_end(
         self,
         ticket: Ticket,
@@ -276,7 +277,7 @@ class Scope:
         back.
         """
         now, controller, backs_off = self._loop.time(), self.controller, False
-        self._all.count -= 1
+        self._leave(ticket)
         was_down = self.outage.down_since is not None
         if error is None:
             controller.record_success(now, ticket, tokens=tokens)
@@ -297,10 +298,13 @@ class Scope:
                     self.outage.record_end(now, ticket)
             if not is_congestion(error) or (was_down and is_outage(error)):
                 controller.record_failure(now, ticket)
-            elif isinstance(error, OverloadedError):
-                backs_off = controller.record_overload(now, ticket, error.retry_after)
             else:
-                backs_off = controller.record_refusal(now, ticket, error.retry_after)
+                is_overload = isinstance(error, OverloadedError)
+                record = controller.record_overload if is_overload else controller.record_refusal
+                backs_off = record(now, ticket, error.retry_after)
+                if self.share is not None:
+                    alone = cast("AdaptiveController", controller)
+                    self.controller, self.share = self.share(now, alone, self._tickets), None
         if self._queue:
             self.wake()
         return backs_off
@@ -343,8 +347,13 @@ class Scope:
         self.controller.record_withdrawal(ticket)
         self._end_uncounted(ticket)
 
-    def _end_uncounted(self, ticket: Ticket) -> None:
+    def _leave(self, ticket: Ticket) -> None:
+        """Give back the connection of a request that is no longer in flight."""
         self._all.count -= 1
+        self._tickets.discard(ticket)
+
+    def _end_uncounted(self, ticket: Ticket) -> None:
+        self._leave(ticket)
         if self.outage.watches:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
@@ -445,8 +454,10 @@ class Scope:
 class Limiter:
     """The scopes of one client. `make` makes the controller of a scope from its name."""
 
-    def __init__(self, make: Callable[[str], Controller], waits: Waits | None = None) -> None:
-        self._make = make
+    def __init__(
+        self, make: Callable[[str], Controller], waits: Waits | None = None, share: Share | None = None
+    ) -> None:
+        self._make, self._share = make, share
         self._waits = waits
         self.scopes: dict[tuple[tuple[str, str | None, str, str], object], Scope] = {}
         """By provider, base URL, group of models and key, and by class."""
@@ -463,9 +474,9 @@ class Limiter:
         name = (provider, base_url, group_of(model), key_identity)
         scope = self.scopes.get((name, kind))
         if scope is None:
-            scope = self.scopes[name, kind] = kind(
-                self._make(" ".join(map(str, name))), f"{provider} {name[2]}", self._waits
-            )
+            in_file = " ".join(map(str, name))
+            scope = self.scopes[name, kind] = kind(self._make(in_file), f"{provider} {name[2]}", self._waits)
+            scope.share = None if self._share is None else partial(self._share, in_file)
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:

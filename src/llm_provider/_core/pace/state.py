@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 _POSITIVE = frozenset({
@@ -98,8 +98,6 @@ class Ticket(Stored):
     order: int = 0
     """Its number among the requests of this process, set by its scope. `number` counts the requests of all
     processes that share the controller."""
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-    """The headers of the answer, which are not stored. A server may repeat the API key there."""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,24 +7,184 @@ A provider limits and bills an account; an account has one key or several. Lists
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
+import hashlib
+import io
 import os
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar, TypeAlias
 
 from .. import doors
-from ..errors import MissingAPIKeyError, RequestError
-from .credential import APIKey, Credential, EnvFile, make_key
+from ..errors import RequestError
+from ..runtime.files import check_path, read_text
 
-if TYPE_CHECKING:
-    from .routing import Target
+_SHORTEST_SCRUBBED = 6
+"""Characters of a key, or of its beginning, that are too few to be told from other text."""
 
-__all__ = [
-    "NO_KEY", "APIKey", "Accounts", "Credential", "EnvFile", "KeyList", "KeyWarning", "environment_secrets",
-    "find_accounts", "find_key", "find_written_key", "make_key", "name_source", "seal_keys",
-]  # fmt: skip
+
+class Credential(abc.ABC):
+    """What authorises requests. `identity`, a fingerprint that never changes, tells accounts apart."""
+
+    __slots__ = ("identity",)
+
+    identity: str
+    is_static: ClassVar[bool]
+    """Whether it is an `APIKey`, whose text SDK clients keep. Others give headers for each request."""
+
+    def reveal(self) -> str:
+        """The text that an SDK's client keeps. It is of no use where each request has headers of its own."""
+        return "unused"
+
+    async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
+        """The headers of a request whose credential is not static; an `LLMError` if there is no token."""
+        raise NotImplementedError
+
+    async def prepare(self) -> None:
+        """Fetch what the headers need, if it is not here. A failure is raised by `headers`."""
+        raise NotImplementedError
+
+    def invalidate(self, headers: dict[str, str]) -> None:
+        """Use the token of these headers no longer, because a provider has refused it."""
+        raise NotImplementedError
+
+    def correct_clock(self, headers: dict[str, str], date: str) -> bool:
+        """Whether these headers were refused because of this machine's clock. Later ones are not."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def scrub(self, text: str) -> str:
+        """`text` without its secrets, since providers quote them in their errors."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.identity})"
+
+    def __reduce__(self) -> str:
+        raise TypeError(f"an {type(self).__name__} cannot be pickled, so that no key is written to a file")
+
+
+class APIKey(Credential):
+    """A secret of printable ASCII. Only `reveal()` returns the text; `identity` is a fingerprint.
+
+    >>> APIKey("sk-secret")
+    APIKey(746b4ad1ca9129e1)
+    """
+
+    __slots__ = ("_text",)
+
+    is_static = True
+
+    def __init__(self, text: str) -> None:
+        if not text or not text.isascii() or not text.isprintable() or " " in text:
+            # HTTP clients refuse such a header too, but their error quotes the key. A traceback that shows
+            # local variables must not contain the key either, and must be able to show `self`.
+            bearer = text[:7].lower() == "bearer "
+            del text
+            self.identity = "invalid"
+            raise RequestError(
+                "an API key must be printable ASCII without spaces; "
+                + ("write it without the word Bearer" if bearer else "is it cut or mistyped?")
+            )
+        self._text = text
+        self.identity = hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def reveal(self) -> str:
+        return self._text
+
+    def scrub(self, text: str) -> str:
+        """`text` with every occurrence of the key replaced, since providers quote keys in their errors.
+
+        A text that was cut may end with the beginning of the key, which is replaced as well.
+        """
+        if len(self._text) < _SHORTEST_SCRUBBED:
+            return text
+        text = text.replace(self._text, "***")
+        whole = text.removesuffix("...")
+        for length in range(min(len(self._text), len(whole)), _SHORTEST_SCRUBBED - 1, -1):
+            if whole.endswith(self._text[:length]):
+                return f"{whole[:-length]}***{text[len(whole) :]}"
+        return text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, APIKey) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def make_key(where: str, texts: list[str]) -> APIKey:
+    """The key in a list of one; a `RequestError` names its place if it cannot be sent."""
+    try:
+        return APIKey(texts.pop())
+    except RequestError as error:
+        problem = error.message
+    # A new error, because the traceback of the first one may show the text among its local variables.
+    raise RequestError(f"{where}: {problem}")
+
+
+_OWN = "LLM_PROVIDER_"
+"""The beginning of this library's own variables, which are settings of a client."""
+
+
+class EnvFile:
+    """API keys and servers of a `.env` file, which get into no environment, `repr` or pickle.
+
+    python-dotenv reads it. It has no variable that only the environment may set.
+    """
+
+    __slots__ = ("_values", "path")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from pathlib import Path
+
+        self.path = Path(check_path("env_file", path)).expanduser()
+        self._values: dict[str, str] = {}
+        problem = self._read()
+        if problem is not None:
+            raise RequestError(f"env_file: {str(self.path)!r} {problem}")
+
+    def _read(self) -> str | None:
+        """Read the file, and return its problem, raised elsewhere: tracebacks may show this frame."""
+        import dotenv
+        from dotenv.parser import parse_stream
+
+        try:
+            text = read_text(self.path)
+        except FileNotFoundError:
+            where = "" if self.path.is_absolute() else f" in {os.getcwd()!r}"  # noqa: PTH109 - as in `media`
+            return f"is not there{where}: write the path of the file"
+        except IsADirectoryError:
+            return "is a folder: write the path of the file in it"
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        except UnicodeDecodeError:
+            return "is not UTF-8 text: save it as UTF-8"
+        for line in parse_stream(io.StringIO(text)):
+            if line.error:
+                return f"has line {line.original.line}, which is not NAME=value: correct it"
+        variables = dotenv.dotenv_values(stream=io.StringIO(text))
+        self._values = {name: value.strip() for name, value in variables.items() if value and value.strip()}
+        for name in self._values:
+            if name.startswith(_OWN) and os.environ.get(name, "").strip() != self._values[name]:
+                setting = name.removeprefix(_OWN).lower()
+                return (
+                    f"has {name}, which only the environment may set: write Client({setting}=...), or export "
+                    "it before the program starts"
+                )
+        return None
+
+    def get(self, name: str) -> str:
+        """The value of a variable; empty if it has none."""
+        return self._values.get(name, "")
+
+    def __repr__(self) -> str:
+        return f"EnvFile({str(self.path)!r})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("an EnvFile cannot be pickled, so that no key is written to a file")
+
 
 KeyEntry: TypeAlias = "str | Callable[[], str] | Callable[[], Awaitable[str]]"
 """A key, or a function or coroutine function that returns the token of the moment."""
@@ -34,15 +194,13 @@ KeyList: TypeAlias = "KeyEntry | Sequence[KeyEntry | Sequence[KeyEntry]]"
 
 _SECRET_VARIABLE = re.compile(r"(^|_)(API|ZENAPI)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|JWT)S?(_|$)")
 
-_SHORTEST_SECRET = 8
-
 
 def environment_secrets() -> list[APIKey]:
     """Every key of the environment that another library may find there, for the errors of its calls."""
     sealed = {
         value
         for name, value in os.environ.items()
-        if len(value) >= _SHORTEST_SECRET and not value.isdigit() and _SECRET_VARIABLE.search(name)
+        if len(value) >= 8 and not value.isdigit() and _SECRET_VARIABLE.search(name)
     }
     secrets = []
     for value in sorted(sealed, key=len, reverse=True):
@@ -69,26 +227,6 @@ class KeyWarning(UserWarning):
 def _of_environment(value: str) -> APIKey | None:
     """The key in the value of a variable; None if it is blank. Cached, as every call finds the same few."""
     return APIKey(value.strip()) if value.strip() else None
-
-
-def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
-    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
-
-    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
-    """
-    provider, variables = target.provider, target.route.key_variables
-    key = find_written_key(provider, variables, env_file)
-    if key is not None:
-        return key
-    if target.route.cloud is not None:
-        return doors.cloud_identities.identity_of(target, env_file)
-    if target.route.key_required and not target.custom_base_url:
-        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
-        raise MissingAPIKeyError(
-            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
-            provider=provider,
-        )
-    return NO_KEY
 
 
 def find_written_key(
@@ -124,10 +262,10 @@ def find_accounts(
     """
     if provider in configured:
         return configured[provider]
+    # No variable here holds the environment, which tracebacks would show.
     names = _list_variables(variables)
     for name in names:
-        accounts = _read_accounts(name, os.environ)
-        if accounts:
+        if accounts := _read_accounts(name, os.environ):
             return accounts
     if env_file is None or any(os.environ.get(variable, "").strip() for variable in variables):
         return None
@@ -152,8 +290,10 @@ def name_source(key: Credential, variables: Sequence[str], env_file: EnvFile | N
     return "the key that was given"
 
 
-def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[str, Accounts]:
-    """Check `Client(keys=)` and return accounts by provider; `providers` are the known names.
+def seal_keys(keys: Mapping[str, KeyList], takes_tokens: Mapping[str, bool]) -> dict[str, Accounts]:
+    """Check `Client(keys=)` and return accounts by provider.
+
+    `takes_tokens` says of each provider whether a function may return its tokens.
 
     A list inside a list holds the keys of one account. `RequestError` if there is none, or it is no text.
     """
@@ -166,20 +306,22 @@ def seal_keys(keys: Mapping[str, KeyList], providers: Collection[str]) -> dict[s
     unknown = [
         name if isinstance(name, str) and name.isidentifier() and len(name) <= 20 else "***"
         for name in keys
-        if name not in providers
+        if name not in takes_tokens
     ]
     if unknown:
         import difflib
 
-        near = difflib.get_close_matches(unknown[0].lower(), providers, n=1)
+        near = difflib.get_close_matches(unknown[0].lower(), takes_tokens, n=1)
         guess = f"; did you mean {near[0]!r}?" if near else ""
         raise RequestError(
-            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(providers)}{guess}"
+            f"keys names no provider: {', '.join(unknown)}; known: {', '.join(takes_tokens)}{guess}"
         )
-    return {provider: _accounts(provider, accounts) for provider, accounts in keys.items()}
+    return {
+        provider: _accounts(provider, accounts, takes_tokens[provider]) for provider, accounts in keys.items()
+    }
 
 
-def _accounts(provider: str, entries: KeyList) -> Accounts:
+def _accounts(provider: str, entries: KeyList, takes_tokens: bool) -> Accounts:
     where = f"keys[{provider!r}]"
     listed = [entries] if isinstance(entries, str) or callable(entries) else entries
     if not isinstance(listed, (list, tuple)) or not listed or entries == "":
@@ -200,9 +342,12 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
         for position, key in enumerate(keys):
             if callable(key):
                 name = f"{where}[{index}]" if len(listed) > 1 else where
-                sealed.append(
-                    _own_credential(provider, f"{name}[{position}]" if len(keys) > 1 else name, key)
-                )
+                name = f"{name}[{position}]" if len(keys) > 1 else name
+                if not takes_tokens:
+                    raise RequestError(
+                        f"{name} must be a str: {provider} takes no tokens that a function returns"
+                    )
+                sealed.append(doors.token_credential.own_credential(name, key))
                 continue
             if not isinstance(key, str) or not key:
                 raise RequestError(
@@ -214,15 +359,6 @@ def _accounts(provider: str, entries: KeyList) -> Accounts:
             sealed.append(make_key(f"{where}[{index}]", [key]))
         accounts.append(sealed)
     return _remove_duplicates(accounts)
-
-
-def _own_credential(provider: str, where: str, function: Callable[[], Any]) -> Credential:
-    from .routing import ROUTES
-
-    route = ROUTES.get(provider)  # a host of the user's own has none, and takes tokens
-    if route is not None and route.cloud is None and route.adapter != "openai":
-        raise RequestError(f"{where} must be a str: {provider} takes no tokens that a function returns")
-    return doors.token_credential.own_credential(where, function)
 
 
 def _read_accounts(name: str, source: Mapping[str, str] | EnvFile) -> Accounts:

@@ -90,16 +90,15 @@ class Attachment(str):
     @property
     def reference(self) -> UploadReference:
         """The text that stands for the file once it is uploaded; a `RequestError` if it cannot be read."""
-        if self._reference is not None:
-            return self._reference
-        if self.path is None:
-            digest = hashlib.sha256(self._content()).hexdigest()
-        else:
+        if self._reference is None:
             try:
-                digest = _digest_of_path(self.path, _version(os.stat(self.path)))  # noqa: PTH116 - pathlib is slow
+                if self.path is None:
+                    digest = hashlib.sha256(self._content()).hexdigest()
+                else:
+                    digest = _digest_of_path(self.path, _version(os.stat(self.path)))  # noqa: PTH116 - pathlib is slow
             except OSError as error:
                 raise RequestError(f"{self.path!r} cannot be read: {error.strerror or error}") from None
-        self._reference = UploadReference(digest, self.media_type)
+            self._reference = UploadReference(digest, self.media_type)
         return self._reference
 
     def open(self) -> IO[bytes]:
@@ -116,9 +115,7 @@ class Attachment(str):
         return file
 
     def _content(self) -> bytes:
-        if self.data is not None:
-            return self.data
-        return base64.b64decode(self.rpartition(",")[2])
+        return base64.b64decode(self.rpartition(",")[2]) if self.data is None else self.data
 
 
 def _version(status: os.stat_result) -> tuple[int, int, int]:
@@ -154,19 +151,15 @@ def with_references(
     messages: Sequence[Message], uploaded: Mapping[int, UploadReference]
 ) -> tuple[JSONObject, ...]:
     """Copies of messages with references, by the `id()` of an attachment, in place of what is uploaded."""
-    changed = []
+    changed: list[JSONObject] = []
     for message in messages:
         content = message.get("content")
+        changed.append(dict(message))
         if isinstance(content, (list, tuple)):
-            content = [_with_reference(part, uploaded) for part in content]
-        changed.append({**message, "content": content} if "content" in message else dict(message))
+            parts = changed[-1]["content"] = list(content)
+            for position, part in enumerate(parts):
+                reference = uploaded.get(id(_of_part(part)))
+                if reference is not None:
+                    outer, inner = _FIELDS[part["type"]]
+                    parts[position] = {**part, outer: {**part[outer], inner: reference}}
     return tuple(changed)
-
-
-def _with_reference(part: Any, uploaded: Mapping[int, UploadReference]) -> Any:
-    attachment = _of_part(part)
-    reference = None if attachment is None else uploaded.get(id(attachment))
-    if reference is None:
-        return part
-    outer, inner = _FIELDS[part["type"]]
-    return {**part, outer: {**part[outer], inner: reference}}

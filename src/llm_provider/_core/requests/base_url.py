@@ -16,21 +16,15 @@ _METADATA_HOSTS = (
 )  # fmt: skip
 """Hosts of cloud providers that return a machine's credentials."""
 
+# The same, outside the link-local networks that most of them use: of Alibaba, Azure, Oracle (two), Amazon,
+# Scaleway and Google.
 _METADATA_NETWORKS = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "100.100.100.200/32",  # Alibaba
-            "168.63.129.16/32",  # Azure
-            "192.0.0.192/32",  # Oracle
-            "fd00:c1::/32",  # Oracle
-            "fd00:ec2::/32",  # Amazon
-            "fd00:42::/32",  # Scaleway
-            "fd20:ce::/32",  # Google
-        ),
+    ipaddress.ip_network(f"{address}/32")
+    for address in (
+        "100.100.100.200", "168.63.129.16", "192.0.0.192",
+        "fd00:c1::", "fd00:ec2::", "fd00:42::", "fd20:ce::",
     )
-)
-"""The same, outside the link-local networks that most of them use."""
+)  # fmt: skip
 
 _TRANSLATED = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))
 """Networks of IPv6 whose last 32 bits are an address of IPv4 (RFC 4291, 6052 and 8215)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, cast, get_args
 
 from .. import doors
 from ..errors import RequestError, cite
-from ..json_values import JSONObject, plain_number
+from ..json_values import JSONMapping, JSONObject, plain_number
 from ..pace.call_limits import Timeouts, seconds
 from ..runtime.json_pieces import canonical
 from .api_keys import APIKey, make_key
@@ -87,8 +88,8 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
-def one_of(words: object) -> Check:
-    """A check for a parameter that is one of the words of a `Literal`."""
+def one_of(words: object, other_names: Mapping[str, str | None] = MappingProxyType({})) -> Check:
+    """A check for a parameter that is one of the words of a `Literal`. It gives a word its other name."""
     known = get_args(words)
     expected = f"{known[0]!r} or {known[1]!r}" if len(known) == 2 else f"one of {', '.join(known)}"
 
@@ -96,16 +97,16 @@ def one_of(words: object) -> Check:
         if not isinstance(value, str) or value not in known:
             remedy = doors.remedies.word_remedy(name, value, known)
             raise RequestError(f"{name} must be {expected}, not {cite(value)}{remedy}")
-        return str(value)
+        return other_names.get(value, str(value))
 
     return check
 
 
-_in_batch, _service_tier = one_of(InBatch), one_of(ServiceTier)
 _bias, _whole_top_k = number(-100, 100), number(1, 2**31 - 1, whole=True)
 _tokens = number(-1, 2**31 - 1, whole=True)
-
-
+check_in_batch = one_of(InBatch, {"live": None})
+# Gemini's and Anthropic's words for the tier that OpenAI calls "default".
+check_service_tier = one_of(ServiceTier, dict.fromkeys(("standard", "standard_only"), "default"))
 _check_delivery, _check_resend = one_of(DeliveryMode), one_of(Resend)
 _check_size = number(1, 1_000_000, whole=True)
 
@@ -189,19 +190,15 @@ def check_budget(name: str, value: object) -> Budget:
     return value if isinstance(value, Budget) else Budget(amount_of(value, name))
 
 
-def check_in_batch(name: str, value: object) -> str | None:
-    word: str = _in_batch(name, value)
-    return None if word == "live" else word
-
-
-def _dict(name: str, value: object, kind: str, remedy: str = "") -> dict[Any, Any]:
+def _dict(name: str, value: object, kind: str = "") -> dict[Any, Any]:
     if not isinstance(value, Mapping):
+        remedy = "" if kind else f": write {name}={{'name': ...}}"
         raise RequestError(f"{name} must be a dict{kind}, not {type(value).__name__}{remedy}")
     return dict(value)
 
 
 def check_extra_body(name: str, value: object) -> JSONObject:
-    body = _dict(name, value, "", f": write {name}={{'name': ...}}")
+    body = _dict(name, value)
     if "stream" in body:
         # The provider would answer with events, and the call expects one JSON object.
         raise RequestError(f"{name} cannot set 'stream'; use stream() or astream()")
@@ -217,7 +214,7 @@ def check_extra_body(name: str, value: object) -> JSONObject:
 
 def check_headers(name: str, value: object) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for header, content in _dict(name, value, "", f": write {name}={{'name': ...}}").items():
+    for header, content in _dict(name, value).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
             raise RequestError(f"{name} has {cite(header)}, which is not a header name such as 'X-Team'")
         if header.lower() in _OWN_HEADERS:
@@ -229,25 +226,21 @@ def check_headers(name: str, value: object) -> dict[str, str]:
     return headers
 
 
-def _texts(value: object) -> tuple[str, ...] | None:
-    """A list of texts, each with some characters; None for any other value."""
-    if isinstance(value, (list, tuple)) and all(isinstance(text, str) and text for text in value):
-        return tuple(value)
-    return None
+def _are_texts(value: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, (list, tuple)) and all(isinstance(text, str) and text for text in value)
 
 
 def check_stop(name: str, value: object) -> tuple[str, ...]:
-    texts = _texts([value] if isinstance(value, str) else value)
-    if texts is None:
+    texts = [value] if isinstance(value, str) else value
+    if not _are_texts(texts):
         raise RequestError(f"{name} must be a non-empty str or a list of them, not {cite(value)}")
-    return texts
+    return tuple(texts)
 
 
 def check_names(name: str, value: object) -> tuple[str, ...]:
-    names = _texts(value)
-    if not names:
+    if not value or not _are_texts(value):
         raise RequestError(f"{name} must be a list of names such as ['search'], not {cite(value)}")
-    return names
+    return tuple(value)
 
 
 def check_upstream(name: str, value: object) -> str:
@@ -266,25 +259,21 @@ def check_tools(name: str, value: object) -> tuple[SentTool, ...]:
 
 
 def check_tool_choice(name: str, value: Any) -> object:
-    if isinstance(value, Mapping) and value.get("type") in _CHOICES and len(value) == 1:
-        value = value["type"]
-    if isinstance(value, str) and value in _CHOICES:
-        return _CHOICES[value]
+    form: JSONMapping = value if isinstance(value, Mapping) else {}
+    word = form.get("type") if len(form) == 1 else value
+    if isinstance(word, str) and word in _CHOICES:
+        return _CHOICES[word]
     if callable(value):
         # `check_together` looks for it among the tools.
         return value
-    if (
-        isinstance(value, Mapping)
-        and value.keys() == {"type", "name"}
-        and value["type"] in ("function", "tool")
-    ):
+    kind = form.get("type")
+    if form.keys() == {"type", "name"} and kind in ("function", "tool"):
         # The forms of OpenAI's Responses API and of Anthropic.
-        value = {"type": "function", "function": {"name": value["name"]}}
-    function = value.get("function") if isinstance(value, Mapping) else None
-    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-        return dict(value)
-    if isinstance(value, Mapping) and value.get("type") in ("custom", "allowed_tools"):
-        return dict(value)
+        value = form = {"type": "function", "function": {"name": form["name"]}}
+    function = form.get("function")
+    is_named = isinstance(function, Mapping) and isinstance(function.get("name"), str)
+    if is_named or kind in ("custom", "allowed_tools"):
+        return dict(form)
     raise RequestError(
         f"{name} must be 'auto', 'none', 'required', one of the tools (a function or a class), or "
         f"{{'type': 'function', 'function': {{'name': ...}}}}, not {cite(value)}"
@@ -308,12 +297,6 @@ def check_modalities(name: str, value: object) -> tuple[str, ...]:
             remedy = doors.remedies.word_remedy(name, word, known)
             raise RequestError(f"{name} must be some of {', '.join(known)}, not {cite(word)}{remedy}")
     return words
-
-
-def check_service_tier(name: str, value: object) -> str:
-    tier: str = _service_tier(name, value)
-    # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
-    return "default" if tier in ("standard", "standard_only") else tier
 
 
 def check_logit_bias(name: str, value: object) -> dict[str, float]:

@@ -135,10 +135,8 @@ def check_inputs(inputs: object) -> Iterable[Prompt]:
         return _check_as_read(inputs)
     if hasattr(inputs, "dtype"):
         return _column(inputs)
-    if isinstance(inputs, (list, tuple)):
-        if inputs:
-            _check_first(inputs[0])
-        return inputs
+    if isinstance(inputs, (list, tuple)) and inputs:
+        _check_first(inputs[0])
     return cast("Iterable[Prompt]", inputs)
 
 
@@ -189,8 +187,7 @@ def _columns(table: Any) -> list[object]:
 
 def _column(values: Any) -> list[Prompt]:
     """The prompts of a pandas or polars Series or of an array, which has one dimension."""
-    dimensions = getattr(values, "ndim", 1)
-    if dimensions != 1:
+    if (dimensions := getattr(values, "ndim", 1)) != 1:
         raise TypeError(
             f"inputs must have one dimension, and this array has {dimensions}: write array[:, 0] for a column"
         )
@@ -227,9 +224,9 @@ def is_missing(value: object) -> bool:
 def _label(values: object, row: int) -> str:
     """The name that a pandas object has for a row, where it is not the row's number."""
     index = getattr(values, "index", None)
-    if index is None or callable(index):
+    if index is None or callable(index) or index[row] == row:
         return ""
-    return "" if index[row] == row else f" (index {cite(index[row])})"
+    return f" (index {cite(index[row])})"
 
 
 def _labels(values: object) -> list[RowLabel] | None:

@@ -124,9 +124,9 @@ def prompt_message(prompt: Sequence[object]) -> Message:
 def with_parts(message: Message, where: str) -> Message:
     """A message whose content is a list of OpenAI's parts; a `RequestError` if one cannot be sent."""
     content = message["content"]
-    if isinstance(content, (list, tuple)):
-        return {**message, "content": _encode_parts(content, f"{where}.content")}
-    return {**message, "content": [part_of(content, f"{where}.content")]}
+    where = f"{where}.content"
+    is_list = isinstance(content, (list, tuple))
+    return {**message, "content": _encode_parts(content, where) if is_list else [part_of(content, where)]}
 
 
 def prompt_remedy(prompt: object) -> str:
@@ -210,8 +210,7 @@ def _suggest(content: object) -> str:
 
 
 def _encode_file(path: str | bytes, where: str) -> Part:
-    if not isinstance(path, str):
-        path = os.fsdecode(path)
+    path = os.fsdecode(path)
     data, size = _read(path, where)
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - pathlib is slow
     kind = media_type(data)
@@ -250,10 +249,8 @@ def _read(path: str, where: str) -> tuple[bytes, int]:
             with open(path, "rb") as file:  # noqa: PTH123 - pathlib is slow
                 data = file.read(-1 if status.st_size <= MOST_BYTES else _HEAD_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        if path.startswith("~"):
-            hint = ": write Path(...).expanduser()"
-        else:
-            hint = "" if os.path.isabs(path) else f" in {os.getcwd()!r}"  # noqa: PTH109, PTH117 - as above
+        hint = "" if os.path.isabs(path) else f" in {os.getcwd()!r}"  # noqa: PTH109, PTH117 - as above
+        hint = ": write Path(...).expanduser()" if path.startswith("~") else hint
         raise RequestError(f"{where}: there is no file {path!r}{hint}") from None
     except (OSError, ValueError) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"

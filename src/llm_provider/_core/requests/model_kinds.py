@@ -26,8 +26,6 @@ _LIKELY_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
 ModelKind: TypeAlias = Literal["chat", "embedding"]
 EstimateKind: TypeAlias = Literal["chat", "embedding", "score", "decision"]
 
-_NAMES_ARE_OF_THE_USER = ("local", "litellm")
-
 
 def kind_of(model: str) -> ModelKind:
     """The kind of a model by its name. Only embedding models have names that tell it.
@@ -47,7 +45,7 @@ def find_uncovered_kind(model: str) -> str | None:
 @functools.lru_cache(maxsize=1024)
 def check_answers(model: str, provider: str, name: str) -> None:
     """Refuse a model that does something other than answer messages. `name` is its name at the provider."""
-    if provider in _NAMES_ARE_OF_THE_USER:
+    if provider in ("local", "litellm"):  # where the user gives the names
         return
     if _EMBEDS.fullmatch(name.rpartition("/")[2].lower()):
         problem = "embeds texts and does not answer: call embed()"

@@ -86,11 +86,11 @@ _RARE = {
     "top_k": Parameter(
         checks.check_top_k, "use top_p; Claude up to 4.6, Gemini and hosts of open models have it"
     ),
-    "frequency_penalty": Parameter(
-        number(-2, 2), "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it"
-    ),
-    "presence_penalty": Parameter(
-        number(-2, 2), "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it"
+    **dict.fromkeys(
+        ("frequency_penalty", "presence_penalty"),
+        Parameter(
+            number(-2, 2), "leave it out; OpenAI's Chat Completions, compatible hosts and Gemini have it"
+        ),
     ),
     "logit_bias": Parameter(
         checks.check_logit_bias, "leave it out; OpenAI's Chat Completions and compatible hosts have it"

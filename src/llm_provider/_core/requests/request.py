@@ -128,10 +128,10 @@ class Request(CommonArguments):
 
 
 def seal(parameters: Any) -> None:
-    """Replace the API key among a call's arguments by an `APIKey`, in place.
+    """Replace the API key among a call's arguments by an `APIKey`, in place, before anything else is done.
 
-    Every function that takes a key does this first. Tracebacks that show local variables, as in pytest and in
-    error trackers, then show no key. For the same reason no local variable here holds the key.
+    Tracebacks that show local variables, as in pytest and in error trackers, then show no key. For the same
+    reason no local variable here holds the key.
 
     >>> parameters = {"api_key": "sk-secret"}
     >>> seal(parameters)
@@ -152,10 +152,7 @@ def check_model_name(model: object) -> None:
 
 
 def check_parameters(function: str, checks: Mapping[str, Check], parameters: JSONMapping) -> JSONObject:
-    """The parameters that are set, each checked and normalised. None means "not set".
-
-    `checks` has the check of each parameter of the `function` that the user called, which messages name.
-    """
+    """The parameters that are set, each checked and normalised. Messages name the public `function`."""
     checked: JSONObject = {}
     for name, value in parameters.items():
         check = checks.get(name)
@@ -237,9 +234,9 @@ def _result(message: Message, where: str) -> Message:
     """The result of a tool. It may have no id: the encoders find the call that it answers."""
     names = ("tool_call_id", *(name for name in _IDS_OF_OTHERS if name in message))
     identifier = next((message[name] for name in names if message.get(name) is not None), None)
-    message = {name: value for name, value in message.items() if name not in _IDS_OF_OTHERS}
     if identifier is not None and type(identifier) not in (str, int):
         raise RequestError(f"{where}.tool_call_id must be the id of a call, not {cite(identifier)}")
+    message = {name: value for name, value in message.items() if name not in _IDS_OF_OTHERS}
     return {**message, "role": "tool", "tool_call_id": "" if identifier is None else str(identifier)}
 
 
@@ -267,13 +264,25 @@ def check_together(checked: JSONObject) -> None:
         if name in checked and not checked.get("tools") and not extra.get("tools"):
             raise RequestError(f"{name} was given without tools; give tools=, or leave {name} out")
     if callable(checked.get("tool_choice")):
-        checked["tool_choice"] = _choose_tool(checked["tool_choice"], checked.get("tools") or ())
+        from .tools import choose_tool
+
+        checked["tool_choice"] = choose_tool(checked["tool_choice"], checked.get("tools") or ())
     if "max_tool_rounds" in checked:
         from .tools import check_rounds
 
         check_rounds(checked)
     if "allowed_tools" in checked:
-        _check_allowed(checked["allowed_tools"], checked)
+        choice = checked.get("tool_choice")
+        if choice not in (None, "auto", "required"):
+            raise RequestError(
+                f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it "
+                "to 'auto' or 'required'"
+            )
+        known = [own for tool in checked["tools"] if (own := _own_name(tool)) is not None]
+        for name in checked["allowed_tools"]:
+            if name not in known:
+                names = ", ".join(known) or "no function"
+                raise RequestError(f"allowed_tools names {name!r}, which is not among tools: {names}")
     if "thinking_budget" in checked and "reasoning_effort" in checked:
         raise RequestError(
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
@@ -281,36 +290,6 @@ def check_together(checked: JSONObject) -> None:
     options = {name: checked.pop(name) for name in RARE if name in checked}
     if options:
         checked["options"] = options
-
-
-def _choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
-    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
-    from .tools import name_of, read_tools
-
-    (wanted,) = read_tools("tool_choice", [choice])
-    name = name_of(wanted)
-    if wanted not in tools:
-        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
-        problem = f"is not among tools: {', '.join(known) or 'no function'}"
-        if name in known:
-            problem = "has the name of another one in tools: give the same in both"
-        raise RequestError(f"tool_choice is {name!r}, which {problem}")
-    return {"type": "function", "function": {"name": name}}
-
-
-def _check_allowed(allowed: tuple[str, ...], checked: JSONMapping) -> None:
-    choice = checked.get("tool_choice")
-    if choice not in (None, "auto", "required"):
-        raise RequestError(
-            f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it to "
-            "'auto' or 'required'"
-        )
-    known = [name for tool in checked["tools"] if (name := _own_name(tool)) is not None]
-    for name in allowed:
-        if name not in known:
-            raise RequestError(
-                f"allowed_tools names {name!r}, which is not among tools: {', '.join(known) or 'no function'}"
-            )
 
 
 def _own_name(tool: SentTool) -> str | None:
@@ -332,16 +311,15 @@ def describe_prompt(messages: Sequence[Message]) -> str | list[Message] | None:
     """The messages as a response keeps them: a lone text of the user as it is, media without their data."""
     if len(messages) == 1 and messages[0]["role"] == "user" and type(messages[0]["content"]) is str:
         return messages[0]["content"]
-    return [
-        {**message, "content": list(map(_drop_data, message["content"]))}
-        if isinstance(message.get("content"), (list, tuple))
-        else message
-        for message in messages
-    ] or None
-
-
-def _drop_data(part: Any) -> Any:
-    return part if part.get("type") == "text" else {"type": part.get("type")}
+    kept: list[Message] = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            content = [part if part.get("type") == "text" else {"type": part.get("type")} for part in content]
+            kept.append({**message, "content": content})
+        else:
+            kept.append(message)
+    return kept or None
 
 
 SHARED = tuple(CommonArguments.__dataclass_fields__)
@@ -366,7 +344,7 @@ class TextRequest(CommonArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedRequest(TextRequest):
-    """One call of `embed` as the user asked for it; `EmbedRequest.build` is the only way to make one."""
+    """One call of `embed` as the user asked for it. `EmbedRequest.build` makes it."""
 
     dimensions: int | None = None
     upstream: str | None = None
@@ -378,21 +356,18 @@ class EmbedRequest(TextRequest):
         """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed."""
         check_model_name(model)
         checked = check_parameters(function, _TEXT_CHECKS, parameters)
-        return cls(model=model, inputs=_texts(inputs), **checked)
-
-
-def _texts(inputs: object) -> tuple[str, ...]:
-    kind = type(inputs).__name__
-    if isinstance(inputs, str):
-        raise RequestError("inputs must be a list of texts, not one str: write embed(model, [text])")
-    if isinstance(inputs, (set, frozenset)):
-        # The vectors come in the order of the texts.
-        raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
-    if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
-        raise RequestError(f"inputs must be a list of texts, not {kind}: write embed(model, ['a text'])")
-    if is_table(inputs):
-        raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
-    return tuple(_text(index, text) for index, text in enumerate(inputs))
+        kind = type(inputs).__name__
+        if isinstance(inputs, str):
+            raise RequestError("inputs must be a list of texts, not one str: write embed(model, [text])")
+        if isinstance(inputs, (set, frozenset)):
+            # The vectors come in the order of the texts.
+            raise RequestError(f"inputs is a {kind}, which has no order: pass a list")
+        if isinstance(inputs, (bytes, bytearray, Mapping)) or not isinstance(inputs, Iterable):
+            raise RequestError(f"inputs must be a list of texts, not {kind}: write embed(model, ['a text'])")
+        if is_table(inputs):
+            raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
+        texts = tuple(_text(index, text) for index, text in enumerate(inputs))
+        return cls(model=model, inputs=texts, **checked)
 
 
 def _text(index: int, text: object) -> str:
@@ -426,14 +401,11 @@ def adds_headers() -> bool:
 
 def read_headers(target: Target) -> dict[str, str]:
     """The headers that the environment adds to a request; `RequestError` for the library's own."""
-    if target.provider == "litellm":
-        # It leaves them to the SDKs, so they are only checked.
-        for variable in _VARIABLES.values():
-            _parse(variable, os.environ.get(variable, ""))
-        return {}
-    variable = _VARIABLES.get(target.provider, "")
-    text = os.environ.get(variable) if variable else None
-    return dict(_parse(variable, text)) if text else {}
+    through_litellm = target.provider == "litellm"
+    names = _VARIABLES.values() if through_litellm else filter(None, [_VARIABLES.get(target.provider)])
+    headers = [_parse(name, os.environ.get(name, "")) for name in names]
+    # litellm leaves them to the SDKs, so they are only checked.
+    return dict(headers[0]) if headers and not through_litellm else {}
 
 
 @functools.lru_cache(maxsize=8)
@@ -446,6 +418,5 @@ def _parse(variable: str, text: str) -> dict[str, str]:
 def with_headers(request: RequestT, target: Target) -> RequestT:
     """A request with the headers that the environment adds. The headers of the call replace them."""
     headers = read_headers(target)
-    return (
-        replace(request, extra_headers={**headers, **(request.extra_headers or {})}) if headers else request
-    )
+    own = request.extra_headers or {}
+    return replace(request, extra_headers={**headers, **own}) if headers else request

@@ -135,6 +135,11 @@ class Route:
     cloud: Cloud | None = None
     host: Host | None = None
 
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether a function may return the tokens of an account."""
+        return self.host is not None or self.cloud is not None or self.adapter == "openai"
+
     def __post_init__(self) -> None:
         if self.base_url is None or self.host is not None:
             return

@@ -12,18 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from .. import doors
-from ..errors import UnknownModelError
+from ..errors import MissingAPIKeyError, UnknownModelError
+from .api_keys import NO_KEY, Credential, EnvFile, find_written_key
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
-
-if TYPE_CHECKING:
-    from .credential import EnvFile
 
 __all__ = [
     "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",
-    "Target", "Transport", "find_route", "list_known_models", "maker_names", "price_names", "resolve",
+    "Target", "Transport", "find_key", "find_route", "list_known_models", "maker_names", "price_names",
+    "resolve",
 ]  # fmt: skip
 
 _REASONING = frozenset(
@@ -285,34 +283,26 @@ def resolve(
     hosts: Mapping[str, Route] = NO_HOSTS,
     deployments: Mapping[str, str] = _NO_DEPLOYMENTS,
 ) -> Target:
-    """Find the route of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
+    """The target of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
 
     Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
-    route's own server. The client's own hosts come before litellm's providers. `deployments` has the models
-    that deployments at clouds are.
-
-    Raises `UnknownModelError`, which suggests near names and prefixes, and `RequestError` if `base_url` is
+    route's own server. Raises `UnknownModelError`, which suggests names, and `RequestError` if `base_url` is
     not a server that a request may be sent to, or a cloud's address is not known.
     """
-    own = _find_host(model, hosts)
-    if own is not None:
-        return _target_at(*own, base_url or "")
     deployed = deployments.get(model, "") if deployments else ""
-    route, _ = _route(model, deployed)
+    route, name = _find_host(model, hosts) or _route(model, deployed)
     if route.cloud is not None:
         address = doors.cloud_addresses.find_address(route.cloud, route.provider, base_url, env_file)
-        return _target(model, address, deployed, base_url is not None)
-    server = base_url or os.environ.get(route.base_url_variable, "").strip()
-    if not server and env_file is not None:
-        server = env_file.get(route.base_url_variable)
-    return _target(model, server)
+        return _target_at(route, name, address, deployed, base_url is not None)
+    server = base_url or ""
+    if not server and route.host is None:
+        server = os.environ.get(route.base_url_variable, "").strip()
+        if not server and env_file is not None:
+            server = env_file.get(route.base_url_variable)
+    return _target_at(route, name, server)
 
 
 @functools.lru_cache(maxsize=1024)
-def _target(model: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
-    return _target_at(*_route(model, deployed), base_url, deployed, custom)
-
-
 def _target_at(route: Route, name: str, base_url: str, deployed: str = "", custom: bool = True) -> Target:
     if not base_url:
         return Target(route, name, route.base_url)
@@ -336,12 +326,8 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if not slash:
         route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
         if route is None:
-            from .model_kinds import find_uncovered_kind, not_covered
-
-            what = find_uncovered_kind(model)
-            description = _suggestion(model) if what is None else f"{model} {not_covered(what)}"
             raise UnknownModelError(
-                doors.remedies.problem_with(model, _OTHER_NAMES) or description, model=model
+                doors.remedies.problem_with(model, _OTHER_NAMES) or _suggestion(model), model=model
             )
         return route, model
     if prefix in ROUTES:
@@ -362,6 +348,26 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     if problem is not None:
         raise UnknownModelError(problem, model=model)
     return ROUTES["litellm"], model
+
+
+def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
+    """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
+
+    `NO_KEY` is for a server of one's own that may need none. `MissingAPIKeyError` names the variables.
+    """
+    provider, variables = target.provider, target.route.key_variables
+    key = find_written_key(provider, variables, env_file)
+    if key is not None:
+        return key
+    if target.route.cloud is not None:
+        return doors.cloud_identities.identity_of(target, env_file)
+    if target.route.key_required and not target.custom_base_url:
+        where = "" if env_file is None else f" (it is not in {env_file.path} either)"
+        raise MissingAPIKeyError(
+            f"no API key for {provider}: set {' or '.join(variables)}, or pass api_key={where}",
+            provider=provider,
+        )
+    return NO_KEY
 
 
 def price_names(target: Target, served: str | None = None) -> tuple[str, str]:
@@ -414,13 +420,17 @@ def list_known_models() -> Sequence[str]:
 def _suggestion(model: str) -> str:
     import difflib
 
+    from .model_kinds import find_uncovered_kind, not_covered
+
+    what = find_uncovered_kind(model)
+    if what is not None:
+        return f"{model} {not_covered(what)}"
     named: dict[str, list[str]] = {}
     for full in list_known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
-    guess = ""
-    if near:
-        guess = f"; did you mean {', '.join([full for name in near for full in named[name]][:6])}?"
+    similar = ", ".join([full for name in near for full in named[name]][:6])
+    guess = f"; did you mean {similar}?" if similar else ""
     prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "

@@ -20,9 +20,6 @@ from ..json_values import JSONObject
 F = TypeVar("F", bound=Callable[..., Any])
 T_co = TypeVar("T_co", covariant=True)
 
-WIDTH = 96
-"""Characters of a line of documentation, without its indentation."""
-
 
 def with_parameters(function: F) -> F:
     """Give a function that has `**parameters: Unpack[...]` a docstring and a signature that name them.
@@ -36,7 +33,12 @@ def with_parameters(function: F) -> F:
     group = annotation.removeprefix("Unpack[").removesuffix("]")
     if function.__doc__:
         function.__doc__ = document(function.__doc__, group, rest)
-    _accept_without_inputs(function)
+    # Let the function look at its parameters before it misses what stands behind the model: who wrote
+    # `call(model, prompt="Hi")` reads what to write for `prompt`, and not only what is missing.
+    code, defaults = function.__code__, function.__defaults__ or ()
+    required = code.co_varnames[: code.co_argcount - len(defaults)]
+    inputs = required[required.index("model") + 1 :] if "model" in required else ()
+    function.__defaults__ = (*(_Missing(function.__name__, name) for name in inputs), *defaults)
     function.__signature__ = _Signature(function, annotations, group)  # type: ignore[attr-defined]  # may be set
     function.__annotations__ = _Annotations(annotations)
     function.__annotations__.module = function.__module__
@@ -52,17 +54,6 @@ class _Missing:
     @property  # type: ignore[misc]  # `isinstance` asks for it
     def __class__(self) -> Any:
         raise TypeError(self._problem)
-
-
-def _accept_without_inputs(function: Any) -> None:
-    """Let a function look at its parameters before it misses what stands behind the model.
-
-    Who wrote `call(model, prompt="Hi")` reads what to write for `prompt`, and not only what is missing.
-    """
-    code, defaults = function.__code__, function.__defaults__ or ()
-    required = code.co_varnames[: code.co_argcount - len(defaults)]
-    inputs = required[required.index("model") + 1 :] if "model" in required else ()
-    function.__defaults__ = (*(_Missing(function.__name__, name) for name in inputs), *defaults)
 
 
 class Method(Protocol[T_co]):
@@ -94,7 +85,7 @@ class _Docstring(str):
     def __str__(self) -> str:
         text = super().__str__()
         lines = "\n".join(
-            textwrap.fill(f"{name}: {meaning}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            textwrap.fill(f"{name}: {meaning}", 96, subsequent_indent="    ", break_on_hyphens=False)
             for name, meaning in _documentation(self.group).items()
         ).splitlines()
         if not lines:

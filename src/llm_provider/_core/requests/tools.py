@@ -143,12 +143,30 @@ def bound(choices: tuple[Choice, ...], tools: Sequence[SentTool]) -> tuple[Choic
     )
 
 
+def choose_tool(choice: object, tools: Sequence[SentTool]) -> JSONObject:
+    """The `tool_choice` for a function or a class; a `RequestError` if it is no tool of the call."""
+    (wanted,) = read_tools("tool_choice", [choice])
+    name = name_of(wanted)
+    if wanted not in tools:
+        known = [tool_name for tool in tools if (tool_name := name_of(tool)) is not None]
+        problem = f"is not among tools: {', '.join(known) or 'no function'}"
+        if name in known:
+            problem = "has the name of another one in tools: give the same in both"
+        raise RequestError(f"tool_choice is {name!r}, which {problem}")
+    return {"type": "function", "function": {"name": name}}
+
+
 def check_rounds(checked: JSONObject) -> None:
     """Check `max_tool_rounds` against the other parameters of a call. 0 runs no tools, as None."""
     if not checked["max_tool_rounds"]:
         del checked["max_tool_rounds"]
         return
-    if not any(map(_has_rounds, checked.get("tools", ()))):
+    # Functions of the user's, and tools that a provider runs, may need several rounds.
+    if not any(
+        isinstance(tool, (FunctionTool, str))
+        or (isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom"))
+        for tool in checked.get("tools", ())
+    ):
         raise RequestError(
             "max_tool_rounds runs Python functions, and tools has none: give tools=[your_function], or leave "
             "max_tool_rounds out"
@@ -164,34 +182,21 @@ def check_rounds(checked: JSONObject) -> None:
         )
 
 
-def _has_rounds(tool: object) -> bool:
-    """Whether a tool may need several rounds: it is a function of the user's, or the provider runs it."""
-    if isinstance(tool, (FunctionTool, str)):
-        return True
-    return isinstance(tool, Mapping) and tool.get("type", "custom") not in ("function", "custom")
-
-
 def _tool(where: str, tool: object) -> SentTool:
     if isinstance(tool, Mapping):
         return _check_mapping(where, tool)
-    if isinstance(tool, str):
-        return _check_server_tool(where, tool)
-    if isinstance(tool, type):
-        return _tool_of_class(where, tool)
     if callable(tool):
-        return _tool_of_function(where, tool)
-    raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
-
-
-def _check_server_tool(where: str, name: str) -> str:
-    if name in SERVER_TOOLS:
-        return name
-    if name in _WITH_SETTINGS:
-        raise RequestError(f"{where}={name!r} needs settings: write {_WITH_SETTINGS[name]}")
-    near = difflib.get_close_matches(name, SERVER_TOOLS, n=1)
+        return _tool_of_python(where, tool)
+    if not isinstance(tool, str):
+        raise RequestError(f"{where} is {cite(tool)}: expected {_FORMS}")
+    if tool in SERVER_TOOLS:
+        return tool
+    if tool in _WITH_SETTINGS:
+        raise RequestError(f"{where}={tool!r} needs settings: write {_WITH_SETTINGS[tool]}")
+    near = difflib.get_close_matches(tool, SERVER_TOOLS, n=1)
     guess = f"did you mean {near[0]!r}? " if near else ""
     raise RequestError(
-        f"{where}={cite(name)} is no tool that a provider runs: {guess}the names are "
+        f"{where}={cite(tool)} is no tool that a provider runs: {guess}the names are "
         f"{', '.join(SERVER_TOOLS)}; a function is given without quotes"
     )
 
@@ -203,8 +208,8 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
         others = {name: value for name, value in tool.items() if name not in _IN_FUNCTION}
         tool = {**others, "function": inner}
     function = tool.get("function")
-    flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
-    if function is None and tool and tool.get("type") != "function" and not flat:
+    is_flat = "name" in tool and not {"type", "input_schema"} & tool.keys()
+    if function is None and tool and tool.get("type") != "function" and not is_flat:
         # A tool that its provider defines. The adapters know their own.
         return tool
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
@@ -219,20 +224,37 @@ def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
     return tool
 
 
-def _tool_of_function(where: str, function: Function) -> FunctionTool:
-    plain = plain_function(function)
-    name = _check_name(where, getattr(plain, "__name__", type(plain).__name__))
-    where = f"{where}, the function {name!r},"
+def _tool_of_python(where: str, given: Function) -> FunctionTool:
+    """The tool of a function or a class, whose schema is made once."""
+    kind = given if isinstance(given, type) else None
+    if kind is not None and not any(
+        hasattr(kind, name) for name in ("model_json_schema", "__dataclass_fields__", "__total__")
+    ):
+        raise RequestError(
+            f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
+            "TypedDict; give a function, or a method of an object"
+        )
+    plain = plain_function(given) if kind is None else kind
+    name = getattr(plain, "__name__", type(plain).__name__)
+    if name == "<lambda>":
+        raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            f"{where} is named {name!r}, which not every provider accepts: use up to 64 ASCII letters, "
+            "digits, underscores and hyphens, and begin with a letter"
+        )
     # Each access makes a new object of a method. A method and its function differ in `self`.
-    is_method = inspect.ismethod(function)
+    is_method = inspect.ismethod(given)
     try:
-        kept = _schemas.setdefault(getattr(function, "__func__", function) if is_method else function, {})
+        kept = _schemas.setdefault(getattr(given, "__func__", given) if is_method else given, {})
     except TypeError:  # an object without a hash or without weak references
         kept = {}
-    schema = kept.get(is_method)
-    if schema is None:
-        schema = kept[is_method] = _schema_of_function(where, function, plain)
-    return FunctionTool(name, schema, function)
+    if is_method not in kept:
+        if kind is None:
+            kept[is_method] = _schema_of_function(f"{where}, the function {name!r},", given, plain)
+        else:
+            kept[is_method] = _schema_of_class(f"{where}, the class {name!r},", kind)
+    return FunctionTool(name, kept[is_method], given if kind is None else None)
 
 
 def plain_function(function: Function) -> Function:
@@ -243,17 +265,6 @@ def plain_function(function: Function) -> Function:
         function = function.__func__
     plain: Function = inspect.unwrap(function)
     return plain
-
-
-def _check_name(where: str, name: str) -> str:
-    if name == "<lambda>":
-        raise RequestError(f"{where} is a lambda, which has no name and no types: write it with def")
-    if not _NAME.fullmatch(name):
-        raise RequestError(
-            f"{where} is named {name!r}, which not every provider accepts: use up to 64 ASCII letters, "
-            "digits, underscores and hyphens, and begin with a letter"
-        )
-    return name
 
 
 def _schema_of_function(where: str, function: Function, plain: Function) -> _Schema:
@@ -336,14 +347,13 @@ def _parameters(
                 f"{where} has no annotation for its parameter {parameter.name!r}: write a type, such as "
                 f"'{parameter.name}: str'{method}"
             )
-        annotation = hints[parameter.name]
+        annotation: Any = hints[parameter.name]
         if parameter.default is None and isinstance(annotation, type):
             # `city: str = None`, as people write it.
             annotation = annotation | None
-        yield (
-            parameter,
-            Annotated[annotation, parameter.default] if _is_field(parameter.default) else annotation,
-        )
+        if _is_field(parameter.default):
+            annotation = Annotated[annotation, parameter.default]
+        yield parameter, annotation
 
 
 def _is_field(value: object) -> bool:
@@ -351,27 +361,15 @@ def _is_field(value: object) -> bool:
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
 
 
-def _tool_of_class(where: str, kind: type) -> FunctionTool:
-    is_model = hasattr(kind, "model_json_schema")
-    if not (is_model or hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__")):
-        raise RequestError(
-            f"{where} is the class {kind.__name__!r}: a class must be a pydantic model, a dataclass or a "
-            "TypedDict; give a function, or a method of an object"
-        )
-    name = _check_name(where, kind.__name__)
-    kept = _schemas.setdefault(kind, {})
-    schema = kept.get(False)
-    if schema is None:
-        from pydantic import TypeAdapter
+def _schema_of_class(where: str, kind: type) -> _Schema:
+    from pydantic import TypeAdapter
 
-        try:
-            adapter, parameters = _with_schema(lambda: TypeAdapter(kind))
-        except _NoSchemaError as error:
-            raise RequestError(f"{where}, the class {name!r}, has {error}") from None
-        parameters.pop("title", None)
-        description = parameters.pop("description", "")
-        schema = kept[False] = _Schema(description, parameters, adapter.validate_json)
-    return FunctionTool(name, schema, None)
+    try:
+        adapter, parameters = _with_schema(lambda: TypeAdapter(kind))
+    except _NoSchemaError as error:
+        raise RequestError(f"{where} has {error}") from None
+    parameters.pop("title", None)
+    return _Schema(parameters.pop("description", ""), parameters, adapter.validate_json)
 
 
 class _NoSchemaError(Exception):
@@ -432,22 +430,17 @@ def _problems(error: ValueError) -> str:
     )
 
 
-_FIRST_SECTIONS = ("Args:", "Arguments:", "Parameters:", "Params:")
-"""Lines with which a docstring without a description may begin."""
-
-
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """The descriptions of a function and of its parameters, from its docstring."""
-    written = (
-        inspect.getdoc(function) if inspect.isroutine(function) else inspect.getdoc(type(function).__call__)
-    )
+    written = inspect.getdoc(function if inspect.isroutine(function) else type(function).__call__)
     if not written:
         return "", {}
     import docstring_parser
 
     head, _, rest = written.partition("\n")
-    if head.rstrip() in _FIRST_SECTIONS:
-        # Python and the parser take away the indentation that all lines but the first have in common.
+    if head.rstrip() in ("Args:", "Arguments:", "Parameters:", "Params:"):
+        # There is no description. Python and the parser take away the indentation that all lines but the
+        # first have in common.
         rest = rest.lstrip("\n")
         written = f"\n{head}\n{rest if rest.startswith(' ') else textwrap.indent(rest, '    ')}"
     try:

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ..errors import MissingDependencyError
+from ..errors import LLMError, MissingDependencyError
 from . import clock
 
 T = TypeVar("T")
@@ -62,23 +62,28 @@ def hold_interrupts() -> Iterator[None]:
 
 
 def when_imported(action: Callable[[], T]) -> T:
-    """The result of an action that imports modules, repeated for a while as other threads import them too."""
+    """The result of an action that imports modules, repeated for a while as other threads import them too.
+
+    A package that is missing or cannot be loaded is a `MissingDependencyError`, whatever its import raises.
+    """
     until = clock.monotonic() + LONGEST_IMPORT
     while True:
-        missing = None
         try:
             with hold_interrupts():
                 return action()
+        except LLMError:
+            raise
         except Exception as error:
             if not is_unfinished(error) or clock.monotonic() >= until:
-                missing = error.name if isinstance(error, ModuleNotFoundError) else None
-                if missing is None:
-                    raise
-        if missing is not None:
-            raise MissingDependencyError(
-                f"the package {missing!r} is not installed, which this provider needs: pip install "
-                "llm-provider-call installs it, or pip install . in a checkout"
-            )
+                if isinstance(error, ModuleNotFoundError) and error.name:
+                    raise MissingDependencyError(
+                        f"the package {error.name!r} is not installed, which this provider needs: pip "
+                        "install llm-provider-call installs it, or pip install . in a checkout"
+                    ) from None
+                raise MissingDependencyError(
+                    "a package that this provider needs cannot be loaded, so install it again: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
         clock.sleep(PAUSE)
 
 

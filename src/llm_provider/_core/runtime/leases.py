@@ -59,6 +59,9 @@ _PAUSES = (0.01, 0.2)
 _PAUSE_SHARE = 1 / 5
 """The length of a pause as a share of the time waited so far."""
 
+_RELEASING_SECONDS = 0.1
+"""Longest time between the token of a release and its mark on disk."""
+
 BEAT_SECONDS = 1.0
 PATIENCE_SECONDS = 15.0
 """Seconds without a heartbeat after which a holder counts as stopped."""
@@ -77,9 +80,10 @@ class Lease:
         self._files = opened
         self._tag = tag
         self._address = address
-        self.released_before = False
-        """Whether an earlier holder has released it, or one of another name with the same mark. It may have
-        stored a result, also if it gave up."""
+        self.released_before = 0.0
+        """Monotonic seconds at which the last holder of any process released it, or of another name with the
+        same mark; infinite if that holder left no time. It may have stored a result, also if it gave up. Who
+        has looked for a result later need not look again."""
 
     def release(self, *, finished: bool = True) -> None:
         """Release the name, once. Unless it is `finished`, with a result, a waiting process takes it."""
@@ -92,7 +96,7 @@ class Lease:
 
 
 class _Mark(NamedTuple):
-    """The bytes that holders of a name have written to its slot. Tokens have no order, they only differ."""
+    """The bytes that holders of a name have written to its slot. Tokens are the time of their writing."""
 
     tag: bytes = b""
     """The tag of the name that was last released in this slot."""
@@ -139,7 +143,12 @@ class _Files:
             raise
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
-            lease.released_before = any(files.read_at(descriptor, _TAG_BYTES, mark))
+            stored = files.read_at(descriptor, _BEAT_OFFSET, mark)
+            if any(stored[:_TAG_BYTES]):
+                token = stored[_TAG_BYTES:]
+                is_dated = len(token) == _TOKEN_BYTES and token != _UNFINISHED
+                moment = int.from_bytes(token, "big") / 1e9 if is_dated else float("inf")
+                lease.released_before = moment + _RELEASING_SECONDS
         return lease
 
     def release(self, tag: bytes, address: _Address, finished: bool) -> None:
@@ -177,11 +186,6 @@ class Leases:
         self._patience = patience
         self._files: _Files | None = None
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def exclusive(self) -> bool:
-        """Whether a lease has one holder at a time; False once locks have turned out to be unavailable."""
-        return self._directory is not None
 
     def take(self, name: str) -> Lease | None:
         """Take a name, in a task of the loop; None if a process, this one included, holds it."""

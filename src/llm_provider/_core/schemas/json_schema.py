@@ -94,11 +94,11 @@ def resolve(reference: object, root: Schema | None) -> Any:
         return None
     part: object = root
     for step in reference[1:].split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
         if "%" in step:
             from urllib.parse import unquote
 
-            name = unquote(step).replace("~1", "/").replace("~0", "~")
+            step = unquote(step)  # noqa: PLW2901 - the same step
+        name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(part, Mapping):
             part = part.get(name)
         elif isinstance(part, list) and name.isdigit() and int(name) < len(part):
@@ -106,6 +106,15 @@ def resolve(reference: object, root: Schema | None) -> Any:
         else:
             return None
     return part if isinstance(part, (Mapping, bool)) else None
+
+
+def follow(schema: object, root: Schema | None) -> Any:
+    """The part of a schema to which references lead, one after the other."""
+    for _ in range(100):
+        if not isinstance(schema, Mapping) or "$ref" not in schema:
+            break
+        schema = resolve(schema["$ref"], root)
+    return schema
 
 
 def find_problem(schema: object) -> str | None:
@@ -323,11 +332,15 @@ def _violations(value: object, schema: object, search: Search, path: str) -> Ite
         if "pattern" in schema and not _occurs(schema["pattern"], value):
             yield f"{path}: {_shorten(value)} does not match the pattern {schema['pattern']!r}"
     elif _is_number(value):
-        yield from _check_number(value, schema, path)
-    yield from _check_combinations(value, schema, search, path)
+        for word, fails, problem in _BOUNDS:
+            if word in schema and fails(value, schema[word]):
+                yield f"{path}: {value} is {problem} {schema[word]}"
+        if schema.get("multipleOf"):
+            # Few schemas need it, and every call imports this module.
+            from fractions import Fraction
 
-
-def _check_combinations(value: object, schema: SchemaObject, search: Search, path: str) -> Iterator[str]:
+            if Fraction(str(value)) % Fraction(str(schema["multipleOf"])):
+                yield f"{path}: {value} is not a multiple of {schema['multipleOf']}"
     for part in schema.get("allOf", ()):
         yield from _violations(value, part, search, path)
     if "anyOf" in schema and not any(search.matches(value, part, path) for part in schema["anyOf"]):
@@ -411,19 +424,6 @@ _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
     ("exclusiveMinimum", operator.le, "not more than"),
     ("exclusiveMaximum", operator.ge, "not less than"),
 )
-
-
-def _check_number(value: float, schema: SchemaObject, path: str) -> Iterator[str]:
-    for word, fails, problem in _BOUNDS:
-        if word in schema and fails(value, schema[word]):
-            yield f"{path}: {value} is {problem} {schema[word]}"
-    factor = schema.get("multipleOf")
-    if factor:
-        # Few schemas need it, and every call imports this module.
-        from fractions import Fraction
-
-        if Fraction(str(value)) % Fraction(str(factor)):
-            yield f"{path}: {value} is not a multiple of {factor}"
 
 
 def _shorten(value: object, most: int = 80) -> str:

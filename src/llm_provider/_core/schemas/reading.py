@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..json_values import JSONObject
 from ..runtime.threads import result_in_thread
-from .json_schema import Search, TooManyStepsError, resolve, weight_of
+from .json_schema import Search, TooManyStepsError, follow, weight_of
 from .structure import WRAPPER, Structure, load_by_schema, strict_json
 
 if TYPE_CHECKING:
@@ -140,10 +140,7 @@ def _candidates(value: object, structure: Structure) -> Iterator[object]:
 
 
 def _drop_nulls(value: object, schema: object, search: Search, known: _Known) -> object:
-    for _ in range(100):
-        if not isinstance(schema, dict) or "$ref" not in schema:
-            break
-        schema = resolve(schema["$ref"], search.root)
+    schema = follow(schema, search.root)
     if not isinstance(schema, dict) or not isinstance(value, (dict, list)):
         return value
     # Alternatives that contain each other meet the same part again and again.
@@ -183,8 +180,7 @@ def _has_null_tag(value: object, schema: object, search: Search) -> bool:
     """Whether a field that must have one of some values is null in an object."""
     if not isinstance(value, dict) or None not in value.values():
         return False
-    if isinstance(schema, dict) and "$ref" in schema:
-        schema = resolve(schema["$ref"], search.root)
+    schema = follow(schema, search.root)
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     empty = [properties.get(name) for name, entry in value.items() if entry is None]
     return any(isinstance(part, dict) and ("const" in part or "enum" in part) for part in empty)

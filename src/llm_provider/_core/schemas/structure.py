@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping, JSONObject
@@ -102,46 +102,51 @@ def _from_dict(form: JSONMapping) -> Structure | None:
         schema,
         functools.partial(load_by_schema, schema),
         adaptable=True,
-        is_object=_is_object(schema, schema),
+        is_object=_is_object(schema),
     )
 
 
 @functools.lru_cache(maxsize=256)
 def _from_type(annotation: object, _: str) -> Structure:
-    name = getattr(annotation, "__name__", "answer") if isinstance(annotation, type) else "answer"
+    cited = annotation.__name__ if isinstance(annotation, type) else cite(annotation)
+    kind: Any = annotation
+    load: Callable[[str], object]
     try:
-        form = describe_type(annotation)
+        if hasattr(kind, "model_json_schema"):
+            schema, load = kind.model_json_schema(), kind.model_validate_json
+            core = kind.__pydantic_core_schema__
+        else:
+            from pydantic import TypeAdapter
+
+            adapter: TypeAdapter[object] = TypeAdapter(_adapt_typed_dicts(kind, ()))
+            schema, load, core = adapter.json_schema(), adapter.validate_json, adapter.core_schema
     except (RuntimeError, NameError, TypeError, ValueError) as error:
-        # The bases of pydantic's errors; pydantic itself is not imported here.
+        # The bases of pydantic's errors; pydantic itself is not imported for a model.
         problem = str(error).partition("\n")[0]
-        raise RequestError(f"response_format {_name(annotation)} has no JSON schema: {problem}") from None
-    if form.slow_pattern is not None:
+        raise RequestError(f"response_format {cited} has no JSON schema: {problem}") from None
+    pattern = slow_pattern(core)
+    if pattern is not None:
         raise RequestError(
-            f"response_format {_name(annotation)} has the pattern {form.slow_pattern!r} for Python's `re`, "
-            "which may take any time: give it as text, without regex_engine='python-re', or check it yourself"
+            f"response_format {cited} has the pattern {pattern!r} for Python's `re`, which may take any "
+            "time: give it as text, without regex_engine='python-re', or check it yourself"
         )
-    schema = form.schema
-    # A generic model is called `Page[City]`, which providers refuse as a name.
-    is_object = _is_object(schema, schema)
-    load = functools.partial(_load_type, form.load, schema) if _has_open_union(schema) else form.load
-    return Structure(
-        _clean(name), schema, load, adaptable=True, is_object=is_object, runs_code=form.runs_code
+    runs_code = any(
+        str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
+        for part in _parts(core)
     )
-
-
-def _name(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else cite(annotation)
+    if _has_open_union(schema):
+        load = functools.partial(_load_type, load, schema)
+    # A generic model is called `Page[City]`, which providers refuse as a name.
+    name = _clean(cited if isinstance(annotation, type) else "answer")
+    return Structure(name, schema, load, adaptable=True, is_object=_is_object(schema), runs_code=runs_code)
 
 
 def _clean(name: object) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(name))[:64] or "answer"
 
 
-def _is_object(schema: object, root: JSONObject) -> bool:
-    for _ in range(len(root.get("$defs", ())) + 1):
-        if not isinstance(schema, Mapping) or "$ref" not in schema:
-            break
-        schema = json_schema.resolve(schema["$ref"], root)
+def _is_object(schema: JSONObject) -> bool:
+    schema = json_schema.follow(schema, schema)
     return isinstance(schema, Mapping) and schema.get("type") == "object"
 
 
@@ -161,12 +166,14 @@ def strict_json(text: str) -> Any:
 
 def _has_open_union(schema: object) -> bool:
     """Whether several alternatives may contain parts of the answer, and no field tells which one it is."""
-    alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if isinstance(schema, Mapping) else ()
+    if isinstance(schema, list):
+        return any(map(_has_open_union, schema))
+    if not isinstance(schema, Mapping):
+        return False
+    alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
     references = sum(isinstance(each, Mapping) and "$ref" in each for each in alternatives)
-    if references > 1 and isinstance(schema, Mapping) and "discriminator" not in schema:
-        return True
-    inside = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
-    return any(map(_has_open_union, inside))
+    is_open = references > 1 and "discriminator" not in schema
+    return is_open or any(map(_has_open_union, schema.values()))
 
 
 def _load_type(load: Callable[[str], object], schema: dict[str, object], text: str) -> object:
@@ -194,16 +201,6 @@ _VAGUE: tuple[Any, ...] = (dict, list, tuple, set, frozenset, bytes, object, typ
 """Types that say nothing about the JSON, and are more likely a slip."""
 
 
-class PydanticType(NamedTuple):
-    schema: dict[str, object]
-    load: Callable[[str], object]
-    """JSON text to a value of the type; raises `ValueError`."""
-    runs_code: bool
-    """Whether `load` runs Python code, such as validators of the user's."""
-    slow_pattern: str | None
-    """A pattern that runs in Python's `re`, which stops every thread for as long as it takes."""
-
-
 def is_type(value: object) -> bool:
     """Whether a value is a type that can have a schema: a class, a union, a `Literal`, a `list[...]`, …."""
     if any(value is vague for vague in _VAGUE):
@@ -211,23 +208,6 @@ def is_type(value: object) -> bool:
     # A NewType, and `type Name = ...` of Python 3.12.
     named = hasattr(value, "__supertype__") or type(value).__name__ == "TypeAliasType"
     return isinstance(value, type) or typing.get_origin(value) is not None or named
-
-
-def describe_type(annotation: Any) -> PydanticType:
-    """The schema of a type, and the function that reads its values. It raises pydantic's errors."""
-    if hasattr(annotation, "model_json_schema"):
-        schema, load = annotation.model_json_schema(), annotation.model_validate_json
-        core = annotation.__pydantic_core_schema__
-    else:
-        from pydantic import TypeAdapter
-
-        adapter: TypeAdapter[object] = TypeAdapter(_adapt_typed_dicts(annotation, ()))
-        schema, load, core = adapter.json_schema(), adapter.validate_json, adapter.core_schema
-    runs_code = any(
-        str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
-        for part in _parts(core)
-    )
-    return PydanticType(schema, load, runs_code, slow_pattern(core))
 
 
 def slow_pattern(core: object) -> str | None:

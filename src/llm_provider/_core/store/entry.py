@@ -255,12 +255,14 @@ _WRITE = (
     " mode = 1, filename = NULL, value = excluded.value, tag = excluded.tag"
 )
 _DELETE = "DELETE FROM Cache WHERE key = ? AND raw = 1"
-_ITEMS_AFTER = f"SELECT key, value FROM Cache WHERE key > ? AND {_PLAIN} ORDER BY key LIMIT 200"  # noqa: S608 -- see above
-_NEWEST = (
+ITEMS_AFTER = f"SELECT key, value FROM Cache WHERE key > ? AND {_PLAIN} ORDER BY key LIMIT 200"  # noqa: S608 -- see above
+NEWEST = (
     f"SELECT store_time, key, value FROM Cache WHERE tag = ? AND {_PLAIN}"  # noqa: S608 -- see above
     " ORDER BY rowid DESC LIMIT ?"
 )
-_COUNT = "SELECT value FROM Settings WHERE key = 'count'"
+COUNT = "SELECT value FROM Settings WHERE key = 'count'"
+"""diskcache's triggers maintain this number. Counting the rows would read the whole index."""
+CHECK = "PRAGMA quick_check(1)"
 _RESCUE = (
     f"SELECT rowid, key, value, tag FROM Cache WHERE rowid >= ? AND {_PLAIN}"  # noqa: S608 -- see above
     " ORDER BY rowid LIMIT ?"
@@ -307,7 +309,7 @@ class _File:
 class Reader(_File):
     """Reads a shard, even while another connection writes it. One thread at a time. A missing one is empty.
 
-    All methods but `check` and `bytes_on_disk` raise `sqlite3.Error` if it cannot be read.
+    All methods but `bytes_on_disk` raise `sqlite3.Error` if it cannot be read.
     """
 
     def read(self, key: str) -> bytes | None:
@@ -337,25 +339,6 @@ class Reader(_File):
                         break
         return values
 
-    def items_after(self, key: str) -> list[tuple[str, bytes]]:
-        """The next 200 keys and values, sorted by key, that come after a key."""
-        return self._fetch(_ITEMS_AFTER, key)
-
-    def newest(self, tag: str, count: int) -> list[tuple[float, str, bytes]]:
-        """Unix time, key and value of the newest rows with a tag."""
-        return self._fetch(_NEWEST, tag, count)
-
-    def count(self) -> int:
-        # diskcache's triggers maintain this number. Counting the rows would read the whole index.
-        return int(sum(number for (number,) in self._fetch(_COUNT)))
-
-    def check(self) -> str:
-        """The result of SQLite's own check: "ok", or the problem."""
-        try:
-            return next((text for (text,) in self._fetch("PRAGMA quick_check(1)")), "ok")
-        except sqlite3.Error as error:
-            return str(error)
-
     def bytes_on_disk(self) -> int:
         """The size of the database and its write-ahead log."""
         size = 0
@@ -364,7 +347,8 @@ class Reader(_File):
                 size += Path(self._path + suffix).stat().st_size
         return size
 
-    def _fetch(self, statement: str, *parameters: object) -> list[Any]:
+    def fetch(self, statement: str, *parameters: object) -> list[Any]:
+        """The rows of one of the statements above."""
         reader = self._connection or self._open()
         return [] if reader is None else reader.execute(statement, parameters).fetchall()
 

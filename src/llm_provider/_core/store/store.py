@@ -30,7 +30,19 @@ from typing import TypeVar
 from ..runtime import clock, files
 from ..runtime.databases import hold_folder, is_busy, is_corrupt, make_lock, open_database
 from ..runtime.files import Identity, identity_of, require_locks
-from .entry import DATABASE, SCHEMA_VERSION, Reader, ReplacedFileError, Row, Writer, rescue
+from .entry import (
+    CHECK,
+    COUNT,
+    DATABASE,
+    ITEMS_AFTER,
+    NEWEST,
+    SCHEMA_VERSION,
+    Reader,
+    ReplacedFileError,
+    Row,
+    Writer,
+    rescue,
+)
 
 T = TypeVar("T")
 
@@ -146,7 +158,7 @@ class Store:
         while last is not None:
             try:
                 with self._reading:
-                    items = reader.items_after(last)
+                    items = reader.fetch(ITEMS_AFTER, last)
             except sqlite3.DatabaseError as error:
                 self._repair(reader, error)
                 continue
@@ -160,13 +172,13 @@ class Store:
         for reader in readers:
             with self._reading:
                 # Keys are digests, so the newest entries are spread evenly over the shards.
-                rows += reader.newest(tag, -(-count // len(readers)))
+                rows += reader.fetch(NEWEST, tag, -(-count // len(readers)))
         return [(key, value) for _, key, value in sorted(rows, reverse=True)]
 
     def count(self) -> int:
         readers = self._readers or self._open_for_reading()
         with self._reading:
-            return sum(reader.count() for reader in readers)
+            return int(sum(number for reader in readers for (number,) in reader.fetch(COUNT)))
 
     def bytes_on_disk(self) -> int:
         """The size of the databases and their write-ahead logs."""
@@ -176,10 +188,12 @@ class Store:
         """The problems that SQLite finds in the databases."""
         problems = []
         for reader in self._readers or self._open_for_reading():
-            with self._reading:
-                problem = reader.check()
-            if problem != "ok":
-                problems.append(f"{reader.folder}: {problem}")
+            try:
+                with self._reading:
+                    texts = [text for (text,) in reader.fetch(CHECK) if text != "ok"]
+            except sqlite3.Error as error:
+                texts = [str(error)]
+            problems += [f"{reader.folder}: {text}" for text in texts]
         return problems
 
     def list_damaged(self) -> list[Path]:

@@ -178,12 +178,8 @@ def most_input_tokens(facts: RequestFacts, body: bytes, target: Target) -> int |
     if not body.isascii():
         size = max(size, len(unicodedata.normalize("NFKC", body.decode()).encode()))
     # The provider may show the model tools and schemas in a longer form, such as one with indentation.
-    most = (
-        size
-        + facts.continued
-        + _MOST_TEMPLATE_TOKENS
-        + sum(len(canonical(part)) for part in facts.structures)
-    )
+    most = size + facts.continued + _MOST_TEMPLATE_TOKENS
+    most += sum(len(canonical(part)) for part in facts.structures)
     for medium in facts.media:
         bound = most_image_tokens(provider, model) if medium.kind == "image" else None
         if bound is None:
@@ -264,9 +260,8 @@ def image_tokens(provider: str, model: str, data: str | None, *, detail: str = "
     """About how many tokens an image in base64 has for a model; `detail` is `Medium.detail`."""
     width, height = size_of(data) if data else _UNKNOWN_SIZE
     if provider == "openai":
-        likely = next(rule for name, rule in _OPENAI if re.fullmatch(name, model)).tokens(
-            width, height, detail
-        )
+        rule = next(rule for name, rule in _OPENAI if re.fullmatch(name, model))
+        likely = rule.tokens(width, height, detail)
         spread = (1.0, 1.0) if data else (0.2, 2.0)
     elif provider == "anthropic":
         old = re.match(r"claude-(3|[a-z]+-4-[0-6]\b)", model) is not None
@@ -317,28 +312,20 @@ def _sizes(file: bytes) -> Iterator[tuple[int, int]]:
         yield struct.unpack_from(">II", file, 16)
     elif file.startswith(b"GIF8"):
         yield struct.unpack_from("<HH", file, 6)
-    elif file[:4] == b"RIFF" and file[8:15] == b"WEBPVP8":
-        yield _webp(file)
-    elif file.startswith(b"\xff\xd8"):
-        yield from _jpeg(file)
-
-
-def _webp(file: bytes) -> tuple[int, int]:
-    if file[15:16] == b"X":
-        return 1 + int.from_bytes(file[24:27], "little"), 1 + int.from_bytes(file[27:30], "little")
-    if file[15:16] == b"L":
+    elif file.startswith(b"RIFF") and file[8:16] == b"WEBPVP8X":
+        yield 1 + int.from_bytes(file[24:27], "little"), 1 + int.from_bytes(file[27:30], "little")
+    elif file.startswith(b"RIFF") and file[8:16] == b"WEBPVP8L":
         bits = int.from_bytes(file[21:25], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    width, height = struct.unpack_from("<HH", file, 26)
-    return width & 0x3FFF, height & 0x3FFF
-
-
-def _jpeg(file: bytes) -> Iterator[tuple[int, int]]:
-    """The size in the frame header, which is one of a chain of segments that begin with their length."""
-    start = 2
-    while start + 9 <= len(file) and file[start] == 0xFF:
-        kind, length = file[start + 1], int.from_bytes(file[start + 2 : start + 4], "big")
-        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack_from(">HH", file, start + 5)
-            yield width, height
-        start += 2 + length
+        yield 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    elif file.startswith(b"RIFF") and file[8:15] == b"WEBPVP8":
+        width, height = struct.unpack_from("<HH", file, 26)
+        yield width & 0x3FFF, height & 0x3FFF
+    elif file.startswith(b"\xff\xd8"):
+        # The size is in the frame header, which is one of a chain of segments that begin with their length.
+        start = 2
+        while start + 9 <= len(file) and file[start] == 0xFF:
+            kind, length = file[start + 1], int.from_bytes(file[start + 2 : start + 4], "big")
+            if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+                height, width = struct.unpack_from(">HH", file, start + 5)
+                yield width, height
+            start += 2 + length

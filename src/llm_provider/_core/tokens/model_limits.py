@@ -51,10 +51,8 @@ def limits_of_target(target: Target) -> ModelLimits | None:
     host = target.route.host
     if host is None:
         return limits_of(provider, model)
-    known = host.find_limits(model)
-    return ModelLimits(
-        provider, model, known.get("context_window"), known.get("max_output_tokens"), source="host", as_of=""
-    )
+    known = host.find_limits(model).get
+    return ModelLimits(provider, model, known("context_window"), known("max_output_tokens"), "host", "")
 
 
 def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:

@@ -11,6 +11,7 @@ first paragraphs of tests/data/scripts.json. A weight of a script is per charact
 script without another between them.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -69,8 +70,12 @@ def counter_of_target(target: Target) -> Callable[[str], int] | None:
 @functools.cache
 def encoding_counter(name: str) -> Callable[[str], int] | None:
     """A function that counts tokens in an encoding, in half a second and 30 MB; None if it is not here."""
-    folder = next((folder for folder in _folders() if _is_whole(folder, name)), None)
-    if folder is None:
+    file = hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            if hashlib.sha256((folder / file).read_bytes()).hexdigest() == _SHA256.get(name):
+                break
+    else:
         return None
     import tiktoken
 
@@ -102,14 +107,6 @@ def _folders() -> Iterator[Path]:
     litellm = importlib.util.find_spec("litellm")
     for location in (litellm.submodule_search_locations if litellm is not None else None) or ():
         yield Path(location, "litellm_core_utils", "tokenizers")
-
-
-def _is_whole(folder: Path, name: str) -> bool:
-    file = folder / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() == _SHA256.get(name)
-    except OSError:
-        return False
 
 
 VOCABULARIES = ("o200k_base", "cl100k_base", "gemma", "tekken", "deepseek", "qwen", "llama", "qwen_3")

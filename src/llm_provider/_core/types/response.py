@@ -402,19 +402,17 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             check_fields(known)
             first, *others = map(_read_choice, known["choices"])
             known["choices"] = (first, *others)
-            known["usage"] = READERS["usage"](known["usage"])
-            known["cost_bounds"] = READERS["cost_bounds"](known.get("cost_bounds"))
             known["timing"] = Timing(**check_fields(known.get("timing") or {}))
-            known["failures"] = READERS["failures"](known.get("failures") or ())
             body = known.get("body", "null")
             known["body"] = body.encode() if isinstance(body, str) else base64.b64decode(body["base64"])
-            known["dropped"] = tuple(known.get("dropped") or ())
-            label = known.get("row_label")
-            known["row_label"] = None if label is None else RowLabel.from_dict(label)
-            known["origins"] = tuple(known.get("origins") or ())
-            known["passed_over"] = READERS["passed_over"](known.get("passed_over") or ())
-            known["cache_keys"] = tuple(known.get("cache_keys") or ())
             known["tool_rounds"] = _read_rounds(known.get("tool_rounds"))
+            for name in ("dropped", "origins", "cache_keys"):
+                known[name] = tuple(known.get(name) or ())
+            for name in ("failures", "passed_over"):
+                known[name] = READERS[name](known.get(name) or ())
+            known["usage"] = READERS["usage"](known["usage"])
+            for name in ("cost_bounds", "row_label"):
+                known[name] = READERS[name](known.get(name))
             if response_format is not None:
                 known["response_format"] = response_format
             return cls(**known)
@@ -483,7 +481,7 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 
-READERS["row_label"] = RowLabel.from_dict
+READERS["row_label"] = lambda label: None if label is None else RowLabel.from_dict(label)
 READERS["passed_over"] = lambda entries: tuple(doors.passed_over.PassedOver(**each) for each in entries)
 READERS["response"] = Response.from_dict
 READERS["samples"] = lambda samples: tuple(map(Response.from_dict, samples))

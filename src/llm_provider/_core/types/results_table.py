@@ -5,6 +5,7 @@ What the samples of one call share, such as its cost, is only in the row of the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import LLMError, OutputError
 from ..json_values import JSONObject, json_value
 from ..runtime.imports import import_optional
-from .response import Response, Result
+from .response import Result
 from .usage import FIELDS, PaidResult, ServedBy, Usage
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "att
 _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
-_ATOMS = ("date", "datetime", "time", "timedelta", "Decimal")
-"""Types besides JSON's own that a cell of a data frame can hold."""
 
 
 class OtherResult(PaidResult):
@@ -99,7 +98,11 @@ def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
         # To read a body takes longer than all the rest.
         for name in _IDS if b"token_ids" in sample.body else ():
             columns[name] = getattr(sample, name)
-        yield columns | _columns_of_parsed(sample)
+        # An answer that cannot be read has no columns of `parsed`.
+        with contextlib.suppress(OutputError):
+            if (parsed := sample.parsed) is not None:
+                columns |= _cells(_PARSED, parsed)
+        yield columns
     if isinstance(result, LLMError):
         yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
 
@@ -133,15 +136,6 @@ def _columns_of_host(served_by: ServedBy | None) -> dict[str, Any]:
     return {f"served_by.{name}": value for name, value in values.items() if name != "model"}
 
 
-def _columns_of_parsed(sample: Response) -> dict[str, Any]:
-    """The columns of a sample's `parsed`; none if it cannot be read."""
-    try:
-        value = sample.parsed
-    except OutputError:
-        return {}
-    return {} if value is None else dict(_cells(_PARSED, value))
-
-
 def _cells(name: str, value: object) -> Iterator[tuple[str, object]]:
     """A value as cells: the fields of an object have one each, under a dotted name."""
     inner = _fields(value)
@@ -167,7 +161,9 @@ def _fields(value: Any) -> Mapping[str, Any]:
 def _cell(value: object) -> object:
     if isinstance(value, Enum):
         return _cell(value.value)
-    return value if type(value).__name__ in _ATOMS else json_value(value)
+    # A cell of a data frame can hold more than JSON.
+    is_atom = type(value).__name__ in ("date", "datetime", "time", "timedelta", "Decimal")
+    return value if is_atom else json_value(value)
 
 
 def metadata_columns(result: AnyResult) -> dict[str, Any]:
@@ -177,13 +173,12 @@ def metadata_columns(result: AnyResult) -> dict[str, Any]:
         return {}
     if not isinstance(metadata, Mapping):
         return {"metadata": metadata}
-    # A name of another column gets a prefix, so that neither value is lost.
-    return {
-        f"metadata_{name}"
-        if name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in (_PARSED, "served_by")
-        else str(name): value
-        for name, value in metadata.items()
-    }
+    named = {}
+    for name, value in metadata.items():
+        # A name of another column gets a prefix, so that neither value is lost.
+        is_other = name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        named[f"metadata_{name}" if is_other else str(name)] = value
+    return named
 
 
 def columns(results: Sequence[AnyResult]) -> dict[str, list[Any]]:
@@ -202,9 +197,8 @@ def columns(results: Sequence[AnyResult]) -> dict[str, list[Any]]:
     table = {name: [row.get(name) for row in rows] for name in names}
     for name in parsed:
         # Where an object may be absent, its fields are columns, which are empty then.
-        if all(cell is None for cell in table[name]) and any(
-            other.startswith(f"{name}.") for other in parsed
-        ):
+        has_fields = any(other.startswith(f"{name}.") for other in parsed)
+        if has_fields and all(cell is None for cell in table[name]):
             del table[name]
     return own | table
 

@@ -63,14 +63,15 @@ class Usage(NoMapping):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in _USAGE_FIELDS})
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS})
 
     def __repr__(self) -> str:
-        counts = (f"{name}={getattr(self, name)}" for name in _USAGE_FIELDS if getattr(self, name))
+        counts = (f"{name}={getattr(self, name)}" for name in COUNTS if getattr(self, name))
         return f"Usage({', '.join(counts)})"
 
 
-_USAGE_FIELDS = tuple(entry.name for entry in fields(Usage))
+COUNTS = tuple(entry.name for entry in fields(Usage))
+"""The names of the counts of a `Usage`."""
 
 
 @quickly_made

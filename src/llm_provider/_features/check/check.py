@@ -11,9 +11,9 @@ from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.money.budget import Budget
-from ..._core.requests.api_keys import Credential, find_accounts, find_key, find_written_key
+from ..._core.requests.api_keys import Credential, find_accounts, find_written_key
 from ..._core.requests.route import Route
-from ..._core.requests.routing import ROUTES, find_route, resolve
+from ..._core.requests.routing import ROUTES, find_key, find_route, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings, parse_settings

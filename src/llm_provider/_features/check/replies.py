@@ -42,7 +42,8 @@ _ERRORS = {
 _KNOWN = re.compile(
     r"(response\.)?(store|billing|\w+_penalty): no|x_\w+: no"
     r"|usage\.(cache_creation|service_tier|inference_geo|(queue|prompt|completion|total)_time): no"
-    r"|.*type 'ping'|.*service_tier: unknown word '(on_demand|performance)'|.*\.embedding: |(obfuscation|name): no"
+    r"|.*type 'ping'|.*service_tier: unknown word '(on_demand|performance)'|.*\.embedding: "
+    r"|(obfuscation|name): no"
     r"|batch\.(@type|batchStats|done|response|output|inputConfig|priority): no"
     r"|usageMetadata\.promptTokenDetails: no|error\.code: \d"
 )

@@ -197,7 +197,7 @@ def _fetch(
     target: Target, begin: datetime, end: datetime, accounts: Mapping[str, str], kind: str = ""
 ) -> list[Any]:
     """The pages of a provider's reports, of Anthropic the newer ones if it does not have the others."""
-    from ..._core.journey.attempt import scrub_error
+    from ..._core.journey.free_requests import scrub_error
     from ..._core.requests.api_keys import find_written_key
     from ..._core.runtime import event_loop
 
@@ -239,7 +239,7 @@ def _list_queries(kind: str, begin: datetime, end: datetime, accounts: Mapping[s
 async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days: int) -> list[Any]:
     """The pages of reports. Each has one day or more, so there are no more pages than days."""
     from ..._core.formats import registry, sdk_clients
-    from ..._core.journey.attempt import send_with_retries
+    from ..._core.journey.free_requests import send_with_retries
 
     adapter, pages, most = target.route.adapter, [], days * len(queries)
     client = getattr(sdk_clients, f"{adapter}_client")(target, key)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ..._core.errors import RequestError
 
 if TYPE_CHECKING:
-    from ..._core.requests.credential import EnvFile
+    from ..._core.requests.api_keys import EnvFile
 
 
 class Cloud(NamedTuple):

@@ -26,7 +26,7 @@ from .token_credential import SIGNED_TIME, Source, Token, TokenCredential
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..._core.requests.credential import EnvFile
+    from ..._core.requests.api_keys import EnvFile
     from ..._core.requests.routing import Target
 
 

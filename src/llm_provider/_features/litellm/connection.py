@@ -20,7 +20,7 @@ from typing import Any
 
 from ..._core import errors
 from ..._core.formats.openai import embeddings
-from ..._core.formats.protocol import IsComplete, OnHeaders, Outgoing, never
+from ..._core.formats.protocol import IsComplete, Outgoing, never
 from ..._core.formats.shared.replies import is_own_cost, reply_body
 from ..._core.formats.transport import http_client, wire
 from ..._core.requests.api_keys import NO_KEY
@@ -244,18 +244,18 @@ class LiteLLMConnection:
         self._most_bytes = most_bytes
         self._clients: _BoundedClients | None = None
 
-    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+    async def send(self, outgoing: Outgoing) -> bytes:
         """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
         if outgoing.encoded.operation == embeddings.OPERATION:
-            return await self._embed(outgoing, on_headers)
+            return await self._embed(outgoing)
         response = await self._receive(self._litellm.acompletion, self._arguments(outgoing))
-        on_headers(_success_headers(response))
+        outgoing.headers = _success_headers(response)
         return reply_body(response.model_dump(warnings=False))
 
-    async def _embed(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+    async def _embed(self, outgoing: Outgoing) -> bytes:
         arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
         response = await self._receive(self._litellm.aembedding, arguments)
-        on_headers(_success_headers(response))
+        outgoing.headers = _success_headers(response)
         reply = response.model_dump(warnings=False)
         if not any((reply.get("usage") or {}).values()):
             # litellm writes zeros where the provider counts nothing.
@@ -266,7 +266,7 @@ class LiteLLMConnection:
     """litellm returns an answer only when all of it has arrived."""
 
     async def stream(
-        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+        self, outgoing: Outgoing, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         """Call `acompletion` for a stream and yield each chunk by itself, until litellm ends it."""
         arguments = self._arguments(outgoing)
@@ -276,7 +276,7 @@ class LiteLLMConnection:
         stream = await self._begin(self._litellm.acompletion, arguments, reading)
         try:
             headers = _success_headers(stream)
-            on_headers(headers)
+            outgoing.headers = headers
             with _restoring(reading):
                 reply = await read_whole_reply(stream, headers)
             if reply is not None:

@@ -21,12 +21,12 @@ from ..._core.formats.sdk_clients import (
     openai_client,
     pages_of,
 )
-from ..._core.journey.attempt import scrub_error, send_with_retries
+from ..._core.journey.free_requests import scrub_error, send_with_retries
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
-from ..._core.requests.api_keys import Credential, find_accounts, find_key
+from ..._core.requests.api_keys import Credential, find_accounts
 from ..._core.requests.model_kinds import kind_of
-from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, resolve
+from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, find_key, resolve
 from ..._core.runtime import event_loop
 from ..._core.runtime.warning import warn_user
 from ..._core.settings import Settings

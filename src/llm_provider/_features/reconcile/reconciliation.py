@@ -19,8 +19,8 @@ from ..._core.json_values import JSONObject
 from ..._core.money.ledger_file import posting_of, read_lines
 from ..._core.money.model_drift import plain_name
 from ..._core.money.pricing import PriceTable
-from ..._core.money.totals import COUNTS, Posting
-from ..._core.types.usage import Usage
+from ..._core.money.totals import Posting
+from ..._core.types.usage import COUNTS, Usage
 from .usage_reports import WEB_SEARCH, Entry
 
 _NOTHING, _NO_BOUND = Decimal(0), Decimal("Infinity")

@@ -23,7 +23,7 @@ import json
 import math
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
@@ -170,27 +170,33 @@ class SharedController:
     """The controller of a scope that the processes of a machine share; a `Controller`.
 
     Its requests in flight, refusals, rate and window count for all processes together. `scope` has one
-    name in all of them. With `from_start` it is shared before the first refusal.
+    name in all of them. `controller` was used by this process alone, which has requests `in_flight`.
 
     | state | entered by | place of the controller |
     |---|---|---|
-    | apart | the start, unless `from_start` | in memory, unknown to the others |
     | claimed | no other process uses the file | in memory; stored once a second, when it asks for others |
     | shared | other processes use the file too | in the file; a transaction reads it and writes it back |
+    | apart | the file cannot be used | in memory, unknown to the others |
     """
 
-    def __init__(self, file: SharedStateFile, scope: str, *, from_start: bool = True) -> None:
+    def __init__(
+        self,
+        file: SharedStateFile,
+        scope: str,
+        controller: AdaptiveController | None = None,
+        in_flight: Collection[Ticket] = (),
+    ) -> None:
         self._file = file
         self._scope = scope
-        self._controller = AdaptiveController()
+        self._controller = controller or AdaptiveController()
         self._revision = 0
         """Revision of the stored state that the controller in memory is equal to, or newer than."""
-        self._mine_until = -math.inf if from_start else math.inf
+        self._mine_until = -math.inf
         """Until this time no other process uses the controller."""
-        self._not_before = -math.inf
-        self._own = 0
+        self._not_before = self._controller.gate
+        self._own = len(in_flight)
         """Requests of this process in flight."""
-        self._unknown: set[Ticket] = set()
+        self._unknown = set(in_flight)
         """Tickets of requests in flight that are not in the file."""
         self._former: set[Ticket] = set()
         """Tickets of a controller that was replaced by the one in the file."""
@@ -273,16 +279,12 @@ class SharedController:
         elif self._run(lambda connection: self._give_back(connection, ticket, now, record_all)) is None:
             self._leave_file(ending=1)
             record_all(self._controller)
-        if result is not None:  # it was refused
-            self._join(now)
         return result
 
-    def _join(self, now: float) -> None:
-        """Share the controller from now on: there is a limit, which other processes may have too."""
-        if self._mine_until == math.inf and not self._file.broken:
-            self._mine_until, self._not_before = -math.inf, self._controller.gate
-            if self._run(lambda connection: self._meet(connection, now)) is None:
-                self._leave_file()
+    def meet(self, now: float) -> None:
+        """Take over what the other processes have learnt; if they have learnt nothing, tell them."""
+        if self._run(lambda connection: self._meet(connection, now)) is None:
+            self._leave_file()
 
     def _leave_file(self, ending: int = 0) -> None:
         """Continue without the file: it cannot be used, so the requests of other processes are unknown."""
@@ -440,6 +442,21 @@ class SharedController:
         query = "SELECT count(*) FROM ticket_v2 WHERE scope = ?"
         (known,) = connection.execute(query, (self._scope,)).fetchone()
         self._controller.forget(known + len(self._unknown))
+
+
+def share(
+    file: SharedStateFile,
+    scope: str,
+    now: float,
+    controller: AdaptiveController,
+    in_flight: Collection[Ticket],
+) -> AdaptiveController | SharedController:
+    """Share a controller from its first refusal on: there is a limit, which other processes may have too."""
+    if file.broken:
+        return controller
+    shared = SharedController(file, scope, controller, in_flight)
+    shared.meet(now)
+    return shared
 
 
 def _restore(text: str) -> AdaptiveController:

@@ -302,7 +302,7 @@ def log_attempt(call: Any, attempt: Any) -> None:
     failure = attempt.failure
     fields = {
         **_name_model(call),
-        "attempt": attempt.number,
+        "attempt": attempt.retries + 1,
         "outcome": "ok" if failure is None else failure.error,
         "status": None if failure is None else failure.status,
         "waited": round(attempt.waited, 4),

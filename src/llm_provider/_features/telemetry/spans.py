@@ -150,7 +150,7 @@ class Spans:
         """Add the event of a request that failed. One that was answered has none: the span tells of it."""
         if started.span.is_recording():
             attributes: dict[str, str | float | None] = {
-                f"{ATTEMPT}.number": attempt.number,
+                f"{ATTEMPT}.number": attempt.retries + 1,
                 f"{ATTEMPT}.wait": attempt.waited,
                 f"{ATTEMPT}.duration": attempt.seconds,
                 f"{ATTEMPT}.retry_in": attempt.retry_in,

@@ -18,8 +18,8 @@ from typing import Any
 import orjson
 
 from ..._core.errors import BadRequestError, LLMError, NotFoundError, PermissionDeniedError
-from ..._core.journey.attempt import send_with_retries
 from ..._core.journey.call import Call
+from ..._core.journey.free_requests import send_with_retries
 from ..._core.requests.api_keys import Credential
 from ..._core.requests.attachments import Attachment
 from ..._core.runtime import clock, files

@@ -10,7 +10,7 @@ import pytest
 from gemini_support import WEATHER, Way, both_ways, connected, failure, outgoing, run, streamed
 from llm_provider._core import errors
 from llm_provider.simulator import Fault, Simulator
-from support import ignore, wait_until
+from support import wait_until
 
 
 @both_ways
@@ -86,7 +86,7 @@ async def test_cancelling_closes_the_request_at_the_server(
 async def test_leaving_a_stream_closes_it_at_the_server(simulator: Simulator, transport: str) -> None:
     simulator.inject(Fault(stall_after=1))
     async with connected(transport) as connection:
-        events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"), ignore)
+        events = connection.stream(outgoing(simulator.url("gemini"), "Say one two three"))
         await anext(events)
         await events.aclose()
         assert await asyncio.to_thread(wait_until, lambda: simulator.requests()[0].disconnected)
@@ -140,7 +140,7 @@ async def test_bytes_in_a_stream_are_spelled_as_on_the_wire(simulator: Simulator
     body = {"candidates": [{**candidate, "citationMetadata": cited}], "responseId": "r", "modelVersion": "m"}
     simulator.inject(Fault(body=f"data: {json.dumps(body)}\r\n\r\n", content_type="text/event-stream"))
     async with connected(transport) as connection:
-        batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
+        batches = connection.stream(outgoing(simulator.url("gemini")))
         assert [event async for batch in batches for event in batch] == [body]
 
 
@@ -155,7 +155,7 @@ async def test_a_stream_has_fields_that_the_sdk_does_not_read(simulator: Simulat
     body = {"candidates": [candidate], "newField": {"a": None}}
     simulator.inject(Fault(body=f"data: {json.dumps(body)}\n\n", content_type="text/event-stream"))
     async with connected(transport) as connection:
-        batches = connection.stream(outgoing(simulator.url("gemini")), ignore)
+        batches = connection.stream(outgoing(simulator.url("gemini")))
         assert [event async for batch in batches for event in batch] == [body]
         # The connection is used again.
         answer = await streamed(connection, outgoing(simulator.url("gemini")))

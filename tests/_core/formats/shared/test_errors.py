@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +72,16 @@ class TestTransports:
         elif name in ("ConnectError", "ClientConnectorError", "ClientConnectorDNSError", "ProxyError"):
             assert isinstance(error, llm.APIConnectionError)
             assert (error.retryable, error.maybe_billed) == (True, False)
+
+    @pytest.mark.parametrize("kind", [ValueError, TypeError, ImportError, AttributeError, KeyError])
+    def test_what_no_connection_raises_is_not_sent_again(self, kind: type[Exception]) -> None:
+        outer = openai.APIConnectionError(request=None)  # type: ignore[arg-type]  # nothing reads it
+        outer.__cause__ = kind("a header has a line break")
+        mapped = errors.from_exception(outer)
+        assert mapped.message.startswith(f"the call failed in its SDK: {kind.__name__}: ")
+        assert not mapped.retryable
+        outer.__cause__ = ConnectionResetError(104, "reset")
+        assert errors.from_exception(outer).retryable
 
     def test_the_cause_tells_more_than_the_wrapping(self) -> None:
         httpx = installed("httpx") or installed("httpx2")

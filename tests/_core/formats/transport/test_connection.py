@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from gemini_support import outgoing as gemini_outgoing
 from llm_provider import Client
 from llm_provider._core.formats.anthropic import encode as adapter
 from llm_provider._core.formats.transport.connection import MOST_ENDPOINTS
+from llm_provider._core.requests.api_keys import APIKey
 from llm_provider.simulator import Fault, Simulator
-from support import ignore
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
@@ -99,9 +100,20 @@ async def test_headers_that_always_differ_take_no_more_memory(simulator: Simulat
     async with connected("aiohttp") as connection:
         for number in numbers:
             request = gemini_outgoing(simulator.url("gemini"), extra_headers={"X-Trace": str(number)})
-            await connection.send(request, ignore)
+            await connection.send(request)
         assert len(connection._endpoints) <= MOST_ENDPOINTS
     assert [request.headers["x-trace"] for request in simulator.requests()] == list(map(str, numbers))
+
+
+async def test_keys_that_always_differ_take_no_more_clients(simulator: Simulator) -> None:
+    """As in a service whose users bring their own keys."""
+    keys = [f"key-{number}" for number in range(MOST_ENDPOINTS + 10)]
+    async with connected("aiohttp") as connection:
+        for key in keys:
+            request = replace(gemini_outgoing(simulator.url("gemini")), key=APIKey(key))
+            await connection.send(request, ignore)
+        assert len(connection._clients) <= MOST_ENDPOINTS
+    assert len({request.headers["x-goog-api-key"] for request in simulator.requests()}) == len(keys)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
@@ -113,10 +125,10 @@ async def test_a_failure_is_the_error_of_the_sdk(
     async with connected(transport) as connection:
         simulator.inject(Fault(status=status), times=1)
         with pytest.raises(kind) as caught:
-            await connection.send(request, ignore)
+            await connection.send(request)
         assert caught.value.code == status
         # What is known of the endpoint is used again.
-        assert json.loads(await connection.send(request, ignore))["candidates"]
+        assert json.loads(await connection.send(request))["candidates"]
     first, second = simulator.requests()
     assert first.headers == second.headers
 

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import test_utils, web
 
-from llm_provider import BadRequestError, Client
+from llm_provider import BadRequestError, Client, LLMError
 from llm_provider._core.formats.transport import http_client
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer
@@ -114,6 +114,23 @@ def test_an_answer_that_comes_again_is_refused_unless_it_has_the_requests_id(hea
             asyncio.run(ask("012", answer, headers))
 
 
+async def ask_gateway(
+    model: str, transport: str, answer: Any, calls: list[dict[str, str]], folder: str = ""
+) -> list[Any]:
+    """The texts and errors of some calls to a server that answers every path."""
+    app, results = web.Application(), []
+    app.router.add_post("/{path:.*}", answer)
+    async with test_utils.TestServer(app) as server:
+        with Client(cache="off", transport=transport) as client:
+            root = str(server.make_url("/")) + folder + ("/v1" if model.startswith("gpt") else "")
+            for call in calls:
+                try:
+                    results.append((await client.acall(model, **call, base_url=root)).text)
+                except LLMError as error:
+                    results.append(type(error))
+    return results
+
+
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 @pytest.mark.parametrize("model", ANSWERS)
 def test_four_calls_of_a_gateway_with_one_id_are_four_requests(
@@ -125,13 +142,55 @@ def test_four_calls_of_a_gateway_with_one_id_are_four_requests(
         asked.append(await request.text())
         return web.json_response(ANSWERS[model], headers={**DATE, "x-request-id": "f" * 32})
 
-    async def ask_four() -> list[str]:
-        app = web.Application()
-        app.router.add_post("/{path:.*}", answer)
-        async with test_utils.TestServer(app) as server:
-            with Client(cache="off", cache_dir=own_cache, transport=transport, api_key="key") as client:
-                root = str(server.make_url("/v1" if model.startswith("gpt") else "/"))
-                return [(await client.acall(model, each, base_url=root)).text for each in "abcd"]
-
-    assert asyncio.run(ask_four()) == [TEXT] * 4
+    calls = [{"messages": each, "api_key": "key"} for each in "abcd"]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [TEXT] * 4
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"x-policy": "a" * 20_000}, {f"x-{number}": "a" for number in range(200)}],
+    ids=["long", "many"],
+)
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_headers_of_gateways_cost_neither_an_answer_nor_a_status(
+    own_cache: Path, model: str, transport: str, headers: dict[str, str]
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        fails = "refuse this" in await request.text()
+        body = {"error": {"message": "no"}} if fails else ANSWERS[model]
+        return web.json_response(body, status=400 if fails else 200, headers=headers)
+
+    calls = [{"messages": each, "api_key": "key"} for each in ("refuse this", "Hi")]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [BadRequestError, TEXT]
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1", "http2"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_no_cookie_of_one_key_goes_with_another(own_cache: Path, model: str, transport: str) -> None:
+    """A gateway writes the session of a key into a cookie, and one HTTP client sends for all keys."""
+    cookies = []
+
+    async def answer(request: web.Request) -> web.Response:
+        cookies.append(request.headers.get("cookie"))
+        return web.json_response(ANSWERS[model], headers={"set-cookie": "session=of-the-first; Path=/"})
+
+    calls = [{"messages": "Hi", "api_key": key} for key in ("first", "second")]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls)) == [TEXT] * 2
+    assert cookies == [None, None]
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.parametrize("model", ANSWERS)
+def test_a_base_url_may_have_any_letter(own_cache: Path, model: str, transport: str) -> None:
+    paths = []
+
+    async def answer(request: web.Request) -> web.Response:
+        paths.append(request.raw_path)
+        return web.json_response(ANSWERS[model])
+
+    calls = [{"messages": each, "api_key": "key"} for each in "ab"]
+    assert asyncio.run(ask_gateway(model, transport, answer, calls, "übung")) == [TEXT] * 2
+    assert len(paths) == 2
+    assert all(path.startswith("/%C3%BCbung/v1") for path in paths)

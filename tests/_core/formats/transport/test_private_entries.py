@@ -24,6 +24,7 @@ from google import genai
 import llm_provider
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider._core.formats.transport import connection, http_client, httpx_client, wire
+from llm_provider._core.requests.routing import resolve
 from llm_provider._features.litellm.connection import _success_headers, load
 
 pytestmark = IGNORED_WARNINGS
@@ -171,7 +172,7 @@ def test_no_other_private_name_is_used() -> None:
 def test_the_clients_headers_are_replaced(kind: Any) -> None:
     client = kind(api_key="key", default_headers={"X-Environment": "1"})
     assert "X-Environment" in client.default_headers
-    connection.replace_headers(client, {"X-Request": "2"})
+    connection.replace_headers(client, {"X-Request": "2"}, resolve("gpt-6.1-sol"))
     assert "X-Environment" not in client.default_headers
     assert client.default_headers["X-Request"] == "2"
 

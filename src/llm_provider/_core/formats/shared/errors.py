@@ -74,6 +74,9 @@ _CUT = ("ServerDisconnectedError", "ClientPayloadError", "TransferEncodingError"
 # A request that can never be sent. Some transports derive these from a failed connection.
 _UNSENDABLE = ("InvalidURL", "NonHttpUrlClientError", "RedirectClientError")
 
+# What no connection raises. An SDK wraps it as if one had broken, so it would be sent again for a minute.
+_OF_THIS_MACHINE = (AttributeError, ImportError, KeyError, ModuleNotFoundError, TypeError, ValueError)
+
 
 def from_answer(
     status: int | None,
@@ -100,6 +103,10 @@ def from_answer(
         after = wait_in_words(message)
         after = wait_for_reset(headers) if after is None and rule.kind is RateLimitError else after
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
+    if status is not None and status // 100 == 3 and (address := headers.get("location")):
+        # A query may be a secret of the server's, and what stands before the host is a password.
+        address = _USER.sub("//", address.partition("?")[0])
+        message = f"the server redirects to {address}, and no redirect is followed: correct the base URL"
     error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
@@ -127,6 +134,8 @@ def _request_id(headers: Mapping[str, str]) -> str | None:
 def _short(name: str | None) -> str | None:
     return name[:_LONGEST_NAME] if name else None
 
+
+_USER = re.compile(r"//[^/@]*@")
 
 _WRAPPERS = ("APIConnectionError", "APITimeoutError")
 
@@ -189,10 +198,10 @@ def from_exception(error: BaseException) -> LLMError:
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
     if not is_cut and _has_any(names, _TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if is_cut or _has_any(names, _BROKEN):
+    if is_cut or (_has_any(names, _BROKEN) and type(first) not in _OF_THIS_MACHINE):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
     return APIConnectionError(
-        f"the call failed in its SDK: {type(error).__name__}: {detail}", retryable=False
+        f"the call failed in its SDK: {type(first).__name__}: {detail}", retryable=False
     )
 
 

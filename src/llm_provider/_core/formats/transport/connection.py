@@ -18,9 +18,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ... import doors
+from ...requests.routing import Target
 from ...runtime.imports import exception_chain
 from ...runtime.json_pieces import canonical, loads, write_exactly
-from ..protocol import IsComplete, OnHeaders, Outgoing, never
+from ..protocol import IsComplete, Outgoing, never
 from . import environment, http_client, httpx_client
 from .wire import events
 
@@ -28,7 +29,8 @@ READ_TO_END_SECONDS = 0.1
 """Seconds to wait for the end of a body after its last event; openai 3 waits as long."""
 
 MOST_ENDPOINTS = 256
-"""Endpoints that a connection knows, some kB each. The headers of requests may differ with every call."""
+"""Endpoints that a connection knows, and SDK clients, some kB each. The headers and the key of requests may
+differ with every call."""
 
 
 class Exchange:
@@ -90,14 +92,14 @@ class SDKConnection:
         self._clients: dict[object, Any] = {}
         self._endpoints: dict[object, _Endpoint] = {}
 
-    async def send(self, outgoing: Outgoing, on_headers: OnHeaders) -> bytes:
+    async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
-        on_headers(answer.headers)
+        outgoing.headers = answer.headers
         content: bytes = answer.content
         return content
 
     async def stream(
-        self, outgoing: Outgoing, on_headers: OnHeaders, is_complete: IsComplete = never
+        self, outgoing: Outgoing, is_complete: IsComplete = never
     ) -> AsyncGenerator[Iterable[Any], None]:
         body, fields, encoded = outgoing.body, self._sdk.stream_fields(outgoing), outgoing.encoded
         if fields:
@@ -110,7 +112,7 @@ class SDKConnection:
         framed = answer.headers.get("content-type", "").startswith(doors.cloud_anthropic.AWS_FRAMES)
         batches = doors.cloud_anthropic.read_frames(chunks) if framed else events(chunks, mark_end=True)
         try:
-            on_headers(answer.headers)
+            outgoing.headers = answer.headers
             async for batch in batches:
                 yield batch
                 if is_complete():
@@ -125,10 +127,10 @@ class SDKConnection:
         finally:
             await answer.aclose()
 
-    async def send_in_chunks(self, outgoing: Outgoing, on_headers: OnHeaders) -> AsyncGenerator[bytes, None]:
+    async def send_in_chunks(self, outgoing: Outgoing) -> AsyncGenerator[bytes, None]:
         answer = await self._open(outgoing, outgoing.body)
         try:
-            on_headers(answer.headers)
+            outgoing.headers = answer.headers
             async for piece in answer.aiter_bytes():
                 yield piece
         finally:
@@ -211,6 +213,9 @@ class SDKConnection:
         identity = (target.route, target.base_url, outgoing.key.identity)
         client = self._clients.get(identity)
         if client is None:
+            if len(self._clients) >= MOST_ENDPOINTS:
+                # A client that another task asks is kept by that task.
+                self._clients.clear()
             recorder = recorder_class(self._sdk.library)()
             client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
         return client
@@ -253,8 +258,10 @@ def recorder_class(library: ModuleType) -> Any:
 
         def build_request(self, method: str, url: Any, *, headers: Any = None, **_: Any) -> Any:
             exchange = _EXCHANGE.get()
-            exchange.url, exchange.headers = str(url), _decode_headers(headers)
-            return library.Request(method, url)
+            request = library.Request(method, url)
+            # google-genai passes a text, whose path may have characters that only the library encodes.
+            exchange.url, exchange.headers = str(request.url), _decode_headers(headers)
+            return request
 
         async def send(self, request: Any, **_: Any) -> Any:
             failure = _EXCHANGE.get().failure
@@ -301,7 +308,7 @@ def post_sdk(
             # Then Anthropic's SDK writes the header that each request replaces, and no other one.
             client.api_key, client.auth_token = None, key.reveal()
         # The headers of the environment belong to the request: the SDK logs its own ones.
-        return replace_headers(client, doors.authorization.repeat_key(target, key))
+        return replace_headers(client, doors.authorization.repeat_key(target, key), target)
 
     async def ask(client: Any, outgoing: Outgoing, _: Exchange) -> None:
         key, address = outgoing.key, path(outgoing.encoded.operation)
@@ -330,7 +337,12 @@ def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
     }
 
 
-def replace_headers(client: Any, headers: Mapping[str, str]) -> Any:
+def replace_headers(client: Any, headers: Mapping[str, str], target: Target) -> Any:
     """The SDK's client with these headers in the place of those that it has read from the environment."""
     client._custom_headers = headers  # noqa: SLF001  # there is no public way to leave them out
+    # The account at OpenAI concerns no other host, and OpenAI refuses an empty one.
+    is_own = target.provider == "openai"
+    for name in ("organization", "project"):
+        if isinstance(account := getattr(client, name, None), str):
+            setattr(client, name, (account.strip() or None) if is_own else None)
     return client

@@ -37,6 +37,11 @@ _LARGE_BYTES = 2**20
 """Above this size aiohttp warns of a body of bytes, as sending it in one piece blocks the event loop."""
 
 
+_MOST_HEADER_BYTES, _MOST_HEADERS = 100_000, 1000
+"""Bytes of a header, and headers of an answer, as many as h11 takes under httpx; aiohttp's own 8,190 and 128
+are less than the policies and cookies that gateways write. The status would be lost with them."""
+
+
 def body_of(content: bytes) -> Any:
     """A body in the form that aiohttp sends without a warning."""
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
@@ -58,6 +63,9 @@ def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
         response_class=_answer_class(),
         # `wire` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
         auto_decompress=False,
+        max_line_size=_MOST_HEADER_BYTES,
+        max_field_size=_MOST_HEADER_BYTES,
+        max_headers=_MOST_HEADERS,
         headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
     )
 

@@ -11,6 +11,7 @@ import functools
 import ssl
 import sys
 from collections.abc import Callable, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import ModuleType
 from typing import Any
 
@@ -63,6 +64,8 @@ def build_client(
     client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
+        # A client sends for several keys: a cookie would carry the session of one to another.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
         http2=transport == "http2",
         limits=library.Limits(

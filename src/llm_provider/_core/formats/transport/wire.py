@@ -17,6 +17,7 @@ import functools
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -395,18 +396,16 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
         raise APIResponseValidationError("an event of the stream is not JSON") from None
 
 
+@dataclass(slots=True, eq=False)
 class Departure:
     """Counts the requests of one call that have left, one after the other: a held request does not count."""
 
-    __slots__ = ("attempts", "is_held", "is_told", "under_way")
-
-    def __init__(self) -> None:
-        self.attempts = 0
-        self.under_way = 0
-        self.is_held = False
-        """Whether the last request is held."""
-        self.is_told = False
-        """Whether an error has told of the last request, which was under way then. It counts no longer."""
+    attempts: int = 0
+    under_way: int = 0
+    is_held: bool = False
+    """Whether the last request is held."""
+    is_told: bool = False
+    """Whether an error has told of the last request, which was under way then. It counts no longer."""
 
     def start(self) -> None:
         """Begin a request, which is held at first."""
