@@ -29,7 +29,6 @@ WITHOUT_TESTS = {
     "_features/decide/conversation.py": "test_chats.py has conversations as text",
     "_features/decide/decisions.py": "test_operation.py has values, tables and JSON of decisions",
     "_features/decide/gemini.py": "test_operation.py reads the replies of both endpoints",
-    "_features/decide/native.py": "test_operation.py reads wrong replies of both endpoints",
     "_features/decide/openai.py": "test_operation.py reads the replies of both endpoints",
     "_features/score/scores.py": "test_score.py has values, tables and JSON of scores",
     "_features/score/openai.py": "test_score.py reads the replies of every server",

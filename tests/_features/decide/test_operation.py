@@ -536,6 +536,7 @@ BROKEN: list[tuple[str, Any]] = [
     ("gemini", lambda reply: reply["answers"].pop("1") and reply),
     ("gemini", lambda reply: reply["answers"].update(x=reply["answers"].pop("1")) or reply),
     ("gemini", lambda reply: reply | {"answers": []}),
+    ("gemini", lambda reply: {"prompt_feedback": "blocked"}),
     ("gemini", lambda reply: reply["answers"]["1"].update(noul=-0.1) or reply),
     ("gemini", lambda reply: reply["answers"]["1"].update(type="vector") or reply),
     ("gemini", lambda reply: reply["answers"]["2"].update(choice="x") or reply),

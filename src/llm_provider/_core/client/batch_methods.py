@@ -157,7 +157,7 @@ class BatchMethods(Hinting):
         return Observers(self._runner.on_result, begin, options.inputs[0].labels)
 
     def _live_work(self, options: BatchOptions, model: str, inputs: BatchInputs) -> LiveWork:
-        """How the inputs of a model are looked up and sent. What would fail each of them is results here."""
+        """How the inputs of a model are looked up and sent. What would fail each of them is found here."""
         from ..batches.lookup import batch_lookup, run_with_metadata
         from ..batches.worker_pool import LiveWork, StoredAnswers
         from ..journey.sent_requests import EarlyStop
@@ -273,10 +273,8 @@ class BatchMethods(Hinting):
     ) -> Results[Decisions | LLMError]:
         """`llm_provider.decide_many` with the settings and defaults of this client."""
         seal(parameters)
-        arguments = (model, inputs, questions, parameters, on_error)
-        results: Results[Decisions | LLMError] = self._call_inputs(
-            doors.decide.parse_decisions("decide_many", *arguments)
-        )
+        options = doors.decide.parse_decisions("decide_many", model, inputs, questions, parameters, on_error)
+        results: Results[Decisions | LLMError] = self._call_inputs(options)
         return results
 
     @with_parameters
@@ -291,8 +289,7 @@ class BatchMethods(Hinting):
     ) -> Results[Decisions | LLMError]:
         """`llm_provider.adecide_many` with the settings and defaults of this client."""
         seal(parameters)
-        arguments = (model, inputs, questions, parameters, on_error)
-        options = doors.decide.parse_decisions("adecide_many", *arguments)
+        options = doors.decide.parse_decisions("adecide_many", model, inputs, questions, parameters, on_error)
         results = {index: result async for index, result in self._iterate(options)}
         return cast("Results[Decisions | LLMError]", self._put_in_order(model, results, on_error))
 
@@ -459,9 +456,7 @@ def check_models(models: Sequence[str]) -> None:
         raise RequestError("model is an empty list; give the name of one model at least")
     twice = [model for index, model in enumerate(models) if model in models[:index]]
     if twice:
-        raise RequestError(
-            f"model has {twice[0]!r} twice; the results are results by the name of their model"
-        )
+        raise RequestError(f"model has {twice[0]!r} twice; the results are found by the name of their model")
 
 
 def _copy_for_each(models: Sequence[str], inputs: BatchInputs) -> tuple[BatchInputs, ...]:

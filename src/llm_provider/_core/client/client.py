@@ -235,11 +235,7 @@ class Client(BatchMethods):
 
     @with_parameters
     def decide(
-        self,
-        model: str,
-        input: Prompt,  # noqa: A002  # the name that providers give it
-        questions: Questions,
-        **parameters: Unpack[DecideParameters],
+        self, model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
     ) -> Decisions:
         """`llm_provider.decide` with the settings and defaults of this client."""
         seal(parameters)
@@ -248,11 +244,7 @@ class Client(BatchMethods):
 
     @with_parameters
     async def adecide(
-        self,
-        model: str,
-        input: Prompt,  # noqa: A002  # the name that providers give it
-        questions: Questions,
-        **parameters: Unpack[DecideParameters],
+        self, model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
     ) -> Decisions:
         """`llm_provider.adecide` with the settings and defaults of this client."""
         seal(parameters)

@@ -285,10 +285,7 @@ def score_many(
 
 @with_parameters
 def decide(
-    model: str,
-    input: Prompt,  # noqa: A002  # the name that providers give it
-    questions: Questions,
-    **parameters: Unpack[DecideParameters],
+    model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
 ) -> Decisions:
     """Ask typed questions about one input. Each is answered by probabilities.
 
@@ -303,14 +300,10 @@ def decide(
             fields are bool, `Literal` or `Enum`, and whose descriptions are what is asked.
         **parameters: See `DecideParameters`.
 
-    Returns:
-        A decision for each question in their order, the usage, and the cost in USD.
-
     Raises:
         RequestError: an argument is not valid, or the provider has no such endpoint. Nothing was sent.
         ProviderError: the provider failed, and retries did not help. The answers that came are stored.
         OutputError: with another `method`, no answer names an option.
-        TypeError: a parameter does not exist.
 
     >>> from llm_provider import choice, predicate
     >>> from llm_provider.simulator import Simulator
@@ -328,10 +321,7 @@ def decide(
 
 @with_parameters
 async def adecide(
-    model: str,
-    input: Prompt,  # noqa: A002  # the name that providers give it
-    questions: Questions,
-    **parameters: Unpack[DecideParameters],
+    model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
 ) -> Decisions:
     """`decide` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
@@ -347,21 +337,14 @@ def decide_many(
     on_error: OnError = "return",
     **parameters: Unpack[DecideManyParameters],
 ) -> Results[Decisions | LLMError]:
-    """Ask the same questions about many inputs, with as many requests at once as the provider takes.
-
-    Each answer is stored before it counts as done: after an interruption, a second run asks only the rest.
+    """Ask the same questions about many inputs. After an interruption, a second run asks only the rest.
 
     Args:
-        model: As for `decide`.
+        model: As for `decide`. So are the errors.
         inputs: Any iterable of inputs, such as a column of a data frame.
         questions: As for `decide`.
         on_error: "return" puts the error of a failed input into its place, "raise" raises a `BatchError`.
         **parameters: See `DecideManyParameters`.
-
-    Raises:
-        RequestError: an argument is not valid, or the provider has no such endpoint. Nothing was sent.
-        BatchError: an input failed and `on_error` is "raise".
-        TypeError: a parameter does not exist.
 
     >>> from llm_provider import predicate
     >>> from llm_provider.simulator import Simulator

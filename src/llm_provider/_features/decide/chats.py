@@ -10,9 +10,9 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from ..._core.errors import OutputError, RequestError, UnsupportedParameterError
 from ..._core.formats.protocol import Adapter, EncodedRequest
@@ -40,13 +40,6 @@ _ANSWER_TOKENS = 16
 """The least that OpenAI's Responses API takes. The first token is read alone."""
 
 _REFUSED = ("refusal", "content_filter")
-
-
-class Asked(NamedTuple):
-    """One question as a chat."""
-
-    request: Request
-    encoded: EncodedRequest
 
 
 def list_codes(question: Question) -> list[str]:
@@ -96,7 +89,9 @@ def check_method(request: DecideRequest) -> None:
             )
 
 
-def encode(request: DecideRequest, question: Question, target: Target, adapter: Adapter) -> Asked:
+def encode(
+    request: DecideRequest, question: Question, target: Target, adapter: Adapter
+) -> tuple[Request, EncodedRequest]:
     """A question as a chat; `UnsupportedParameterError` where the model does not tell log probabilities."""
     content = [*flatten(request.messages), {"type": "text", "text": write_prompt(question)}]
     if all(part["type"] == "text" for part in content):
@@ -113,7 +108,7 @@ def encode(request: DecideRequest, question: Question, target: Target, adapter: 
         parameters = {"n": request.draws}
     chat = request.make_chat(messages, **parameters)
     try:
-        return Asked(chat, CHAT.encode(chat, target, adapter))
+        return chat, CHAT.encode(chat, target, adapter)
     except UnsupportedParameterError as error:
         if error.parameter not in ("logprobs", "top_logprobs"):
             raise
@@ -123,20 +118,23 @@ def encode(request: DecideRequest, question: Question, target: Target, adapter: 
         ) from None  # fmt: skip
 
 
-class ChatJudgement(NamedTuple):
-    """The judgement of one question, and the answers that it was made of."""
-
-    judgement: Judgement
-    samples: Sequence[Sample]
+Judged: TypeAlias = tuple[Judgement, Sequence[Sample]]
+"""The judgement of a question, and the answers that it was made of."""
 
 
-async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> ChatJudgement:
+async def judge_by_chat(call: Call[Any], question: Question, engine: Engine) -> Judged:
+    """Ask one question by the method of its call."""
+    judge = _read_odds if call.request.method == "logprobs" else _count_draws
+    return await judge(call, question, engine)
+
+
+async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Judged:
     """The probability of each option as the first token of an answer."""
     part = _as_chat(call, question)
     sample = await engine.here().sender.send(part, part.parts, None)
     choice = sample.answer.choices[0]
     if choice.finish_reason in _REFUSED and not choice.logprobs:
-        return ChatJudgement(Judgement(refusal=choice.finish_reason), [sample])
+        return Judgement(refusal=choice.finish_reason), [sample]
     first = next((token for token in choice.logprobs or () if token.token.strip()), None)
     if first is None:
         raise OutputError(f"{call.target.provider} told no log probabilities: use method='sampled'")
@@ -152,10 +150,10 @@ async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Cha
         raise OutputError(
             f"none of the options is among the likeliest tokens; the model began with {first.token!r:.40}"
         )
-    return ChatJudgement(from_weights(question, weights, mass=mass), [sample])
+    return from_weights(question, weights, mass=mass), [sample]
 
 
-async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> ChatJudgement:
+async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> Judged:
     """How often each option was answered. Each answer is stored as that of a call with `n`."""
     chat = _as_chat(call, question)
     answered = await engine.find_samples(chat, chat.parts) if call.cache in READING else {}
@@ -170,14 +168,14 @@ async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> C
     if not total:
         refused = [choice.finish_reason for sample in samples for choice in sample.answer.choices]
         if all(reason in _REFUSED for reason in refused):
-            return ChatJudgement(Judgement(refusal=refused[0]), samples)
+            return Judgement(refusal=refused[0]), samples
         raise OutputError(f"none of {len(texts)} answers names an option; the first is {texts[0]!r:.60}")
     intervals = {
         option: find_interval(counts[code], total)
         for option, code in zip(question.options, codes, strict=True)
     }
     weights = [float(counts[code]) for code in codes]
-    return ChatJudgement(from_weights(question, weights, draws=total, intervals=intervals), samples)
+    return from_weights(question, weights, draws=total, intervals=intervals), samples
 
 
 def _as_chat(call: Call[Any], question: Question) -> Call[Any]:
@@ -198,9 +196,3 @@ def read_code(text: str, codes: Sequence[str]) -> str | None:
     # `\W` has the invisible characters that some models write too.
     match = re.match(r"\W*([A-Za-z]|\d+)\W*(?:$|(?<=[:.)])\s)", text)
     return match[1].upper() if match is not None and match[1].upper() in codes else None
-
-
-METHODS: Mapping[str, Callable[[Call[Any], Question, Engine], Awaitable[ChatJudgement]]] = {
-    "logprobs": _read_odds,
-    "sampled": _count_draws,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ..._core.errors import READERS, RequestError, cite
@@ -164,12 +164,6 @@ class Decision(Hinting):
             return f"{self.choice} ({self.confidence or 0.0:.3f})"
         return f"{(self.probability if self.kind == 'predicate' else self.score) or 0.0:.3f}"
 
-    def to_dict(self) -> JSONObject:
-        """The fields as JSON-ready values, without `value`."""
-        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "value"}
-        plain["intervals"] = {name: list(pair) for name, pair in self.intervals.items()}
-        return plain | {"probabilities": dict(self.probabilities)}
-
     @classmethod
     def from_dict(cls, entries: JSONMapping) -> Decision:
         """The decision that `to_dict` wrote. The `value` of a choice is the text of its option."""
@@ -234,7 +228,7 @@ class Decisions(OtherResult, Hinting):
                 "probabilities": json.dumps(dict(each.probabilities), ensure_ascii=False),
                 **{name: value for name in ("mass", "draws") if (value := getattr(each, name)) is not None},
                 **(
-                    {"intervals": json.dumps(each.to_dict()["intervals"], ensure_ascii=False)}
+                    {"intervals": json.dumps(dict(each.intervals), ensure_ascii=False)}
                     if each.intervals
                     else {}
                 ),
@@ -248,14 +242,11 @@ class Decisions(OtherResult, Hinting):
 
     def to_dict(self) -> JSONObject:
         """The decisions as JSON-ready values, from which `from_dict` makes equal ones."""
-        from dataclasses import asdict
-
-        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "parsed"}
-        plain["decisions"] = [each.to_dict() for each in self.decisions]
-        for name in ("usage", "timing", "served_by", "row_label"):
-            plain[name] = None if plain[name] is None else asdict(plain[name])
-        plain["failures"] = [asdict(failure) for failure in self.failures]
-        return plain | {"metadata": json_value(self.metadata), "cache_keys": list(self.cache_keys)}
+        plain = asdict(self)
+        del plain["parsed"]
+        for each in plain["decisions"]:
+            del each["value"]
+        return plain | {"metadata": json_value(self.metadata)}
 
     @classmethod
     def from_dict(cls, entries: JSONMapping) -> Decisions:

@@ -9,13 +9,13 @@ from ..._core.errors import APIResponseValidationError
 from ..._core.formats.gemini.decode import error_of
 from ..._core.formats.gemini.encode import choose_version, resource
 from ..._core.formats.gemini.messages import encode_contents
-from ..._core.formats.shared.replies import count, expect_dict, find_counts
+from ..._core.formats.shared.replies import count, expect_dict, find_counts, part
 from ..._core.json_values import JSONObject
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
 from .conversation import flatten
-from .native import Judgement, check_probabilities, read_number
+from .native import Judgement, judge
 from .questions import Question
 
 MOST_QUESTIONS = 1_000
@@ -43,11 +43,11 @@ def encode_input(request: Request, target: Target) -> Any:
     return list(map(_write_block, content["parts"]))
 
 
-def _write_block(part: Mapping[str, Any]) -> JSONObject:
-    if "text" in part:
-        return {"type": "text", "text": part["text"]}
-    inline = part.get("inlineData")
-    data = inline or part["fileData"]
+def _write_block(piece: Mapping[str, Any]) -> JSONObject:
+    if "text" in piece:
+        return {"type": "text", "text": piece["text"]}
+    inline = piece.get("inlineData")
+    data = inline or piece["fileData"]
     kind = str(data.get("mimeType") or "").partition("/")[0]
     block: JSONObject = {"type": kind if kind in _MEDIA else "document"}
     block |= {"data": data["data"]} if inline else {"uri": data["fileUri"]}
@@ -82,7 +82,7 @@ def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
     if reply.get("error"):
         raise error_of(reply, status=200)
     answers = reply.get("answers")
-    reason = (reply.get("prompt_feedback") or {}).get("block_reason")
+    reason = part(reply, "prompt_feedback").get("block_reason")
     if reason and not answers:
         # The whole input was blocked, and no question of it has an answer.
         return [Judgement(refusal=str(reason))] * len(questions)
@@ -97,31 +97,18 @@ def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
 
 
 def _read_answer(answer: JSONObject, question: Question) -> Judgement:
-    kind = "predicate" if answer.get("type") == "noul" else answer.get("type")
-    if kind != question.kind:
-        raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
-    confidence = read_number(answer, "confidence")
-    if kind == "predicate":
-        noul = read_number(answer, "noul")
-        both = {"true": noul, "false": 1 - noul}
-        return Judgement(probability=noul, confidence=confidence, probabilities=both)
-    listed = expect_dict(answer.get("probabilities"), "probabilities")
-    names = list(question.options) if kind == "choice" else list(map(str, range(len(question.options))))
-    probabilities = {
-        option: read_number(listed, name)
-        for option, name in zip(question.options, names, strict=True)
-        if name in listed
-    }
-    check_probabilities(probabilities, question)
-    if kind == "score":
-        score = read_number(answer, "score", most=len(question.options) - 1)
-        return Judgement(score=score, confidence=confidence, probabilities=probabilities)
-    if answer.get("choice") not in question.options:
-        raise APIResponseValidationError(f"the reply chose {answer.get('choice')!r:.60}, which is no option")
-    return Judgement(choice=answer["choice"], confidence=confidence, probabilities=probabilities)
+    """The judgement in an answer, which has other names for what both endpoints tell."""
+    if answer.get("type") == "noul":
+        answer = {**answer, "type": "predicate", "probability": answer.get("noul")}
+    probabilities = part(answer, "probabilities")
+    if question.kind == "score":
+        levels = {str(index): level for index, level in enumerate(question.options)}
+        probabilities = {levels.get(name, name): value for name, value in probabilities.items()}
+    return judge(answer, dict(probabilities), question)
 
 
 def usage(reply: Any) -> Usage | None:
+    """The usage that a reply reports."""
     counts = find_counts(reply, "usage")
     if counts is None:
         return None
@@ -132,7 +119,3 @@ def usage(reply: Any) -> Usage | None:
         cache_read_input_tokens=count(counts, "total_cached_tokens"),
         reasoning_output_tokens=thought,
     )
-
-
-def tell_model(reply: Any) -> str | None:
-    return None

@@ -33,59 +33,65 @@ class Judgement:
 
 
 class DecisionFormat(Protocol):
-    """The shape of the module of an adapter. `LABELS` are fields of `extra_body` that no key has."""
+    """The shape of the module of an adapter: pure functions between questions and replies.
+
+    `LABELS` are fields of `extra_body` that no key has. `operation` is the address below the server's.
+    `encode_input` raises a `RequestError` for what the endpoint does not take, and `read` an
+    `APIResponseValidationError` if one of the questions is not answered.
+    """
 
     MOST_QUESTIONS: int
     LABELS: tuple[str, ...]
 
-    def serves(self, target: Target) -> bool:
-        """Whether a server has the endpoint."""
+    def serves(self, target: Target) -> bool: ...
+    def operation(self, target: Target) -> str: ...
+    def encode_input(self, request: Request, target: Target) -> Any: ...
+    def write(self, target: Target, given: Any, questions: Sequence[Question]) -> JSONObject: ...
+    def read(self, reply: Any, questions: Sequence[Question]) -> list[Judgement]: ...
+    def usage(self, reply: Any) -> Usage | None: ...
 
-    def operation(self, target: Target) -> str:
-        """Its address below the server's."""
 
-    def encode_input(self, request: Request, target: Target) -> Any:
-        """The input that is asked about; `RequestError` for what the endpoint does not take."""
-
-    def write(self, target: Target, given: Any, questions: Sequence[Question]) -> JSONObject:
-        """The payload of one request."""
-
-    def read(self, reply: Any, questions: Sequence[Question]) -> list[Judgement]:
-        """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
-
-    def usage(self, reply: Any) -> Usage | None:
-        """The usage that a reply reports."""
-
-    def tell_model(self, reply: Any) -> str | None:
-        """The model that answered; None where the reply does not tell."""
+def judge(answer: JSONObject, probabilities: JSONObject, question: Question) -> Judgement:
+    """The judgement in an answer, whose probabilities are by option; an error unless it is a whole one."""
+    if answer.get("type") != question.kind:
+        raise APIResponseValidationError(f"a {question.kind} is answered by {answer.get('type')!r:.40}")
+    if question.kind == "predicate":
+        yes = read_number(answer, "probability")
+        confidence = read_number(answer, "confidence") if "confidence" in answer else max(yes, 1 - yes)
+        both = dict(zip(PREDICATE_OPTIONS, (yes, 1 - yes), strict=True))
+        return Judgement(probability=yes, confidence=confidence, probabilities=both)
+    if probabilities.keys() != set(question.options):
+        named = ", ".join(map(str, probabilities.keys() ^ set(question.options)))
+        raise APIResponseValidationError(f"the probabilities are not those of the options: {named:.80}")
+    by_option = {option: read_number(probabilities, option) for option in question.options}
+    confidence = read_number(answer, "confidence")
+    if question.kind == "score":
+        score = read_number(answer, "score", most=len(question.options) - 1)
+        return Judgement(score=score, confidence=confidence, probabilities=by_option)
+    choice = answer.get("choice")
+    if choice not in question.options:
+        raise APIResponseValidationError(f"the reply chose {choice!r:.60}, which is no option")
+    return Judgement(choice=choice, confidence=confidence, probabilities=by_option)
 
 
 def read_number(container: Mapping[str, Any], name: str, most: float = 1.0) -> float:
     """A number from 0 to `most`, and no other one: a sum over wrong values looks like a probability."""
-    value = container.get(name)
-    if type(value) not in (int, float) or not 0 <= value <= most:  # type: ignore[operator]  # a number
+    value: Any = container.get(name)
+    if type(value) not in (int, float) or not 0 <= value <= most:
         raise APIResponseValidationError(f"{name} is {value!r:.40}, and no number from 0 to {most:g}")
-    return float(value)  # type: ignore[arg-type]  # as above
-
-
-def check_probabilities(probabilities: Mapping[str, float], question: Question) -> None:
-    """Raise an `APIResponseValidationError` unless each option of a question has a probability."""
-    if probabilities.keys() != set(question.options):
-        named = ", ".join(sorted(probabilities.keys() ^ set(question.options)))
-        raise APIResponseValidationError(f"the probabilities are not those of the options: {named:.80}")
+    return float(value)
 
 
 def from_weights(question: Question, weights: Sequence[float], **more: Any) -> Judgement:
-    """What is found from weights of the options, which are made to add up to 1."""
+    """The judgement by weights of the options, which are made to add up to 1."""
     total = math.fsum(weights)
     shares = [weight / total for weight in weights]
     best = max(range(len(shares)), key=shares.__getitem__)
-    probabilities = dict(zip(question.options, shares, strict=True))
     answer: JSONObject = {"confidence": shares[best]}
     if question.kind == "predicate":
-        answer["probability"] = probabilities[PREDICATE_OPTIONS[0]]
+        answer["probability"] = shares[0]
     elif question.kind == "choice":
         answer["choice"] = question.options[best]
     else:
         answer["score"] = math.fsum(level * share for level, share in enumerate(shares))
-    return Judgement(probabilities=probabilities, **answer, **more)
+    return Judgement(probabilities=dict(zip(question.options, shares, strict=True)), **answer, **more)

@@ -13,7 +13,7 @@ from ..._core.json_values import JSONObject
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
-from .native import Judgement, check_probabilities, read_number
+from .native import Judgement, judge
 from .questions import Question
 
 MOST_QUESTIONS = 400
@@ -116,46 +116,20 @@ def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
 
 
 def _read_answer(answer: JSONObject, question: Question) -> Judgement:
-    kind = answer.get("type")
-    if kind == "refusal":
+    if answer.get("type") == "refusal":
         return Judgement(refusal="refusal")
-    if kind != question.kind:
-        raise APIResponseValidationError(f"a {question.kind} is answered by {kind!r:.40}")
-    if kind == "predicate":
-        probability = read_number(answer, "probability")
-        return Judgement(
-            probability=probability, probabilities={"true": probability, "false": 1 - probability}
-        )
-    entries, probabilities = answer.get("probabilities"), dict[str, float]()
-    for each in entries if isinstance(entries, list) else ():
+    probabilities: JSONObject = {}
+    for each in answer.get("probabilities") or () if question.kind != "predicate" else ():
         entry = expect_dict(each, "probability")
         value: Any = entry.get("value")
-        # The labels of levels are told too, and their numbers say which is which.
-        option = question.options[value] if kind == "score" and _is_level(value, question) else value
-        probabilities[str(option)] = read_number(entry, "probability")
-    check_probabilities(probabilities, question)
-    confidence = read_number(answer, "confidence")
-    if kind == "score":
-        return Judgement(
-            score=read_number(answer, "score", most=len(question.options) - 1),
-            confidence=confidence,
-            probabilities=probabilities,
-        )
-    choice = answer.get("choice")
-    if choice not in question.options:
-        raise APIResponseValidationError(f"the reply chose {choice!r:.60}, which is no option")
-    return Judgement(choice=str(choice), confidence=confidence, probabilities=probabilities)
-
-
-def _is_level(value: object, question: Question) -> bool:
-    return type(value) is int and 0 <= value < len(question.options)
+        # Levels have labels too, and their numbers say which is which.
+        if question.kind == "score" and type(value) is int and 0 <= value < len(question.options):
+            value = question.options[value]
+        probabilities[str(value)] = entry.get("probability")
+    return judge(answer, probabilities, question)
 
 
 def usage(reply: Any) -> Usage | None:
+    """The usage that a reply reports."""
     counts = find_counts(reply, "usage")
     return None if counts is None else read_usage(counts, "input", "output")
-
-
-def tell_model(reply: Any) -> str | None:
-    model = reply.get("model") if isinstance(reply, dict) else None
-    return model if isinstance(model, str) else None

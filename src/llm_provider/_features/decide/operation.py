@@ -7,7 +7,7 @@ in as few requests as the endpoint allows, because every request pays for the in
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence, Sized
+from collections.abc import AsyncIterable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -80,8 +80,7 @@ class AskQuestions(Exchange):
         judgements = self.form.read(reply, self.questions)
         # A reply without its answers says who gave them.
         said = {name: value for name, value in reply.items() if type(value) is str}
-        model = self.form.tell_model(reply)
-        return PackAnswer(judgements, usage=self.form.usage(reply), model=model, reply=said)
+        return PackAnswer(judgements, usage=self.form.usage(reply), model=said.get("model"), reply=said)
 
     def usage(self, call: Call[Any], reply: Any) -> Usage | None:
         return self.form.usage(reply)
@@ -213,8 +212,8 @@ class Decide(Operation[DecideRequest, Decisions]):
         """Ask a group of questions in one request, or one question by chats."""
         request = call.request
         if not is_native(request):
-            judged = await chats.METHODS[request.method](call, request.inputs[parts[0]], engine)
-            return _join(call, judged, request.inputs[parts[0]])
+            judgement, samples = await chats.judge_by_chat(call, request.inputs[parts[0]], engine)
+            return _join(call, samples, request.inputs[parts[0]], judgement)
         form, encoded = load_format(request, call.target), call.encoded
         payload = form.write(call.target, encoded.payload["input"], self._questions(call, parts))
         sent = EncodedRequest(form.operation(call.target), payload, encoded.headers, labels=encoded.labels)
@@ -304,16 +303,13 @@ def _store(
 ) -> Sample:
     """The sample of one question, whose body is what the cache stores."""
     fields = {name: value for name, value in asdict(judgement).items() if value not in (None, {})}
-    if judgement.probability is not None:
-        fields.setdefault("confidence", max(judgement.probability, 1 - judgement.probability))
     fields |= {"kind": question.kind, **more}
     body = write_exactly({"decision": fields, "usage": asdict(usage), "model": model})
     return replace(sample, answer=DecisionAnswer(fields, usage=usage, model=model, origin=origin), body=body)
 
 
-def _join(call: Call[Any], judged: chats.ChatJudgement, question: Question) -> Sample:
-    """What was found in several chats as one sample."""
-    samples = judged.samples
+def _join(call: Call[Any], samples: Sequence[Sample], question: Question, judgement: Judgement) -> Sample:
+    """The judgement by several chats as one sample."""
     first = samples[0].answer
     joined = Sample(
         first,
@@ -327,7 +323,7 @@ def _join(call: Call[Any], judged: chats.ChatJudgement, question: Question) -> S
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     origin = read_fields(call.target.provider, first.reply, first.origin)
     more: JSONObject = {"method": call.request.method}
-    return _store(joined, question, judged.judgement, usage, origin, first.model, more)
+    return _store(joined, question, judgement, usage, origin, first.model, more)
 
 
 def _decide(question: Question, sample: Sample) -> Decision:
@@ -367,9 +363,9 @@ def parse_decisions(
     parsed = batch_inputs(inputs, None, calls.pop("metadata", None), awaited=awaited)
     prompts = parsed.prompts
     pairs = ((each, questions) for each in prompts) if isinstance(prompts, Iterable) else ()
-    paired: Any = _pair_async(prompts, questions) if isinstance(prompts, AsyncIterable) else pairs
-    if isinstance(prompts, Sized):
-        paired = list(pairs)
+    paired: Any = list(pairs) if isinstance(prompts, Sized) else pairs
+    if isinstance(prompts, AsyncIterable):
+        paired = ((each, questions) async for each in prompts)
     describe = parsed.metadata
     described = None if describe is None else lambda pair: describe(pair[0])
     return BatchOptions(
@@ -385,8 +381,3 @@ def parse_decisions(
         example=("an input that is never sent", questions),
         operation=DECIDE,
     )
-
-
-async def _pair_async(prompts: AsyncIterable[Any], questions: Any) -> AsyncIterator[tuple[Any, Any]]:
-    async for each in prompts:
-        yield each, questions

@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import zip_longest
@@ -135,8 +136,12 @@ def _list_of_decisions(row: JSONObject, prices: PriceTable) -> Iterator[_Compare
     def decode() -> tuple[Any, Any]:
         """The answers of the result and of its replies, in one order. Refusals are mostly not stored."""
         of_result = [each | own for each in row["result"]["decisions"] if each["refusal"] is None]
-        stored = [read(_read_reply(reply)["decision"] | own).to_dict() for reply in row["replies"]]
-        of_replies = [canonical(json_value(each)) for each in stored if each["refusal"] is None]
+        stored = [asdict(read(_read_reply(reply)["decision"] | own)) for reply in row["replies"]]
+        of_replies = [
+            canonical(json_value({name: field for name, field in each.items() if name != "value"}))
+            for each in stored
+            if each["refusal"] is None
+        ]
         return sorted(set(map(canonical, of_result))), sorted(set(of_replies))
 
     yield "decisions", decode
