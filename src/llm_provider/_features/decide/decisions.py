@@ -58,9 +58,9 @@ class DecideRequest(CommonArguments):
     messages: tuple[Message, ...]
     inputs: tuple[Question, ...]
     """The questions, by the name that the texts of other operations have."""
-    method: DecideMethod | None = None
+    method: DecideMethod = "native"
     draws: int | None = None
-    pack: int | bool | None = None
+    pack: int | bool = True
     reasoning_effort: ReasoningEffort | None = None
     structure: Any = None
     """The pydantic model that asked the questions; None for other questions."""
@@ -82,11 +82,11 @@ class DecideRequest(CommonArguments):
             raise RequestError(f"expected an input and its questions, not {cite(inputs)}") from None
         if isinstance(given, (str, list, tuple)) and not (given.strip() if isinstance(given, str) else given):
             raise RequestError("input is empty: give a text or a list of messages to ask about")
-        method = checked.get("method")
+        method = checked.get("method", "native")
         for name, needed in (("draws", ("sampled",)), ("reasoning_effort", ("sampled", "logprobs"))):
             if name in checked and method not in needed:
                 raise RequestError(f"{name} belongs to method={' or '.join(map(repr, needed))}: leave it out")
-        if method not in (None, "native") and checked.get("pack"):
+        if method != "native" and checked.get("pack"):
             raise RequestError(f"pack: method={method!r} asks each question alone: leave it out")
         if method == "sampled":
             checked.setdefault("draws", _DEFAULT_DRAWS)

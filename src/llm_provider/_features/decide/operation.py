@@ -100,18 +100,15 @@ class Decide(Operation[DecideRequest, Decisions]):
 
     def encode(self, request: DecideRequest, target: Target, adapter: Adapter) -> EncodedRequest:
         """The payload without the questions; what cannot be asked is refused here."""
-        payload: JSONObject = {"model": target.model, "method": request.method or "native"}
-        labels: JSONObject = {}
-        if request.method is None or request.method == "native":
+        payload: JSONObject = {"model": target.model, "method": request.method}
+        if request.method == "native":
             form, extra = load_format(request, target), dict(request.extra_body or {})
             labels = {name: extra.pop(name) for name in form.LABELS if name in extra}
             if wrong := [name for name in _OWN_FIELDS if name in extra]:
                 raise RequestError(f"extra_body cannot set {wrong[0]!r}: it is an argument of decide()")
-            self._check_count(request, target, form)
-            payload |= {
-                "input": form.encode_input(request.make_chat(request.messages), target),
-                "extra": extra,
-            }
+            self._check_count(request, target, form.MOST_QUESTIONS)
+            given = form.encode_input(request.make_chat(request.messages), target)
+            payload |= {"input": given, "extra": extra}
             return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=labels or None)
         chats.check_method(request)
         # Each question is encoded when it is asked. The first one shows what the model does not take.
@@ -121,15 +118,13 @@ class Decide(Operation[DecideRequest, Decisions]):
         payload |= {"parameters": parameters} | ({"draws": request.draws} if request.draws else {})
         return EncodedRequest(f"{OPERATION} by {request.method}", payload, first.headers)
 
-    def _check_count(self, request: DecideRequest, target: Target, form: DecisionFormat) -> None:
-        count, most = len(request.inputs), form.MOST_QUESTIONS
-        pack = request.pack
-        if type(pack) is int and pack > most:
-            raise RequestError(f"pack={pack}: {target.provider} takes {most} questions in one request")
-        if (pack is None or pack is True) and count > most:
+    def _check_count(self, request: DecideRequest, target: Target, most: int) -> None:
+        pack, takes = request.pack, f"{target.provider} takes {most} in one request"
+        if pack > most:
+            raise RequestError(f"pack={pack}: {takes}")
+        if pack is True and len(request.inputs) > most:
             raise RequestError(
-                f"questions has {count}, and {target.provider} takes {most} in one request: write "
-                f"pack={most} to ask them in several",
+                f"questions has {len(request.inputs)}, and {takes}: write pack={most} to ask them in several",
                 provider=target.provider,
                 model=request.model,
             )
@@ -146,11 +141,10 @@ class Decide(Operation[DecideRequest, Decisions]):
 
     def groups(self, call: Call[Decisions], parts: Sequence[int]) -> list[Sequence[int]]:
         """As many questions in one request as the endpoint accepts, or `pack` says."""
-        pack, most = call.request.pack, 1
-        if is_native(call.request) and (pack is None or pack is True):
-            most = load_format(call.request, call.target).MOST_QUESTIONS
-        elif type(pack) is int:
-            most = pack
+        request = call.request
+        most = max(1, int(request.pack))
+        if request.pack is True and request.method == "native":
+            most = load_format(request, call.target).MOST_QUESTIONS
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
     def smaller_groups(
@@ -176,7 +170,7 @@ class Decide(Operation[DecideRequest, Decisions]):
     def facts(self, call: Call[Decisions], parts: Sequence[int]) -> RequestFacts:
         """The input and the questions of a group. Output of the endpoints for decisions costs nothing."""
         request, adapter = call.request, call.adapter
-        if not is_native(request):
+        if request.method != "native":
             chat, encoded = chats.encode(request, request.inputs[parts[0]], call.target, adapter)
             facts = adapter.facts(encoded)
             requests = -(-chat.n // encoded.most_samples)
@@ -187,7 +181,8 @@ class Decide(Operation[DecideRequest, Decisions]):
                 max_output_tokens=None if most is None else most * chat.n,
             )
         facts = adapter.facts(adapter.encode(request.make_chat(request.messages), call.target))
-        texts = [text for each in self._questions(call, parts) for text in _list_texts(each)]
+        asks = self._questions(call, parts)
+        texts = [text for each in asks for text in (each.instructions, *each.options, *each.descriptions)]
         return facts._replace(variant="standard", max_output_tokens=0, texts=[*facts.texts, *texts])
 
     def is_kept(self, answer: Any, kept: Any) -> bool:
@@ -211,7 +206,7 @@ class Decide(Operation[DecideRequest, Decisions]):
     async def fetch(self, call: Call[Decisions], parts: Sequence[int], engine: Engine) -> Sample:
         """Ask a group of questions in one request, or one question by chats."""
         request = call.request
-        if not is_native(request):
+        if request.method != "native":
             judgement, samples = await chats.judge_by_chat(call, request.inputs[parts[0]], engine)
             return _join(call, samples, request.inputs[parts[0]], judgement)
         form, encoded = load_format(request, call.target), call.encoded
@@ -231,12 +226,9 @@ class Decide(Operation[DecideRequest, Decisions]):
         given = len(canonical(call.encoded.payload["input"])) // len(parts)
         shares = [(len(canonical(each.to_key())) + given) // _BYTES_PER_TOKEN + 1 for each in questions]
         usages = apportion(asdict(answer.usage or Usage()), shares)
-        origin = read_fields(call.target.provider, answer.reply, answer.origin)
         pack = {"request": answer.id, "asked_with": len(parts) - 1}
         return [
-            _store(
-                replace(sample, price=price), question, judgement, Usage(**usage), origin, answer.model, pack
-            )
+            _store(call, replace(sample, price=price), question, judgement, Usage(**usage), pack)
             for question, judgement, usage, price in zip(
                 questions, answer.judgements, usages, split_price(sample.price, shares), strict=True
             )
@@ -271,10 +263,6 @@ _ANY = predicate("A question that is never sent.")
 _HOLDS_PROMPT = ("model", "messages", "input", "contents", "system", "systemInstruction", "instructions")
 
 
-def is_native(request: DecideRequest) -> bool:
-    return request.method in (None, "native")
-
-
 def load_format(request: DecideRequest, target: Target) -> DecisionFormat:
     """The module that speaks a server's endpoint for decisions; a `RequestError` if it has none."""
     form = cast("DecisionFormat | None", load_beside(target.route.adapter, "decisions"))
@@ -288,20 +276,12 @@ def load_format(request: DecideRequest, target: Target) -> DecisionFormat:
     return form
 
 
-def _list_texts(question: Question) -> list[str]:
-    return [question.instructions, *question.options, *filter(None, question.descriptions)]
-
-
 def _store(
-    sample: Sample,
-    question: Question,
-    judgement: Judgement,
-    usage: Usage,
-    origin: Any,
-    model: str | None,
-    more: JSONObject,
+    call: Call[Any], sample: Sample, question: Question, judgement: Judgement, usage: Usage, more: JSONObject
 ) -> Sample:
     """The sample of one question, whose body is what the cache stores."""
+    model, first = sample.answer.model, sample.answer
+    origin = read_fields(call.target.provider, first.reply, first.origin)
     fields = {name: value for name, value in asdict(judgement).items() if value not in (None, {})}
     fields |= {"kind": question.kind, **more}
     body = write_exactly({"decision": fields, "usage": asdict(usage), "model": model})
@@ -310,10 +290,8 @@ def _store(
 
 def _join(call: Call[Any], samples: Sequence[Sample], question: Question, judgement: Judgement) -> Sample:
     """The judgement by several chats as one sample."""
-    first = samples[0].answer
-    joined = Sample(
-        first,
-        b"",
+    joined = replace(
+        samples[0],
         cached=False,
         queue=max(sample.queue for sample in samples),
         sending=max(sample.sending for sample in samples),
@@ -321,9 +299,7 @@ def _join(call: Call[Any], samples: Sequence[Sample], question: Question, judgem
         change=next((sample.change for sample in samples if sample.change), None),
     )
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
-    origin = read_fields(call.target.provider, first.reply, first.origin)
-    more: JSONObject = {"method": call.request.method}
-    return _store(joined, question, judgement, usage, origin, first.model, more)
+    return _store(call, joined, question, judgement, usage, {"method": call.request.method})
 
 
 def _decide(question: Question, sample: Sample) -> Decision:
@@ -331,7 +307,7 @@ def _decide(question: Question, sample: Sample) -> Decision:
     fields = sample.answer.fields
     value: Any = fields.get("score")
     if question.kind == "choice" and fields.get("choice") is not None:
-        value = question.values[question.options.index(fields["choice"])]
+        value = dict(zip(question.options, question.values, strict=True)).get(fields["choice"])
     elif fields.get("probability") is not None:
         value = fields["probability"] >= 0.5
     known = {"name": question.name, "instructions": question.instructions, **fields}

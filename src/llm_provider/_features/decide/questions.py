@@ -189,7 +189,7 @@ def _give_name(name: object, question: object) -> Question:
         raise RequestError(
             f"question {name!r} is {cite(question)}: make it with predicate(), choice() or score_levels()"
         )
-    return replace(question, name=name)
+    return question if question.name == name else replace(question, name=name)
 
 
 def _of_field(name: str, field: Any) -> Question:
