@@ -47,6 +47,7 @@ WITHOUT_TESTS = {
     "_core/pace/state.py": "test_shared_controller.py damages a stored state in every way",
     "_core/runtime/clock.py": "the simulation replaces its clocks, and test_layers.py refuses others",
     "_core/money/balance.py": "test_budget.py makes and ends the claims of budgets in memory",
+    "_features/quirks/bills.py": "tests/_core/formats/shared/test_replies.py has what hosts report",
     "_features/quirks/failures.py": "the golden pairs of shared/errors.py and error_bodies have its fields",
     "_core/journey/connections.py": "test_doubts.py, test_sender.py and test_key_pool.py have what it opens",
     "_core/journey/free_requests.py": "test_known_models.py, test_uploads.py and test_reconcile.py make them",

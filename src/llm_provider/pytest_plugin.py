@@ -79,8 +79,16 @@ def llm_cassette(
     folder = request.path.parent / "cassettes"
     path = folder / _file_name(request.path.name, [*classes, request.node.name])
     if option != "record" and not path.exists():
-        path = _find_old(folder, request) or path
-    recording = _records(option, path)
+        # The name that it had when several tests could share one.
+        name = re.sub(r"[^\w.]+", "-", request.node.name).strip("-")
+        old = folder / f"{request.path.stem}.{name}.jsonl"
+        # `Path.exists` raises an error for a name that is too long.
+        path = old if os.path.exists(old) else path  # noqa: PTH110
+    recording = option == "record" or not path.exists()
+    if recording and option != "record" and (option == "replay" or os.environ.get("CI")):
+        pytest.fail(
+            f"there is no recording {path}; run the test once with API keys and without CI to record it"
+        )
     directory = tmp_path_factory.mktemp("cassette")
     directory.chmod(0o700)
     # Clients that the test makes itself read these variables.
@@ -96,18 +104,6 @@ def llm_cassette(
         if recording and not request.node.stash.get(_FAILED, True):
             path.parent.mkdir(exist_ok=True)
             client.cache.export(path)
-
-
-def _records(option: str, path: Path) -> bool:
-    if option == "record":
-        return True
-    if path.exists():
-        return False
-    if option == "replay" or os.environ.get("CI"):
-        pytest.fail(
-            f"there is no recording {path}; run the test once with API keys and without CI to record it"
-        )
-    return True
 
 
 _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
@@ -136,11 +132,3 @@ def _file_name(module: str, names: list[str]) -> str:
     # The underscore makes a name that is reserved another one.
     stem = f"{readable[0]}_" if _RESERVED.fullmatch(readable[0].lower()) else readable[0]
     return f"{stem}.{readable[1]}-{digest}.jsonl"
-
-
-def _find_old(folder: Path, request: pytest.FixtureRequest) -> Path | None:
-    """The cassette of a test under the name that it had when several tests could share one."""
-    name = re.sub(r"[^\w.]+", "-", request.node.name).strip("-")
-    path = folder / f"{request.path.stem}.{name}.jsonl"
-    # `Path.exists` raises an error for a name that is too long.
-    return path if os.path.exists(path) else None  # noqa: PTH110

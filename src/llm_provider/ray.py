@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import platform
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -74,11 +75,8 @@ def map_dataset(
         RequestError: the model, a parameter, a setting or a column is wrong.
         MissingDependencyError: Ray is not installed.
     """
-    columns = (*Caller.columns, *(("parsed",) if parameters.get("response_format") is not None else ()))
-    job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
-    with job.client() as client:
-        client.estimate(model, [], **parameters)
-    return job.add_columns(Caller, model, prompt, parameters, columns)
+    shared = (workers, batch_size, id, prefix, settings, num_cpus)
+    return _add_columns(dataset, Caller, model, prompt, parameters, *shared)
 
 
 def embed_dataset(
@@ -103,90 +101,62 @@ def embed_dataset(
         RequestError: the model, a parameter, a setting or a column is wrong.
         MissingDependencyError: Ray is not installed.
     """
-    job = _Job(dataset, workers, batch_size, id, prefix, settings, num_cpus)
-    with job.client() as client:
-        client.estimate(model, ["a text that is never sent"], kind="embedding", **parameters)
-    return job.add_columns(Embedder, model, text, parameters, Embedder.columns)
+    shared = (workers, batch_size, id, prefix, settings, num_cpus)
+    return _add_columns(dataset, Embedder, model, text, parameters, *shared)
 
 
-@dataclass
-class _Job:
-    """The arguments that both functions have in common. They are checked when it is made."""
-
-    dataset: Any
-    workers: int | tuple[int, int]
-    batch_size: int
-    id_column: str
-    prefix: str
-    settings: JSONMapping | None
-    num_cpus: float
-    _budget: Budget | None = None
-
-    def __post_init__(self) -> None:
-        self._data = import_optional("ray.data", install_command("ray"))
-        if not isinstance(self.dataset, self._data.Dataset):
-            raise RequestError(
-                f"dataset must be a ray.data.Dataset, not {type(self.dataset).__name__}: "
-                "ray.data.from_items(rows), from_pandas(table) and read_parquet(path) make one"
-            )
-        self._least, self._most = _read_workers(self.workers)
-        size: object = self.batch_size
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise RequestError(f"batch_size must be an int of at least 1, not {size!r}")
-        texts: dict[str, object] = {"id": self.id_column, "prefix": self.prefix}
-        for name, value in texts.items():
-            if not isinstance(value, str) or not (value or name == "prefix"):
-                raise RequestError(f"{name} must be a str, not {value!r}")
-        settings: object = self.settings
-        if settings is not None and not isinstance(settings, Mapping):
-            raise RequestError(
-                f"settings must be a dict of the settings of Client, not {type(settings).__name__}"
-            )
-
-    def client(self) -> Client:
-        """A client of this process, which checks the settings and sends nothing."""
-        client = Client(**{**(self.settings or {}), "ledger": None})
-        # It may also come from this process's environment, which the workers do not have.
-        self._budget = client.budget
-        return client
-
-    def add_columns(
-        self, worker: type[_Worker], model: str, source: PromptSource, parameters: JSONMapping,
-        new: Sequence[str],
-    ) -> Any:  # fmt: skip
-        """The dataset with the new columns, which `worker` makes."""
-        from ray.data.expressions import monotonically_increasing_id
-
-        dataset = self.dataset
-        known = dataset.columns()
-        if known is not None:
-            check_columns(known, source, self.prefix, new)
-        if known is None or self.id_column not in known:
-            dataset = dataset.with_column(self.id_column, monotonically_increasing_id())
-        settings = dict(self.settings or {})
-        if self._budget is not None:
-            settings["budget"] = _share_budget(self._budget, self._most)
-        return dataset.map_batches(
-            worker,
-            fn_constructor_args=(model, source),
-            fn_constructor_kwargs={"settings": settings, "prefix": self.prefix, **parameters},
-            compute=self._data.ActorPoolStrategy(min_size=self._least, max_size=self._most),
-            batch_size=self.batch_size,
-            batch_format="pyarrow",
-            num_cpus=self.num_cpus,
-            udf_modifying_row_count=False,
+def _add_columns(
+    dataset: Any, worker: type[_Worker], model: str, source: PromptSource, parameters: JSONMapping,
+    workers: object, batch_size: object, id_column: object, prefix: object, settings: object, num_cpus: float,
+) -> Any:  # fmt: skip
+    """The dataset with the new columns, which `worker` makes. Everything is checked, and nothing is sent."""
+    data = import_optional("ray.data", install_command("ray"))
+    if not isinstance(dataset, data.Dataset):
+        raise RequestError(
+            f"dataset must be a ray.data.Dataset, not {type(dataset).__name__}: "
+            "ray.data.from_items(rows), from_pandas(table) and read_parquet(path) make one"
         )
-
-
-def _read_workers(workers: object) -> tuple[int, int]:
-    """The fewest and the most workers."""
     pair = workers if isinstance(workers, tuple) else (workers, workers)
-    whole = len(pair) == 2 and all(isinstance(each, int) and not isinstance(each, bool) for each in pair)
-    if not whole or not 1 <= pair[0] <= pair[1]:
+    if len(pair) != 2 or not all(type(each) is int for each in pair) or not 1 <= pair[0] <= pair[1]:
         raise RequestError(
             f"workers must be an int of at least 1, or the fewest and the most, not {workers!r}"
         )
-    return pair
+    if type(batch_size) is not int or batch_size < 1:
+        raise RequestError(f"batch_size must be an int of at least 1, not {batch_size!r}")
+    if not isinstance(id_column, str) or not id_column:
+        raise RequestError(f"id must be a str, not {id_column!r}")
+    if not isinstance(prefix, str):
+        raise RequestError(f"prefix must be a str, not {prefix!r}")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise RequestError(
+            f"settings must be a dict of the settings of Client, not {type(settings).__name__}"
+        )
+    own = dict(settings or {})
+    with Client(**{**own, "ledger": None}) as client:
+        if worker is Embedder:
+            client.estimate(model, ["a text that is never sent"], kind="embedding", **parameters)
+        else:
+            client.estimate(model, [], **parameters)
+    known = dataset.columns()
+    if known is not None:
+        check_columns(known, source, prefix, _list_columns(worker, parameters))
+    if known is None or id_column not in known:
+        from ray.data.expressions import monotonically_increasing_id
+
+        dataset = dataset.with_column(id_column, monotonically_increasing_id())
+    # It may also come from this process's environment, which the workers do not have.
+    if client.budget is not None:
+        own["budget"] = _share_budget(client.budget, pair[1])
+    return dataset.map_batches(
+        worker,
+        fn_constructor_args=(model, source),
+        fn_constructor_kwargs={"settings": own, "prefix": prefix, **parameters},
+        compute=data.ActorPoolStrategy(min_size=pair[0], max_size=pair[1]),
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        num_cpus=num_cpus,
+        udf_modifying_row_count=False,
+    )
 
 
 def _share_budget(budget: Budget, workers: int) -> Budget:
@@ -195,15 +165,13 @@ def _share_budget(budget: Budget, workers: int) -> Budget:
 
     if budget.path is not None:
         return budget
-    total = budget.left
     ray = import_optional("ray", install_command("ray"))
-    keeper = ray.remote(num_cpus=0)(BudgetParts).remote(total, workers)
+    keeper, total = ray.remote(num_cpus=0)(BudgetParts).remote(budget.left, workers), budget.left
     return LeasedBudget(partial(_take_from_actor, keeper), total, allow_unknown=budget.allow_unknown)
 
 
 def _take_from_actor(keeper: Any, needed: Decimal) -> Decimal:
-    ray = import_optional("ray", install_command("ray"))
-    amount: Decimal = ray.get(keeper.take.remote(needed))
+    amount: Decimal = import_optional("ray", install_command("ray")).get(keeper.take.remote(needed))
     return amount
 
 
@@ -226,6 +194,10 @@ def check_columns(known: Sequence[str], source: object, prefix: str, new: Sequen
         )
 
 
+def _list_columns(worker: type[_Worker], parameters: JSONMapping) -> tuple[str, ...]:
+    return worker.columns if parameters.get("response_format") is None else (*worker.columns, "parsed")
+
+
 class _Worker:
     """What the actors of both functions have in common."""
 
@@ -244,27 +216,35 @@ class _Worker:
         self._source = source
         self._prefix = prefix
         self._parameters = parameters
-        self._client = Client(**_settings_of_worker(settings or {}))
+        own = dict(settings or {})
+        if ledger := own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip():
+            path, ray = Path(ledger), import_optional("ray", install_command("ray"))
+            actor = ray.get_runtime_context().get_actor_id()
+            # Each worker's file has its own name: several machines may share a disk.
+            worker = str(actor or f"{platform.node()}-{os.getpid()}")
+            own["ledger"] = path.with_name(f"{path.stem}.{worker}{path.suffix}")
+        self._client = Client(**own)
 
     async def __call__(self, batch: Any) -> AsyncIterator[Any]:
         """Yield a batch, a `pyarrow.Table`, with the new columns."""
-        columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in self.columns}
-        if self._parameters.get("response_format") is not None:
-            columns["parsed"] = [None] * batch.num_rows
+        names = _list_columns(type(self), self._parameters)
+        columns: dict[str, list[Any]] = {name: [None] * batch.num_rows for name in names}
         prompts: dict[int, object] = {}
         for row, prompt in enumerate(self._prompts(batch)):
             if isinstance(prompt, Exception):
                 columns["error"][row] = error_column(prompt)
             else:
                 prompts[row] = prompt
-        if prompts:
-            answers = await self._answer(list(prompts.values()))
-            for row, values in zip(prompts, answers, strict=True):
-                for name, value in values.items():
-                    columns[name][row] = value
+        answers = await self._answer(list(prompts.values())) if prompts else []
+        for row, values in zip(prompts, answers, strict=True):
+            for name, value in values.items():
+                columns[name][row] = value
         for name, column in columns.items():
             batch = batch.append_column(self._prefix + name, _array(name, column))
         yield batch
+
+    @abstractmethod
+    async def _ask(self, prompts: list[Any]) -> list[JSONObject]: ...
 
     async def _answer(self, prompts: list[Any]) -> list[JSONObject]:
         """The values of the new columns for each prompt. It never raises, which would end the job."""
@@ -273,19 +253,13 @@ class _Worker:
         except Exception as error:
             return [{"error": error_column(error)}] * len(prompts)
 
-    async def _ask(self, prompts: list[Any]) -> list[JSONObject]:
-        raise NotImplementedError
-
     def _prompts(self, batch: Any) -> list[object]:
         """The prompt of each row, or the error of making it."""
         source = self._source
         if isinstance(source, str) and source in batch.column_names:
-            return [
-                RequestError(f"the column {source!r} has no value in this row")
-                if _is_missing(value)
-                else value
-                for value in batch.column(source).to_pylist()
-            ]
+            missing = RequestError(f"the column {source!r} has no value in this row")
+            values = batch.column(source).to_pylist()
+            return [missing if _is_missing(value) else value for value in values]
         return [_fill(source, row) for row in batch.to_pylist()]
 
 
@@ -312,15 +286,14 @@ class Caller(_Worker):
         )
         rows = []
         for result in results:
-            usage = asdict(result.usage) if result.usage else None
-            values: JSONObject = {"usage": usage, "cost": result.cost}
+            row: JSONObject = {"usage": asdict(result.usage) if result.usage else None, "cost": result.cost}
             if isinstance(result, LLMError):
-                values["error"] = error_column(result)
+                row["error"] = error_column(result)
             else:
-                values |= {"text": result.text, "cached": result.cached}
+                row |= {"text": result.text, "cached": result.cached}
                 if self._parameters.get("response_format") is not None:
-                    values["parsed"] = json_value(result.parsed)
-            rows.append(values)
+                    row["parsed"] = json_value(result.parsed)
+            rows.append(row)
         return rows
 
 
@@ -331,39 +304,21 @@ class Embedder(_Worker):
 
     async def _ask(self, prompts: list[Any]) -> list[JSONObject]:
         try:
-            return await self._embed(prompts)
+            answer = await self._client.aembed(self._model, prompts, **self._parameters)
         except RequestError:
             if len(prompts) == 1:
                 raise
-        # One text was refused. The others keep their vectors.
-        half = len(prompts) // 2
-        return [*await self._answer(prompts[:half]), *await self._answer(prompts[half:])]
-
-    async def _embed(self, texts: list[Any]) -> list[JSONObject]:
-        answer = await self._client.aembed(self._model, texts, **self._parameters)
-        count = len(texts)
+            # One text was refused. The others keep their vectors.
+            half = len(prompts) // 2
+            return [*await self._answer(prompts[:half]), *await self._answer(prompts[half:])]
+        count = len(prompts)
+        cost = None if answer.cost is None else answer.cost / count
         whole, rest = divmod(answer.usage.input_tokens, count)
+        usages = [asdict(Usage(input_tokens=whole + (index < rest))) for index in range(count)]
         return [
-            {
-                "embedding": vector,
-                "usage": asdict(Usage(input_tokens=whole + (index < rest))),
-                "cost": None if answer.cost is None else answer.cost / count,
-                "cached": answer.cached,
-            }
-            for index, vector in enumerate(answer.vectors)
+            {"embedding": vector, "usage": usage, "cost": cost, "cached": answer.cached}
+            for vector, usage in zip(answer.vectors, usages, strict=True)
         ]
-
-
-def _settings_of_worker(settings: JSONMapping) -> JSONObject:
-    """The settings of one worker. Its ledger file has its own name: several machines may share a disk."""
-    own = dict(settings)
-    ledger = own.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
-    if ledger:
-        path, ray = Path(ledger), import_optional("ray", install_command("ray"))
-        actor = ray.get_runtime_context().get_actor_id()
-        worker = str(actor or f"{platform.node()}-{os.getpid()}")
-        own["ledger"] = path.with_name(f"{path.stem}.{worker}{path.suffix}")
-    return own
 
 
 def _fill(source: PromptSource, row: JSONObject) -> object:

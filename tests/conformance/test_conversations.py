@@ -80,9 +80,11 @@ def problems_of_calls(calls: Sequence[tuple[Any, Any, Any]], rules: Conversation
     if len(set(ids)) < len(ids):
         yield f"equal ids in one answer: {ids}"
     for identifier, name, arguments in calls:
-        if identifier is not None and not (isinstance(identifier, str) and rules.takes_id(identifier)):
+        if identifier is not None and not (
+            isinstance(identifier, str) and re.fullmatch(rules.ids, identifier)
+        ):
             yield f"id {identifier!r}"
-        if not (isinstance(name, str) and rules.takes_name(name)):
+        if not (isinstance(name, str) and re.fullmatch(rules.names, name)):
             yield f"name {name!r}"
         if not rules.any_arguments and not is_object(arguments):
             yield f"arguments {arguments!r}"

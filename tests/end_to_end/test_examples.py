@@ -13,9 +13,7 @@ import tools
 from llm_provider.simulator import Simulator
 
 # Each needs its package, and `make test-plugins` runs its tests.
-NEEDS_A_PACKAGE = {
-    f"llm_provider.integrations.{name}" for name in ("inspect_ai", "dspy", "dspy_requests", "llm")
-}
+NEEDS_A_PACKAGE = {f"llm_provider.integrations.{name}" for name in ("inspect_ai", "dspy", "llm")}
 # A `__main__` is a program: importing it runs it.
 MODULES = [
     "llm_provider",

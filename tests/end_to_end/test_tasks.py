@@ -173,8 +173,8 @@ TASKS = (
         "a count of usage, such as one of Claude's",
         (
             ("_core/types/usage.py", "    unpriced_tools: int = 0\n", "    web_fetches: int = 0\n"),
-            ("_core/formats/anthropic/decode.py", "        web_searches=_count_within(",
-             '        web_fetches=_count_within(usage, "server_tool_use", "web_fetch_requests"),\n'),
+            ("_core/formats/anthropic/decode.py", "        web_searches=count(",
+             '        web_fetches=count(part(usage, "server_tool_use"), "web_fetch_requests"),\n'),
         ),
         """
 with Client() as client:
@@ -322,7 +322,7 @@ assert [passed.error for passed in answer.passed_over] == ["MaintenanceError"]
         "the cost that a reply or a stream tells",
         (
             ("_core/formats/shared/replies.py", '"estimated_cost"})\n', '"usd_total", '),
-            ("_core/formats/shared/replies.py", '    cost = usage.get("cost")\n    if cost is None:\n',
+            ("_features/quirks/bills.py", '    cost = usage.get("cost")\n    if cost is None:\n',
              '    if "usd_total" in usage:\n        return _amount(usage["usd_total"])\n'),
         ),
         """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .._features.progress import bar as progress_bar
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
-    from .._features.quirks import any_server, failures, routers
+    from .._features.quirks import any_server, bills, failures, routers
     from .._features.recheck import run as recheck
     from .._features.rich_content import values as rich_content
     from .._features.score import operation as score
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .._features.shared_pace import shared_controller
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
-    from .._features.uploads import references as upload_references
     from .._features.uploads import uploads
     from .._features.views import blocks as html
     from .._features.views import ledger_views, results_page, results_views
@@ -73,6 +72,7 @@ _MODULES = {
     "token_counts": "models.token_count",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",
+    "bills": "quirks.bills",
     "failures": "quirks.failures",
     "routers": "quirks.routers",
     "recheck": "recheck.run",
@@ -85,7 +85,6 @@ _MODULES = {
     "balance_file": "shared_budget.balance_file",
     "shared_controller": "shared_pace.shared_controller",
     "tool_loop": "tool_rounds.loop",
-    "upload_references": "uploads.references",
     "uploads": "uploads.uploads",
     "observer": "telemetry.observer",
     "html": "views.blocks",

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from .._core.client.client import Client
 from .._core.client.functions import default_client
@@ -157,20 +157,14 @@ def function_tool(name: str, description: str | None, parameters: JSONMapping) -
 
 def answer_metadata(response: Response) -> dict[str, object]:
     """What a tool shows of an answer besides its text: its cost in USD, and where it came from."""
-    return {
-        "cost": response.cost,
-        "cached": response.cached,
-        "provider": response.provider,
-        "model": response.model,
-        "attempts": response.timing.attempts,
-        "dropped": list(response.dropped),
-    }
+    about = {name: getattr(response, name) for name in ("cost", "cached", "provider", "model")}
+    return {**about, "attempts": response.timing.attempts, "dropped": list(response.dropped)}
 
 
 def token_logprobs(tokens: Sequence[TokenLogprob] | None) -> list[dict[str, object]]:
     """Log probabilities in OpenAI's form."""
-    return [{**_token(token), "top_logprobs": list(map(_token, token.top))} for token in tokens or ()]
 
+    def describe(token: Any) -> dict[str, object]:
+        return {"token": token.token, "logprob": token.logprob, "bytes": None}
 
-def _token(token: TokenLogprob) -> dict[str, object]:
-    return {"token": token.token, "logprob": token.logprob, "bytes": None}
+    return [{**describe(token), "top_logprobs": list(map(describe, token.top))} for token in tokens or ()]

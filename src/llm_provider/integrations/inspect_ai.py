@@ -173,7 +173,14 @@ class LLMProviderAPI(inspect.ModelAPI):  # type: ignore[misc]  # inspect_ai is n
                     parameters["draw"] = draw
                 response = await self._variant.client.acall(self.model_name, messages, **parameters)
         except (ContextWindowExceededError, OutputError) as error:
-            output = self._output_of(error)
+            reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
+            if reason is None:
+                raise
+            text = error.text if isinstance(error, SchemaMismatchError) else error.message
+            output = inspect.ModelOutput.from_content(self.model_name, text, reason, error=str(error))
+            if error.usage is not None:
+                output.usage = _usage(error.usage, error.cost)
+            output.metadata = {NAME: {"cost": error.cost, "error": type(error).__name__}}
             call.set_error(error.to_dict())
             return output, call
         raw = response.raw
@@ -188,37 +195,22 @@ class LLMProviderAPI(inspect.ModelAPI):  # type: ignore[misc]  # inspect_ai is n
             response_id=response.id,
         ), call
 
-    def _output_of(self, error: ContextWindowExceededError | OutputError) -> inspect.ModelOutput:
-        """The output for a refusal, an answer that does not match, or a conversation that is too long."""
-        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), None)
-        if reason is None:
-            raise error
-        text = error.text if isinstance(error, SchemaMismatchError) else error.message
-        output = inspect.ModelOutput.from_content(self.model_name, text, reason, error=str(error))
-        if error.usage is not None:
-            output.usage = _usage(error.usage, error.cost)
-        output.metadata = {NAME: {"cost": error.cost, "error": type(error).__name__}}
-        return output
-
 
 def _register(model: str) -> None:
     """Tell inspect the prices of a model, without which `--cost-limit` is refused, and its context window."""
-    target = resolve(model)
+    target, name = resolve(model), f"{NAME}/{model}"
     names = (target.model, f"{target.provider}/{target.model}")
     try:
         entries = default_client().models(target.provider)
     except RequestError:
         return  # a provider without a list of models
-    name = f"{NAME}/{model}"
     known = _get_model_info_direct(name) or inspect.ModelInfo()
     entry = next((entry for entry in entries if entry.name in names), None)
     if entry is None or entry.input_price is None or entry.output_price is None or known.cost is not None:
         return
-    price = entry.input_price
-    read = price if entry.cached_input_price is None else entry.cached_input_price
-    cost = inspect.ModelCost(
-        input=price, output=entry.output_price, input_cache_read=read, input_cache_write=price
-    )
+    read = entry.input_price if entry.cached_input_price is None else entry.cached_input_price
+    prices = {"input": entry.input_price, "output": entry.output_price, "input_cache_read": read}
+    cost = inspect.ModelCost(**prices, input_cache_write=entry.input_price)
     window = known.context_length or entry.context_window
     inspect.set_model_info(name, known.model_copy(update={"cost": cost, "context_length": window}))
 
@@ -246,13 +238,13 @@ def parameters_of(
         json_schema = {name: value for name, value in fields.items() if value is not None}
         parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     if tools:
+        dumped = [(tool, tool.parameters.model_dump(exclude_none=True)) for tool in tools]
         parameters["tools"] = [
-            conversation.function_tool(
-                tool.name, tool.description, tool.parameters.model_dump(exclude_none=True)
-            )
-            for tool in tools
+            conversation.function_tool(tool.name, tool.description, schema) for tool, schema in dumped
         ]
-        parameters["tool_choice"] = _tool_choice(tool_choice)
+        parameters["tool_choice"] = "required" if tool_choice == "any" else tool_choice
+        if isinstance(tool_choice, ToolFunction):
+            parameters["tool_choice"] = {"type": "function", "function": {"name": tool_choice.name}}
         parameters["parallel_tool_calls"] = config.parallel_tool_calls
     for name in _NOT_HERE:
         if getattr(config, name, None) and name not in _warned:
@@ -262,12 +254,6 @@ def parameters_of(
 
 
 _warned: set[str] = set()
-
-
-def _tool_choice(choice: ToolChoice) -> object:
-    if isinstance(choice, ToolFunction):
-        return {"type": "function", "function": {"name": choice.name}}
-    return "required" if choice == "any" else choice
 
 
 @contextmanager
@@ -281,11 +267,10 @@ def _number_samples(request: JSONMapping) -> Iterator[int]:
     if sample is None:
         yield 0
         return
-    counts = _requests.setdefault(sample, Counter())
+    counts, samples = _requests.setdefault(sample, Counter()), request.get("n", 1)
     key = hashlib.sha256(canonical(request)).digest()
     number: int = counts[key] * _EPOCHS + sample.epoch - 1
     counts[key] += 1
-    samples: int = request.get("n", 1)
     try:
         yield number * samples % (_DRAWS - samples)
     except BaseException:
@@ -297,21 +282,15 @@ def _message(message: inspect.ChatMessage) -> Message:
     if isinstance(message, inspect.ChatMessageAssistant):
         calls = message.tool_calls or ()
         translated = [conversation.tool_call(call.id, call.function, call.arguments) for call in calls]
-        return conversation.assistant_message(message.text, translated, _state(message.content))
+        parts = () if isinstance(message.content, str) else message.content
+        internals = (part.internal for part in parts if isinstance(part.internal, dict))
+        states = (each[NAME] for each in internals if isinstance(each.get(NAME), dict))
+        return conversation.assistant_message(message.text, translated, next(states, None))
     if isinstance(message, inspect.ChatMessageTool):
         error = message.error
         content = _content(message.content) if error is None else f"Error: {error.message}"
         return conversation.tool_message(message.tool_call_id or "", content, is_error=error is not None)
     return {"role": message.role, "content": _content(message.content)}
-
-
-def _state(content: str | list[inspect.Content]) -> JSONObject | None:
-    parts = () if isinstance(content, str) else content
-    for part in parts:
-        if isinstance(part.internal, dict) and isinstance(part.internal.get(NAME), dict):
-            state: JSONObject = part.internal[NAME]
-            return state
-    return None
 
 
 def _content(content: str | list[inspect.Content]) -> str | list[dict[str, object]]:
@@ -346,24 +325,17 @@ def _choice(choice: Choice, response: Response, tools: list[ToolInfo]) -> inspec
     content: list[inspect.Content] = []
     if choice.reasoning or response.usage.reasoning_output_tokens:
         # `--reasoning-history none` drops this part, and the state of the reasoning with it.
-        content.append(
-            inspect.ContentReasoning(
-                reasoning=choice.reasoning, redacted=not choice.reasoning, internal=internal
-            )
-        )
+        thought = {"reasoning": choice.reasoning, "redacted": not choice.reasoning}
+        content.append(inspect.ContentReasoning(**thought, internal=internal))
         internal = None
     if choice.text or internal is not None or not content:
         content.append(inspect.ContentText(text=choice.text, internal=internal))
     plain = len(content) == 1 and isinstance(content[0], inspect.ContentText) and internal is None
     calls = [parse_tool_call(call.id, call.name, call.arguments, tools) for call in choice.tool_calls]
     logprobs = conversation.token_logprobs(choice.logprobs)
+    answer = {"content": choice.text if plain else content, "tool_calls": calls or None}
     return inspect.ChatCompletionChoice(
-        message=inspect.ChatMessageAssistant(
-            content=choice.text if plain else content,
-            tool_calls=calls or None,
-            model=response.model,
-            source="generate",
-        ),
+        message=inspect.ChatMessageAssistant(**answer, model=response.model, source="generate"),
         stop_reason=_STOP_REASONS.get(choice.finish_reason, "unknown"),
         logprobs=inspect.Logprobs.model_validate({"content": logprobs}) if logprobs else None,
     )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import llm
-from llm.parts import AttachmentPart, ReasoningPart, StreamEvent, TextPart, ToolCallPart, ToolResultPart
+from llm.parts import AttachmentPart, ReasoningPart, StreamEvent, TextPart, ToolCallPart
 from pydantic import Field, create_model
 
 from .._core.client.model_functions import models
 from .._core.errors import RequestError
-from .._core.json_values import JSONMapping, JSONObject
+from .._core.json_values import JSONObject
 from .._core.requests.api_keys import find_accounts, find_written_key
 from .._core.requests.routing import ROUTES, Route, find_route
 from .._features.hosts.host_routes import read_hosts
@@ -200,8 +200,13 @@ def _models_file() -> Path:
 def _with_keys() -> Iterator[str]:
     stored = llm.load_keys()
     for provider, route in {**ROUTES, **_read_hosts()}.items():
-        needs_no_key = route.host is not None and not route.key_required
-        if needs_no_key or provider in stored or _in_environment(route):
+        is_ready = provider in stored or (route.host is not None and not route.key_required)
+        try:
+            is_ready = is_ready or bool(find_accounts(provider, route.key_variables, {}))
+            is_ready = is_ready or find_written_key(provider, route.key_variables) is not None
+        except RequestError:  # a wrong key: its error belongs to the call that would send it
+            is_ready = True
+        if is_ready:
             yield from (model.name for model in models(provider) if model.kind == "chat")
 
 
@@ -215,15 +220,6 @@ def _read_hosts() -> Mapping[str, Route]:
         return {}
 
 
-def _in_environment(route: Route) -> bool:
-    """Whether there is a key, or a wrong one: its error belongs to the call that would send it."""
-    try:
-        listed = find_accounts(route.provider, route.key_variables, {})
-        return bool(listed) or find_written_key(route.provider, route.key_variables) is not None
-    except RequestError:
-        return True
-
-
 def _messages(messages: list[llm.Message]) -> Iterator[Message]:
     """The conversation in OpenAI's form. A system prompt that is repeated counts once."""
     system = None
@@ -235,9 +231,16 @@ def _messages(messages: list[llm.Message]) -> Iterator[Message]:
                 for part in message.parts
                 if isinstance(part, ToolCallPart) and not part.server_executed
             ]
-            yield conversation.assistant_message("".join(texts), calls, _state(message.parts))
+            known = [
+                part.provider_metadata or {} for part in message.parts if isinstance(part, ReasoningPart)
+            ]
+            state = next((each[NAME] for each in known if NAME in each), None)
+            yield conversation.assistant_message("".join(texts), calls, state)
         elif message.role == "tool":
-            yield from map(_tool_message, message.parts)
+            for part in message.parts:
+                content = [part.output, *map(_file, part.attachments)] if part.attachments else part.output
+                call_id, failed = part.tool_call_id or part.name, bool(part.exception)
+                yield conversation.tool_message(call_id, content, is_error=failed)
         elif message.role == "system":
             text = "\n\n".join(texts)
             if text != system:
@@ -246,21 +249,6 @@ def _messages(messages: list[llm.Message]) -> Iterator[Message]:
         else:
             files = [_file(part.attachment) for part in message.parts if isinstance(part, AttachmentPart)]
             yield {"role": message.role, "content": [*files, *texts] if files else "\n".join(texts)}
-
-
-def _state(parts: list[Any]) -> JSONMapping | None:
-    for part in parts:
-        if isinstance(part, ReasoningPart) and NAME in (part.provider_metadata or {}):
-            state: JSONMapping = part.provider_metadata[NAME]
-            return state
-    return None
-
-
-def _tool_message(part: ToolResultPart) -> Message:
-    files = list(map(_file, part.attachments))
-    content = [part.output, *files] if files else part.output
-    call_id = part.tool_call_id or part.name
-    return conversation.tool_message(call_id, content, is_error=bool(part.exception))
 
 
 def _file(attachment: llm.Attachment) -> object:
@@ -291,7 +279,6 @@ def _end(answer: Response, response: Any) -> Iterator[StreamEvent]:
         arguments = conversation.parse_arguments(call)
         response.add_tool_call(llm.ToolCall(name=call.name, arguments=arguments, tool_call_id=call.id))
     usage = answer.usage
-    metadata = conversation.answer_metadata(answer)
     counts = {
         "cache_read": usage.cache_read_input_tokens,
         "cache_write": usage.cache_write_input_tokens,
@@ -301,7 +288,6 @@ def _end(answer: Response, response: Any) -> Iterator[StreamEvent]:
     details |= {"cost": answer.cost, "cached": answer.cached}
     response.set_usage(input=usage.input_tokens, output=usage.output_tokens, details=details)
     response.set_resolved_model(answer.model)
-    response.response_json = {NAME: metadata, "answer": answer.raw}
-    state = conversation.extract_state(answer.message)
-    if state is not None:
+    response.response_json = {NAME: conversation.answer_metadata(answer), "answer": answer.raw}
+    if (state := conversation.extract_state(answer.message)) is not None:
         yield StreamEvent(type="reasoning", chunk="", provider_metadata={NAME: state})

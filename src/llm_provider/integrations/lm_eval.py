@@ -65,13 +65,18 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-probability of each continuation, and whether it is the greedy one."""
         scores = self._score([request.args for request in requests], disable_tqdm)
-        return [(score.logprob, self._read_greedy(score)) for score in scores]
+        greedy = [self._unknown_greedy if score.is_greedy is None else score.is_greedy for score in scores]
+        if None in greedy:
+            raise RequestError(
+                f"the server of {self.model} does not tell whether tokens are the most likely ones: for "
+                "metrics that do not need it, add unknown_greedy=False to --model_args"
+            )
+        return [(score.logprob, bool(is_greedy)) for score, is_greedy in zip(scores, greedy, strict=True)]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """The log-probability of each whole text, which must fit into the model's context."""
-        return [
-            score.logprob for score in self._score([("", each.args[0]) for each in requests], disable_tqdm)
-        ]
+        scores = self._score([("", request.args[0]) for request in requests], disable_tqdm)
+        return [score.logprob for score in scores]
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """The answer to each prompt, which is sent as a user's message, up to the first stop text."""
@@ -100,15 +105,6 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
             **{**self._many, **self._scoring},
         )
         return [cast("Scores", result)[0] for result in results]
-
-    def _read_greedy(self, score: Score) -> bool:
-        greedy = score.is_greedy if score.is_greedy is not None else self._unknown_greedy
-        if greedy is None:
-            raise RequestError(
-                f"the server of {self.model} does not tell whether tokens are the most likely ones: for "
-                "metrics that do not need it, add unknown_greedy=False to --model_args"
-            )
-        return greedy
 
 
 def _options_key(numbered: tuple[int, Any]) -> str:

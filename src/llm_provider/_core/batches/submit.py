@@ -237,7 +237,7 @@ class Submitter:
             for row in rows_of(record):
                 body = body_of(record.header, row)
                 if file_ids:
-                    body = doors.upload_references.with_ids(body, file_ids)
+                    body = doors.uploads.with_ids(body, file_ids)
                 file.write(self._remote.connection.line(spec, row.custom_id, body) + b"\n")
 
 

@@ -37,9 +37,8 @@ class EncodedRequest:
 
     `operation` names the endpoint. `payload` is the JSON body. It has no streaming flag, so that a live call
     and a stream share a cache entry, and no number of samples, so that each sample of a prompt has an entry
-    of its own. `headers` are those that change the answer. `samples_field` is the path of the payload's field
-    for the number of samples in one request, which is at most `most_samples`; it is empty where the API has
-    no such field.
+    of its own. `headers` change the answer. `samples_field` is the path of the payload's field for the number
+    of samples in one request, which is at most `most_samples`; it is empty where the API has no such field.
     """
 
     operation: str
@@ -226,13 +225,6 @@ class Adapter(Protocol):
 
     def map_error(self, error: BaseException) -> Any:
         """The `LLMError` for an exception of the SDK or of its transport."""
-
-
-class Opener(Protocol):
-    """The module `connection` beside an adapter."""
-
-    def connect(self, transport: str, most_bytes: int = ...) -> Connection:
-        """Import the SDK and open a connection, which reads at most `most_bytes` of an answer."""
 
 
 class EmbeddingFormat(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import RequestError
 from ..requests.routing import Target
-from .protocol import Adapter, EmbeddingFormat, Opener
+from .protocol import Adapter, EmbeddingFormat
 
 if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PromptCacheFormat
@@ -51,9 +51,9 @@ def load_beside(adapter: str, part: str) -> object | None:
     return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
 
 
-def load_connection(name: str) -> Opener:
-    """The module that connects through the SDK of an adapter."""
-    return cast("Opener", load_beside(name, "connection"))
+def load_connection(name: str) -> Any:
+    """The module of an adapter with `connect`, which imports the SDK, and opens a `Connection`."""
+    return load_beside(name, "connection")
 
 
 def load_embeddings(target: Target) -> EmbeddingFormat:

@@ -1,6 +1,7 @@
 """Clients of the SDKs as they are, for files, batches and lists. Calls go through `transport` instead."""
 
 import contextlib
+import importlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import ModuleType
@@ -24,28 +25,31 @@ _MOST_ITEMS = 1_000_000
 
 def openai_client(target: Target, key: Credential) -> Any:
     """A client of the openai SDK for large bodies."""
-    import openai
-
-    return _client(openai, "AsyncOpenAI", target, key)
+    return _client("openai", "AsyncOpenAI", target, key)
 
 
 def anthropic_client(target: Target, key: Credential) -> Any:
     """A client of the anthropic SDK for large bodies."""
-    import anthropic
-
-    return _client(anthropic, "AsyncAnthropic", target, key, open_telemetry=False)
+    return _client("anthropic", "AsyncAnthropic", target, key, open_telemetry=False)
 
 
-def _client(sdk: ModuleType, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
-    """A client of the openai or anthropic SDK for large bodies, which its bridge to aiohttp would copy."""
-    from .transport.connection import replace_headers
+def _http_client(library: ModuleType, target: Target, *trusted: Callable[[], Any]) -> Any:
+    """An HTTP client for large bodies, which the SDKs' bridges to aiohttp would copy."""
     from .transport.environment import check_proxy
-    from .transport.http_client import library_of
     from .transport.httpx_client import build_client
 
     check_proxy(target.base_url, "http1")
-    http_client = build_client(library_of(sdk.DefaultAsyncHttpxClient), "http1", 2**40)
+    http_client = build_client(library, "http1", 2**40, *trusted)
     http_client.most_whole = MAX_RESPONSE_BYTES
+    return http_client
+
+
+def _client(name: str, client_class: str, target: Target, key: Credential, **options: Any) -> Any:
+    from .transport.connection import replace_headers
+    from .transport.http_client import library_of
+
+    sdk = importlib.import_module(name)
+    http_client = _http_client(library_of(sdk.DefaultAsyncHttpxClient), target)
     doors.authorization.authorise_all(http_client, target, key)
     client = getattr(sdk, client_class)(
         base_url=target.base_url,
@@ -64,13 +68,9 @@ def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:
 
     from .gemini.connection import certificates, sdk_client
     from .gemini.encode import split_version
-    from .transport.environment import check_proxy
-    from .transport.httpx_client import build_client
 
-    check_proxy(target.base_url, "http1")
     trusted = certificates()
-    http_client = build_client(httpx2, "http1", 2**40, lambda: trusted)
-    http_client.most_whole = MAX_RESPONSE_BYTES
+    http_client = _http_client(httpx2, target, lambda: trusted)
     version = split_version(target.base_url)[1] or "v1beta"
     timeout = int(1000 * SECONDS_OF_A_QUESTION)
     client = sdk_client(

@@ -76,9 +76,9 @@ class Exchange(ABC):
     billed: ClassVar[bool]
     """Whether providers bill its requests."""
 
-    @abstractmethod
     def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
         """The JSON body of the request for a group of parts."""
+        return call.body
 
     @abstractmethod
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:

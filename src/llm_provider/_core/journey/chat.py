@@ -53,7 +53,7 @@ class Chat(Operation[Request, Response]):
         if Attachment.exist:
             # Calls without files do not need its modules.
 
-            request, uploads, headers = doors.upload_references.refer_to_files(request, target)
+            request, uploads, headers = doors.uploads.refer_to_files(request, target)
             if uploads and headers:
                 request = replace(request, extra_headers=_add_headers(request.extra_headers, headers))
         if request.options and request.options.get("unsupported") == "drop":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import doors
 from ..errors import ModelDriftError, cite
 from ..formats.protocol import AnyAnswer
-from ..formats.shared.payload import find_tier, read_fields
+from ..formats.shared.payload import SERVICE_TIER, find_tier, read_fields
 from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
 from ..money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
@@ -305,6 +305,6 @@ def _describe_origin(call: Call[Any], answer: AnyAnswer) -> dict[str, str]:
 def _variant(call: Call[Any], answer: AnyAnswer) -> str:
     """The service level that bills a call: the one that the answer names, else the one that was asked for."""
     tier, origin = answer.service_tier, answer.origin
-    if origin and "service_tier" in origin:
+    if origin and SERVICE_TIER in origin:
         tier = find_tier(origin, tier)
     return tier or call.operation.variant(call)

@@ -184,9 +184,7 @@ class Sending(Arrival):
             self.file_ids = uploads.ids(call, selection.key)
         if self.file_ids is not None:
             body = call.exchange.body(call, self.parts)
-            self.encoded, self.body = doors.upload_references.fill_references(
-                call.encoded, self.file_ids, body
-            )
+            self.encoded, self.body = doors.uploads.fill_references(call.encoded, self.file_ids, body)
             return True
         self._withdraw()
         self.verdict, key = FINAL, selection.key

@@ -104,6 +104,7 @@ _ROWS = (
         batches=BatchService(rows=50_000, bytes=200_000_000, operations=("chat/completions",)),
         # Groq accepts the `reasoning` of its own answers.
         output_only=_REASONING - {"reasoning"},
+        quirks="groq",
     ),
     Route(
         "deepseek",
@@ -228,7 +229,9 @@ class Target:
         # Every call reads them several times, and the targets are kept.
         route, note = self.route, partial(object.__setattr__, self)
         note("provider", route.provider)
-        note("quirks", (route.quirks or None) if self.custom_base_url else route.quirks)
+        quirks = (route.quirks or None) if self.custom_base_url else route.quirks
+        is_routed = route.adapter == "openai" and self.model.startswith("openrouter/")  # by a gateway
+        note("quirks", "routers" if is_routed else quirks)
         note("url_in_key", self.base_url if route.host is None or self.custom_base_url else None)
         note("maker", (route.cloud and route.cloud.maker) or route.provider)
         name = self.model

@@ -225,14 +225,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         if beside is not None:
             doors.results_page.check_results(beside)
             runs.append(Results(beside))
-        sums = (" · ".join(Results._summarise(run)) for run in runs)
-        doors.results_page.write_page(
-            [
-                doors.results_page.Run(*run)
-                for run in zip(doors.results_page.name_runs(runs, names), runs, sums, strict=True)
-            ],
-            path,
-        )
+        sums = [" · ".join(Results._summarise(run)) for run in runs]
+        doors.results_page.write_page(runs, names, sums, path)
 
     @staticmethod
     def from_jsonl(path: str | os.PathLike[str]) -> Results[Result]:

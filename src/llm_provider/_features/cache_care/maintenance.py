@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -173,16 +173,13 @@ def _distance(texts: set[str], others: set[str]) -> float | None:
     if not only_first or not only_second:
         return 0.0 if alike else None
     # The part of their groups of three letters that two texts have in common: 0 to 1.
-    most = max(
-        2 * len(left & right) / (len(left) + len(right))
-        for left in map(_letter_groups, only_first)
-        for right in map(_letter_groups, only_second)
-    )
+    pairs = product(map(_letter_groups, only_first), map(_letter_groups, only_second))
+    most = max(2 * len(left & right) / (len(left) + len(right)) for left, right in pairs)
     return 3.0 + 10.0 * (1.0 - most) if alike or most >= _SIMILAR else None
 
 
 def _letter_groups(text: str) -> set[str]:
-    padded = f"  {_plain(text)} "
+    padded = f"  {text} "
     return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
@@ -199,21 +196,17 @@ def compare(stored: object, wanted: object, path: str = "") -> Iterator[Differen
             inner = f"{path}.{name}" if path else name
             yield from compare(stored.get(name, ABSENT), wanted.get(name, ABSENT), inner)
     elif isinstance(stored, list) and isinstance(wanted, list):
-        start, end = _equal_ends([*map(_encode, stored)], [*map(_encode, wanted)])
+        left, right = [*map(_encode, stored)], [*map(_encode, wanted)]
+        shortest = min(len(left), len(right))
+        start = next((index for index in range(shortest) if left[index] != right[index]), shortest)
+        rest = range(shortest - start)
+        end = next((index for index in rest if left[-1 - index] != right[-1 - index]), len(rest))
         left_middle, right_middle = stored[start : len(stored) - end], wanted[start : len(wanted) - end]
         pairs = zip_longest(left_middle, right_middle, fillvalue=ABSENT)
-        for index, (left, right) in enumerate(pairs, start):
-            yield from compare(left, right, f"{path}[{index}]")
+        for index, (old, new) in enumerate(pairs, start):
+            yield from compare(old, new, f"{path}[{index}]")
     elif _encode(stored) != _encode(wanted):
         yield Difference(path, stored, wanted)
-
-
-def _equal_ends(left: list[bytes], right: list[bytes]) -> tuple[int, int]:
-    """The number of equal items at the beginning of two lists and, beyond these, at their end."""
-    shortest = min(len(left), len(right))
-    start = next((index for index in range(shortest) if left[index] != right[index]), shortest)
-    rest = range(shortest - start)
-    return start, next((index for index in rest if left[-1 - index] != right[-1 - index]), len(rest))
 
 
 def _encode(value: object) -> bytes:
@@ -313,10 +306,19 @@ def find_keys(store: Store, selection: Selection) -> Iterator[str]:
     model, results, tag = selection.get("model"), selection.get("results"), selection.get("tag")
     wanted = None if results is None else set(list_keys(results))
     if tag is not None:
-        tagged = _read_tagged(tag, selection.get("ledger"))
+        from ..._core.money.ledger_file import read_keys
+
+        path = selection.get("ledger") or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
+        if not path:
+            raise RequestError(
+                "the answers of a tag are lists in a ledger, and there is none: name the file of "
+                "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
+            )
+        tagged = read_keys(Path(path).expanduser(), tag)
+        if not tagged:
+            raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
         wanted = tagged if wanted is None else wanted & tagged
-    pairs = store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted))
-    for key, value in pairs:
+    for key, value in store.items() if wanted is None else ((key, store.read(key)) for key in sorted(wanted)):
         entry = None if value is None else decode_entry(key, value)
         if entry is not None and value is not None and _has_model(key, value, entry, model):
             yield key
@@ -334,21 +336,6 @@ def list_keys(results: Iterable[Any]) -> Iterator[str]:
             answers = getattr(result, "samples", ()) if failed else getattr(result, "rounds", [result])
             lists = [getattr(answer, "cache_keys", ()) for answer in answers]
         yield from (key for keys in lists for key in keys if key is not None)
-
-
-def _read_tagged(tag: str, ledger: str | os.PathLike[str] | None) -> set[str]:
-    from ..._core.money.ledger_file import read_keys
-
-    path = ledger or os.environ.get("LLM_PROVIDER_LEDGER", "").strip()
-    if not path:
-        raise RequestError(
-            "the answers of a tag are lists in a ledger, and there is none: name the file of "
-            "Client(ledger=...), or set LLM_PROVIDER_LEDGER, before the calls are made"
-        )
-    keys = read_keys(Path(path).expanduser(), tag)
-    if not keys:
-        raise RequestError(f"{path} has no keys of answers with the tag {tag!r}")
-    return keys
 
 
 def explain(store: Store, question: Question) -> Explanation | None:
@@ -414,31 +401,15 @@ def _fields(key: str, value: bytes) -> dict[str, object] | None:
     entry = decode_entry(key, value)
     if entry is None:
         return None
-    fields: dict[str, object] = {
-        "asked": decode_question(key, value),
-        # Text, as JSON writers differ in how they write numbers.
-        "body": entry.body.decode(),
-        "created": entry.created,
-        "key": key,
-        "seconds": entry.seconds,
-    }
-    return fields | entry.list_known()
+    # The body is text, as JSON writers differ in how they write numbers.
+    fields: dict[str, object] = {"asked": decode_question(key, value), "body": entry.body.decode()}
+    return fields | {"created": entry.created, "key": key, "seconds": entry.seconds} | entry.list_known()
 
 
 def _rows(path: Path) -> Iterator[Row]:
     lines = read_lines(path)
-    _check_first(path, next(lines, b""))
-    for number, line in enumerate(lines, 2):
-        try:
-            yield _row(loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            message = f"{path}, line {number}: this is not an answer, or it was changed"
-            raise RequestError(message) from None
-
-
-def _check_first(path: Path, line: bytes) -> None:
     try:
-        version = orjson.loads(line)[_FORMAT]
+        version = orjson.loads(next(lines, b""))[_FORMAT]
     except (ValueError, KeyError, TypeError):
         raise RequestError(f"{path} is not an exported cache") from None
     if version != SCHEMA_VERSION:
@@ -446,6 +417,12 @@ def _check_first(path: Path, line: bytes) -> None:
             f"{path} has format version {version}, but only version {SCHEMA_VERSION} can be imported: "
             "export it again with a matching version of llm-provider"
         )
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _row(loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            message = f"{path}, line {number}: this is not an answer, or it was changed"
+            raise RequestError(message) from None
 
 
 def _row(fields: JSONObject) -> Row:
@@ -455,9 +432,8 @@ def _row(fields: JSONObject) -> Row:
         raise ValueError
     own = {name: value for name, value in fields.items() if name in Entry._fields}
     entry = Entry(**own | {"body": fields["body"].encode()})
-    value = encode_entry(
-        key, entry, b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
-    )
+    encoded = b"" if question is None else orjson.dumps(question, option=orjson.OPT_SORT_KEYS)
+    value = encode_entry(key, entry, encoded)
     if decode_entry(key, value) is None:
         raise ValueError
     return key, value, tag_of(question)

@@ -146,16 +146,13 @@ class Case:
         if self.operation == "stream":
             with client.stream(self.model, self.inputs, **parameters) as deltas:
                 self.deltas = [delta.text for delta in deltas if delta.text]
-            streamed = {"streamed": "".join(self.deltas)}
-            response = deltas.response
+            streamed, response = {"streamed": "".join(self.deltas)}, deltas.response
         else:
             response = client.call(self.model, self.inputs, **parameters)
         return response, {
-            "text": response.text,
-            "finish_reason": response.finish_reason,
+            **{name: getattr(response, name) for name in ("text", "finish_reason", "model")},
             "tool_calls": [[call.id, call.name, call.arguments] for call in response.tool_calls],
             "usage": {name: count for name, count in asdict(response.usage).items() if count},
-            "model": response.model,
             "served_by": response.served_by.to_dict() if response.served_by else {},
             "message": sorted(response.message),
             **streamed,
@@ -220,11 +217,9 @@ class Account:
 
     def rank_models(self, kind: str) -> list[str]:
         """The models of a kind whose price is known, the cheapest first."""
-        prices = {
-            model.name: model.input_price + (model.output_price or 0)
-            for model in self.list_models()
-            if model.kind == kind
-            and model.input_price
-            and not (kind == "chat" and _SPECIAL.search(model.name))
-        }
+        prices = {}
+        for model in self.list_models():
+            is_special = kind == "chat" and _SPECIAL.search(model.name)
+            if model.kind == kind and model.input_price and not is_special:
+                prices[model.name] = model.input_price + (model.output_price or 0)
         return sorted(prices, key=lambda name: (prices[name], name))

@@ -33,7 +33,13 @@ class Check:
     """The rows, accounts and costs of one run. After an interruption they are those until then."""
 
     def __init__(self, show: Callable[[Row], None]) -> None:
-        self._scrubber, self._show, self._cost = Scrubber(), show, 0.0
+        def tell(row: Row) -> None:
+            # A model's text may have line breaks, and commands to a terminal.
+            cells = (escape_controls(" ".join(self._scrubber.scrub(cell).split())) for cell in row)
+            self.rows.append(Row._make(cells))
+            show(self.rows[-1])
+
+        self._scrubber, self._tell, self._cost = Scrubber(), tell, 0.0
         self._accounts: list[Account] = []
         self.rows: list[Row] = []
         self.batch_end = ""
@@ -87,12 +93,6 @@ class Check:
                 account.add_row("failed", "batch", f"{names}: {type(error).__name__}")
         check_replies(account)
 
-    def _tell(self, row: Row) -> None:
-        # A model's text may have line breaks, and commands to a terminal.
-        cells = (escape_controls(" ".join(self._scrubber.scrub(cell).split())) for cell in row)
-        self.rows.append(Row._make(cells))
-        self._show(self.rows[-1])
-
     def report(self) -> JSONObject:
         return {
             "report": "llm-provider check 1",
@@ -106,16 +106,12 @@ class Check:
 
     def record(self) -> JSONObject:
         """The recording so far, without secrets: tests/recorded/README.md describes it."""
-        cases = [
-            {
-                "provider": account.route.provider,
-                "base": account.proxy.base,
-                **{name: getattr(case, name) for name in _OF_CASE},
-                "exchanges": [exchange.to_dict() for exchange in case.exchanges],
-            }
-            for account in self._accounts
-            for case in account.cases
-        ]
+        cases = []
+        for account in self._accounts:
+            for case in account.cases:
+                known = {"provider": account.route.provider, "base": account.proxy.base}
+                known |= {name: getattr(case, name) for name in _OF_CASE}
+                cases.append({**known, "exchanges": [exchange.to_dict() for exchange in case.exchanges]})
         made = {name: value for name, value in self.report().items() if name in ("date", "versions")}
         return self._scrubber.scrub_value({"recording": "llm-provider check 1", **made, "cases": cases})
 
@@ -135,10 +131,8 @@ def choose_models(providers: Sequence[str], models: Sequence[str]) -> dict[str, 
         selected.setdefault(provider, "")
     for provider in selected:
         _find_access(routes[provider], settings)
-    if not selected:
-        own = [name for name, route in routes.items() if not route.cloud and _find_keys(route, settings)]
-        selected = dict.fromkeys(own, "")
-    if not selected:
+    own = (name for name, route in routes.items() if not route.cloud and _find_keys(route, settings))
+    if not (selected := selected or dict.fromkeys(own, "")):
         raise RequestError(_SET_A_KEY)
     return selected
 

@@ -40,9 +40,8 @@ def _judge_text(case: Case) -> str:
     if case.result.get("streamed", case.answer.text) != case.answer.text:
         return "its deltas are not its text"
     pairs = list(itertools.pairwise(case.deltas))
-    if len(pairs) > 1 and all(
-        len(after) > len(before) and after.startswith(before) for before, after in pairs
-    ):
+    repeats = [len(after) > len(before) and after.startswith(before) for before, after in pairs]
+    if len(pairs) > 1 and all(repeats):
         return "each delta repeats those before it"
     return "" if case.answer.text else "no text"
 
@@ -139,11 +138,9 @@ def check_answers(account: Account) -> None:
         judged["usage"].append((fits, f"{observed}, and those of {length} characters", case.name))
         price, cost = account.client.price(case.model, usage), case.answer.cost
         is_free = account.client.price(case.model, Usage(input_tokens=20, output_tokens=2)) is None
-        fits = (
-            price is None or abs(float(price) - cost) <= 0.01 * cost
-            if cost is not None
-            else is_free and "note"
-        )
+        fits = is_free and "note"
+        if cost is not None:
+            fits = price is None or abs(float(price) - cost) <= 0.01 * cost
         observed = f"{format_usd(cost)} by {case.answer.cost_source}, {format_usd(price)} by the table"
         judged["cost"].append((fits, observed, case.name))
         problems, names = [], [name for name in case.list_headers() if name.endswith("-id")]
@@ -156,14 +153,11 @@ def check_answers(account: Account) -> None:
         judged["served by"].append((not problems, "; ".join(problems) or who, case.name))
     for row, judgements in judged.items():
         verdict = min((each[0] for each in judgements), key=(False, "note", True).index)
-        texts = dict[str, list[str]]()
-        for _, text, name in (
-            judgements[:1] if verdict is True else [each for each in judgements if each[0] is not True]
-        ):
+        texts, wrong = dict[str, list[str]](), [each for each in judgements if each[0] is not True]
+        for _, text, name in wrong or judgements[:1]:
             texts.setdefault(text, []).append(name)
-        account.add_row(
-            verdict, row, "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
-        )
+        observed = "; ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
+        account.add_row(verdict, row, observed)
 
 
 def check_embedding(account: Account) -> None:
@@ -266,7 +260,7 @@ def check_batch(account: Account) -> None:
     observed, fits = "", True
     if case.answer:
         try:
-            observed, fits = _end_batch(account, case.answer)
+            observed, fits = _cancel_batch(account, case.answer)
         except (errors.LLMError, TimeoutError) as error:
             observed, fits = f"{type(error).__name__}, HTTP {getattr(error, 'status', None)}", False
         if not fits:
@@ -276,21 +270,22 @@ def check_batch(account: Account) -> None:
     account.judge(case, observed, fits=fits)
 
 
-def _end_batch(account: Account, batch: Batch) -> tuple[str, bool]:
+def _cancel_batch(account: Account, batch: Batch) -> tuple[str, bool]:
     """Cancel a batch. Returns the provider's word for its state then, and whether it fits."""
     account.cancel(batch, 60.0)
     for _ in range(5):
         status, state = batch.status, ", ".join(batch.states.values())
-        if status != "in_progress" or "cancel" in state.lower():
+        if is_ending := "cancel" in state.lower() or status != "in_progress":
             break
         clock.sleep(2.0)
-    fits = not re.search("fail|expire", state, re.IGNORECASE)
-    if status == "in_progress":
-        fits = "cancel" in state.lower()
     # The cost of a batch that was worked off before is counted with its results.
-    elif any(isinstance(error, errors.PendingBatchError) for error in batch.results(30.0).errors):
-        state, fits = f"{state}, and its results cannot be read", False
-    return state, fits
+    if status != "in_progress" and any(
+        isinstance(error, errors.PendingBatchError) for error in batch.results(30.0).errors
+    ):
+        return f"{state}, and its results cannot be read", False
+    return state, is_ending and (
+        status == "in_progress" or not re.search("fail|expire", state, re.IGNORECASE)
+    )
 
 
 def check_replies(account: Account) -> None:

@@ -88,7 +88,7 @@ _PLAIN: dict[Any, Any] = {float: (int, float), bytes: str, datetime: str}
 
 def inspect(exchange: Exchange) -> Iterator[Finding]:
     row = find_types(exchange)
-    findings = _inspect(exchange, row[1], *row[2:]) if row else ()
+    findings = _inspect(exchange, *row[1:]) if row else ()
     return (finding for finding in findings if not _KNOWN.match(finding[1]))
 
 
@@ -100,10 +100,27 @@ def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> It
         yield WRONG, f"the content-type is {kind} with status {exchange.status}"
     body = exchange.body.decode(errors="replace")
     if failed:
-        yield from _inspect_error(exchange.status, body, module.partition(".")[0])
+        sdk = module.partition(".")[0]
+        if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
+            yield WRONG, f"status {exchange.status} has no error.message: {body!r:.60}"
+        elif sdk in _ERRORS:
+            value = read_json(body)["error"] if sdk == "openai" else read_json(body)
+            expected = getattr(importlib.import_module(_ERRORS[sdk][0]), _ERRORS[sdk][1])
+            yield from _compare(value, expected, "error")
+        elif not re.search(r'"status":\s*"[A-Z_]+"', body):
+            yield WRONG, "error.status: missing"
         return
     yield from ((WRONG, text) for pattern, text in _SIGNS if re.search(pattern, body))
-    texts = list(_read_events(body)) if streamed else [("", body)]
+    texts = [("", body)]
+    if streamed:
+        # Other separators of lines may stand within a text.
+        blocks = re.split(r"(?:\r\n|\n|\r(?!\n)){2}", body)
+        lines = ([line.partition(":") for line in re.split(r"\r\n?|\n", block)] for block in blocks)
+        named = (
+            ["\n".join(text.strip() for key, _, text in fields if key == of) for of in ("event", "data")]
+            for fields in lines
+        )
+        texts = [(name, data) for name, data in named if data]
     if streamed and whole == "ChatCompletion" and ("", "[DONE]") not in texts:
         yield WRONG, "the stream ends without [DONE]"
     if whole in ("ChatCompletion", "Message", "GenerateContentResponse") and not _END.search(body):
@@ -125,29 +142,6 @@ def _inspect(exchange: Exchange, module: str, whole: str, event: str = "") -> It
         isinstance(value, dict) and name != value.get("type", name) for name, value in events
     ):
         yield WRONG, "a line 'event:' is not the type of its event"  # SDKs skip such events
-
-
-def _inspect_error(status: int, body: str, sdk: str) -> Iterator[Finding]:
-    if not re.match(r'\s*\{[\s\S]*"error":\s*\{[\s\S]*"message":\s*"', body):
-        yield WRONG, f"status {status} has no error.message: {body!r:.60}"
-    elif sdk in _ERRORS:
-        value = read_json(body)["error"] if sdk == "openai" else read_json(body)
-        yield from _compare(
-            value, getattr(importlib.import_module(_ERRORS[sdk][0]), _ERRORS[sdk][1]), "error"
-        )
-    elif not re.search(r'"status":\s*"[A-Z_]+"', body):
-        yield WRONG, "error.status: missing"
-
-
-def _read_events(body: str) -> Iterator[tuple[str, str]]:
-    """Names and data of a stream's events. Other separators of lines may stand within a text."""
-    for block in re.split(r"(?:\r\n|\n|\r(?!\n)){2}", body):
-        fields = [line.partition(":")[::2] for line in re.split(r"\r\n?|\n", block)]
-        name, data = (
-            "\n".join(text.strip() for key, text in fields if key == of) for of in ("event", "data")
-        )
-        if data:
-            yield name, data
 
 
 def find_types(exchange: Exchange) -> tuple[str, ...] | None:
@@ -213,11 +207,8 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         if stage := re.fullmatch(r"(?!.*annotation)(.+)[._](start|added|delta|done|stop)", kind):
             indexes = (event.get(name) for name in ("output_index", "content_index", "index"))
             (ended if stage[2] in ("done", "stop") else begun).add((stage[1], *indexes))
-    parts = [
-        event
-        for event in events
-        if event.get("type") in ("content_block_start", "response.output_item.added")
-    ]
+    begins = ("content_block_start", "response.output_item.added")
+    parts = [event for event in events if event.get("type") in begins]
     counted = [part.get("index", part.get("output_index")) for part in parts]
     problems = {
         "the stream goes on after its finish reason": ends.count(True) > 1
@@ -230,9 +221,8 @@ def _check_order(events: list[JSONObject]) -> Iterator[str]:
         f"the parts of a stream have the indexes {counted}": counted != list(range(len(counted))),
     }
     for name in ("id", "model", "responseId", "modelVersion"):
-        problems[f"{name} changes within a stream"] = (
-            len({event.get(name) or "" for event in events} - {""}) > 1
-        )
+        values = {event.get(name) or "" for event in events} - {""}
+        problems[f"{name} changes within a stream"] = len(values) > 1
     yield from (text for text, is_wrong in problems.items() if is_wrong)
     yield from (f"a {what} has no end, or no deltas" for what, *_ in sorted(begun ^ ended, key=str))
 

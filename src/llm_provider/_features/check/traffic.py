@@ -51,14 +51,9 @@ class Exchange:
     def to_dict(self) -> JSONObject:
         """The exchange as a recording has it."""
         headers = {name: text for name, text in sorted(self.headers.items()) if _RECORDED.fullmatch(name)}
-        return {
-            "method": self.method,
-            "path": self.path,
-            "request": self.request.decode(errors="replace")[:_LONGEST_REQUEST],
-            "status": self.status,
-            "headers": headers,
-            "body": self.body.decode(errors="replace"),
-        }
+        request = self.request.decode(errors="replace")[:_LONGEST_REQUEST]
+        answer = {"status": self.status, "headers": headers, "body": self.body.decode(errors="replace")}
+        return {"method": self.method, "path": self.path, "request": request, **answer}
 
 
 class RecordingProxy:
@@ -73,29 +68,29 @@ class RecordingProxy:
         self.exchanges: list[Exchange] = []
 
     def __enter__(self) -> Self:
-        event_loop.wait(self._start())
+        async def start() -> None:
+            import aiohttp
+            from aiohttp import web
+
+            self._session = aiohttp.ClientSession(
+                trust_env=True, cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
+            )  # fmt: skip
+            server = web.Server(self._pass_on, access_log=None, handler_cancellation=True)
+            self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
+            await self._runner.setup()
+            await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+
+        event_loop.wait(start())
+        self._own = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = self._own + self.base
         return self
 
     def __exit__(self, *_: object) -> None:
-        event_loop.wait(self._end())
+        async def end() -> None:
+            await self._runner.cleanup()
+            await self._session.close()
 
-    async def _start(self) -> None:
-        import aiohttp
-        from aiohttp import web
-
-        self._session = aiohttp.ClientSession(
-            trust_env=True, cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=None)
-        )  # fmt: skip
-        server = web.Server(self._pass_on, access_log=None, handler_cancellation=True)
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self._own = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        self.url = self._own + self.base
-
-    async def _end(self) -> None:
-        await self._runner.cleanup()
-        await self._session.close()
+        event_loop.wait(end())
 
     async def _pass_on(self, request: Any) -> Any:
         import aiohttp

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import click
@@ -66,9 +66,8 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
                 with ZipFile(file) as archive, archive.open(ROWS) as rows:
                     yield from ((text, None) for text in lines_of(rows, path))
             except (KeyError, BadZipFile, NotImplementedError):
-                raise RequestError(
-                    f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
-                ) from None
+                problem = f"{path} is a zip file, and no evidence that `{PROGRAM} export` wrote"
+                raise RequestError(problem) from None
             return
         if file.seekable():
             file.seek(0)
@@ -96,7 +95,9 @@ def _read_map_line(line: JSONObject) -> Result:
         else:
             shared["model"] = None
         return LLMError.from_dict(shared | error | {"error": error["type"], "message": message})
-    texts, calls, keys = (_read_cell(line.get(name)) or [] for name in ("texts", "tool_calls", "cache_keys"))
+    cells = (line.get(name) or [] for name in ("texts", "tool_calls", "cache_keys"))
+    # In a table a list is JSON.
+    texts, calls, keys = (json.loads(cell) if isinstance(cell, str) else cell for cell in cells)
     choices = [{"text": text, "tool_calls": []} for text in texts or [line["text"] or ""]]
     choices[0] |= {"tool_calls": calls, "finish_reason": line["finish_reason"]}
     served_by = line.get("served_by")
@@ -105,11 +106,6 @@ def _read_map_line(line: JSONObject) -> Result:
         fields | {"choices": choices, "origins": served_by and [served_by], "cache_keys": keys},
         response_format=form,
     )
-
-
-def _read_cell(value: Any) -> Any:
-    """The list in a cell of a table, which is JSON."""
-    return json.loads(value) if value and isinstance(value, str) else value
 
 
 _EXPORT_EPILOG = f"""\
@@ -172,9 +168,8 @@ def run_verify(file: Path, *, as_json: bool) -> None:
 
     evidence = verify(file)
     if not evidence.has_statement:
-        say(
-            "warning", f"there is no {file.name}{STATEMENT}: nothing beside the file says what its digest was"
-        )
+        problem = f"there is no {file.name}{STATEMENT}"
+        say("warning", f"{problem}: nothing beside the file says what its digest was")
     print_evidence(evidence, as_json=as_json)
     if not as_json:
         print("nothing differs")

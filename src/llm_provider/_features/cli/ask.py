@@ -20,7 +20,7 @@ import click
 
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject, json_value
-from ..._core.runtime import files
+from ..._core.runtime import clock, files, randomness
 from ..._core.runtime.databases import open_database
 from ..._core.types.messages import INCOMPLETE, Message
 from ..._core.words import format_cost
@@ -29,7 +29,7 @@ from .output import EXIT_CODES, PROGRAM, printable
 from .parsing import KEYS, Command, call_options, complete_model, parameters_of
 
 if TYPE_CHECKING:
-    from ..._core.types.messages import Message, Prompt
+    from ..._core.types.messages import Prompt
     from ..._core.types.response import Response
 
 VARIABLE = "LLM_PROVIDER_LOGS"
@@ -97,10 +97,8 @@ def read_last_conversation() -> list[LoggedAsk]:
     path = log_path()
     if path is None:
         raise RequestError(f"there is no conversation to continue: {VARIABLE} turns the log off")
-    try:
-        asks = LogFile(path).last_conversation()
-    except (OSError, sqlite3.Error) as error:
-        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    last = "(SELECT conversation FROM asks ORDER BY id DESC LIMIT 1)"
+    asks = LogFile(path).select(f"WHERE conversation = {last} ORDER BY id")
     if not asks:
         raise RequestError("there is no conversation to continue: the log is empty; ask without --continue")
     return asks
@@ -128,14 +126,8 @@ class LogFile:
                 words = (row, ask.prompt, ask.answer)
                 database.execute("INSERT INTO words (rowid, prompt, answer) VALUES (?, ?, ?)", words)
 
-    def last_conversation(self) -> list[LoggedAsk]:
-        """The questions of the conversation that was last continued, oldest first; empty if there is none."""
-        return self._select(
-            "WHERE conversation = (SELECT conversation FROM asks ORDER BY id DESC LIMIT 1) ORDER BY id"
-        )
-
     def latest(self, most: int) -> list[LoggedAsk]:
-        return self._select("ORDER BY id DESC LIMIT ?", most)[::-1]
+        return self.select("ORDER BY id DESC LIMIT ?", most)[::-1]
 
     def search(self, query: str, most: int) -> list[LoggedAsk]:
         """The latest questions whose text or answer has every word of the query, oldest first.
@@ -146,20 +138,24 @@ class LogFile:
         words = " ".join('"{}"*'.format(word.replace('"', '""')) for word in query.split())
         if self._by_words and words:
             matching = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY id DESC LIMIT ?"
-            asks = self._select(matching, words, most)
+            asks = self.select(matching, words, most)
         if not asks:
             escaped = query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             like = f"%{escaped}%"
             matching = r"WHERE prompt LIKE ? ESCAPE '\' OR answer LIKE ? ESCAPE '\' ORDER BY id DESC LIMIT ?"
-            asks = self._select(matching, like, like, most)
+            asks = self.select(matching, like, like, most)
         return asks[::-1]
 
-    def _select(self, rest: str, *values: object) -> list[LoggedAsk]:
+    def select(self, rest: str, *values: object) -> list[LoggedAsk]:
+        """The questions that the `rest` of an SQL statement selects."""
         if not self.path.exists():
             return []
         select = f"SELECT {', '.join(_COLUMNS)} FROM asks {rest}"  # noqa: S608  # the texts of this module
-        with self._open() as database:
-            return [_read_row(row) for row in database.execute(select, values).fetchall()]
+        try:
+            with self._open() as database:
+                return [_read_row(row) for row in database.execute(select, values).fetchall()]
+        except (OSError, sqlite3.Error) as error:
+            raise RequestError(f"the log {self.path} cannot be read: {error}") from None
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -174,20 +170,15 @@ class LogFile:
                 for statement in _TABLES.split(";\n") if version == 0 else [_SINCE_1]:
                     database.execute(statement)
                 database.execute(f"PRAGMA user_version = {_VERSION}")
-            if self._by_words:
-                self._index(database)
+            known = "SELECT 1 FROM sqlite_schema WHERE name = 'words'"
+            if self._by_words and not database.execute(known).fetchone():
+                try:
+                    database.execute(_WORDS)
+                except sqlite3.OperationalError:  # this SQLite has no index of words
+                    self._by_words = False
+                else:
+                    database.execute("INSERT INTO words (words) VALUES ('rebuild')")
             yield database
-
-    def _index(self, database: sqlite3.Connection) -> None:
-        """Make the index of words if it is missing and this SQLite can."""
-        if database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone():
-            return
-        try:
-            database.execute(_WORDS)
-        except sqlite3.OperationalError:
-            self._by_words = False
-        else:
-            database.execute("INSERT INTO words (words) VALUES ('rebuild')")
 
 
 def _read_row(row: Sequence[Any]) -> LoggedAsk:
@@ -225,10 +216,8 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
         print(path)
         return
     words = " ".join(query)
-    try:
-        asks = LogFile(path).search(words, most) if words.strip() else LogFile(path).latest(most)
-    except (OSError, sqlite3.Error) as error:
-        raise RequestError(f"the log {path} cannot be read: {error}") from None
+    log = LogFile(path)
+    asks = log.search(words, most) if words.strip() else log.latest(most)
     if not asks and not as_json:
         print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
     for ask in asks:
@@ -300,21 +289,28 @@ def run_ask(
     earlier = read_last_conversation() if continued else []
     if model is None:
         model = earlier[-1].model
-    text = _read_prompt(prompt, required=not files)
+    text = _read_prompt(prompt)
+    if not text and not files:
+        raise RequestError("there is no prompt; give one as an argument or on standard input")
     parameters = parameters_of(options)
     if no_cache:
         parameters["cache"] = "off"
     parameters.setdefault("system", earlier[-1].system if earlier else None)
     messages = [message for ask in earlier for message in ask.messages]
-    question = _message(text, files)
+    content: Any = text
+    if files:
+        from ..._core.requests.media import part_of
+
+        # With the contents of the files: they may change before the next question.
+        parts = [part_of(Path(file).expanduser(), "--attach") for file in files]
+        content = [*([{"type": "text", "text": text}] if text else ()), *parts]
+    question: Message = {"role": "user", "content": content}
     sent: Prompt = [*messages, question] if files or messages else text
     # A pipe needs no explanation, and a person at a terminal may wonder.
     notes = ("the request is cancelled; the same command asks again",) if output.at_terminal() else ()
     with output.when_interrupted(*notes), output.logs_in_one_line():
         response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
     if not no_log:
-        from ..._core.runtime import randomness
-
         conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
         exchange = [question, response.message]
         _log(conversation, model, parameters["system"], text, exchange, response)
@@ -326,42 +322,23 @@ def run_ask(
     return output.OK
 
 
-def _read_prompt(argument: str | None, *, required: bool) -> str:
-    parts = [argument or ""]
-    if sys.stdin is not None and not sys.stdin.isatty():
-        try:
-            # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
-            piped = sys.stdin.buffer.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise RequestError("standard input is not UTF-8 text") from None
-        except OSError as error:
-            raise RequestError(f"standard input cannot be read: {error.strerror}") from None
-        parts.append(piped.rstrip("\r\n"))
-    prompt = "\n\n".join(filter(None, parts))
-    if not prompt and required:
-        raise RequestError("there is no prompt; give one as an argument or on standard input")
-    return prompt
-
-
-def _message(text: str, files: Sequence[str]) -> Message:
-    """The question, with the contents of the files: they may change before the next question."""
-    if not files:
-        return {"role": "user", "content": text}
-    from ..._core.requests.media import part_of
-
-    parts = [part_of(Path(file).expanduser(), "--attach") for file in files]
-    return {"role": "user", "content": [*([{"type": "text", "text": text}] if text else ()), *parts]}
+def _read_prompt(argument: str | None) -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        return argument or ""
+    try:
+        # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
+        piped = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RequestError("standard input is not UTF-8 text") from None
+    except OSError as error:
+        raise RequestError(f"standard input cannot be read: {error.strerror}") from None
+    return "\n\n".join(filter(None, (argument, piped.rstrip("\r\n"))))
 
 
 def _log(
     conversation: str, model: str, system: str | None, text: str, messages: list[Message], response: Response
 ) -> None:
     """Append a question and its answer to the log. A log that cannot be written is a warning."""
-    import sqlite3
-
-    from ..._core.runtime import clock
-    from ..._core.runtime.files import full_disk
-
     path = log_path()
     if path is None:
         return
@@ -375,8 +352,15 @@ def _log(
     try:
         LogFile(path).add(ask)
     except (OSError, sqlite3.Error, RequestError, TypeError, ValueError) as error:
-        reason = full_disk(error, path, "earlier answers are safe") or error
+        reason = files.full_disk(error, path, "earlier answers are safe") or error
         output.say("warning", f"the answer is not in the log {path}: {reason} ({VARIABLE}=off keeps none)")
+
+
+_ANSWERED = (
+    "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
+    "reasoning",
+)  # fmt: skip
+"""The fields of a response that `--json` prints."""
 
 
 def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool, at_once: bool) -> Response:
@@ -391,7 +375,7 @@ def _answer(model: str, prompt: Prompt, parameters: JSONObject, *, as_json: bool
     is_complete = response.finish_reason not in INCOMPLETE
     if as_json:
         parsed = {"parsed": response.parsed if is_complete else None} if with_schema else {}
-        print(json.dumps(_as_object(response) | parsed))
+        print(json.dumps({name: json_value(getattr(response, name)) for name in _ANSWERED} | parsed))
     elif with_schema and is_complete:
         print(output.json_text(response.parsed))
     else:
@@ -410,14 +394,6 @@ def _print_pieces(pieces: Iterable[str]) -> None:
     finally:
         if not last.endswith("\n"):
             print(flush=True)
-
-
-def _as_object(response: Response) -> dict[str, object]:
-    names = (
-        "text", "finish_reason", "model", "provider", "id", "usage", "cost", "cached", "timing", "tool_calls",
-        "reasoning",
-    )  # fmt: skip
-    return {name: json_value(getattr(response, name)) for name in names}
 
 
 def _summary(response: Response) -> str:

@@ -6,10 +6,11 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from ..._core.errors import LLMError, PendingBatchError, RequestError
 from .output import FAILED, INCOMPLETE_ANSWER, OK, PROGRAM, print_table, say, when_interrupted
 from .parsing import Group
 
@@ -67,28 +68,20 @@ def _print(rows: Sequence[dict[str, object]], *, as_json: bool) -> None:
         for row in rows:
             print(json.dumps(row))
     elif rows:
-        print_table(list(rows[0]), [list(map(_cell, row.values())) for row in rows], left_aligned=rows[0])
+        lists = [row | {"batches": ", ".join(cast("list[str]", row["batches"]))} for row in rows]
+        texts = [["" if cell is None else str(cell) for cell in row.values()] for row in lists]
+        print_table(list(rows[0]), texts, left=rows[0])
     else:
         print("no batches", file=sys.stderr)
 
 
 def _as_object(batch: Batch) -> dict[str, object]:
     counts, created = batch.counts, batch.created
-    return {
-        "id": batch.id,
-        "created": None if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created)),
-        "provider": batch.provider,
-        "model": batch.model,
-        "status": batch.last_status,
-        "rows": counts.total,
-        "done": counts.done,
-        "failed": counts.failed,
-        "batches": [f"{name} ({state})" for name, state in batch.states.items()],
-    }
-
-
-def _cell(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+    moment = None if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
+    named = {"id": batch.id, "created": moment, "provider": batch.provider, "model": batch.model}
+    numbers = {"rows": counts.total, "done": counts.done, "failed": counts.failed}
+    states = [f"{name} ({state})" for name, state in batch.states.items()]
+    return {**named, "status": batch.last_status, **numbers, "batches": states}
 
 
 @run_batches.command("status", epilog=_ALL.format(verb="asks", example="status 3f9a1c"))
@@ -96,8 +89,6 @@ def _cell(value: object) -> str:
 @_any_ids
 def _status(ids: tuple[str, ...], *, as_json: bool) -> int:
     """Ask the providers how far batches are; waits for none."""
-    from ..._core.errors import LLMError
-
     with _open_client() as client:
         code, rows = OK, []
         for batch in _select(client, ids):
@@ -136,8 +127,6 @@ def _collect(ids: tuple[str, ...]) -> int:
 
 
 def _store_answers(batch: Batch) -> int:
-    from ..._core.errors import LLMError, PendingBatchError
-
     try:
         results = batch.results()
     except PendingBatchError as pending:
@@ -196,13 +185,11 @@ def _select(client: Client, ids: Sequence[str]) -> Iterator[Batch]:
 
 def _find(batches: Sequence[Batch], name: str) -> Batch:
     """The one batch of a name, or of the beginning of one."""
-    from ..._core.errors import RequestError
-
     # An error names a single batch of a job.
     names = {batch: (batch.id, *batch.record_ids, *batch.batch_ids) for batch in batches}
-    matches = [batch for batch, known in names.items() if name in known] or [
-        batch for batch, known in names.items() if any(each.startswith(name) for each in known)
-    ]
+    matches = [batch for batch, known in names.items() if name in known]
+    begins = [batch for batch, known in names.items() if any(each.startswith(name) for each in known)]
+    matches = matches or begins
     if not name or not matches:
         raise RequestError(f"no batch {name} here; `{PROGRAM} batches list` shows them")
     if len(matches) > 1:

@@ -6,8 +6,8 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from ... import __version__
-from .output import EXIT_CODES, OK, PROGRAM
-from .parsing import KEYS, Command, Group
+from .output import EXIT_CODES, OK, PROGRAM, WRONG_USAGE, say
+from .parsing import KEYS, Command, Group, explain
 
 COMPLETION_VARIABLE = "_LLM_PROVIDER_COMPLETE"
 """A shell sets this environment variable when it asks for the completion of a command line."""
@@ -56,11 +56,17 @@ def program() -> None:
 
 
 def run(argv: list[str]) -> int:
-    """Run a command line, or answer the shell that asks how it goes on."""
+    """Run a command line, or answer the shell that asks how it goes on. A wrong one is a `SystemExit`."""
     if instruction := os.environ.get(COMPLETION_VARIABLE):
         return shell_complete(program, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
-    with program.make_context(PROGRAM, argv) as context:
-        code = program.invoke(context)
+    try:
+        with program.make_context(PROGRAM, argv) as context:
+            code = program.invoke(context)
+    except click.UsageError as error:
+        say("error", explain(error))
+        raise SystemExit(WRONG_USAGE) from None
+    except click.exceptions.Exit as ending:
+        raise SystemExit(ending.exit_code) from None
     return code if isinstance(code, int) else OK
 
 

@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Output is flushed here, where an error can still be reported in one line.
         with warnings.catch_warnings(), output.flush_output():
             warnings.showwarning = output.show_warning
-            return _run(list(sys.argv[1:] if argv is None else argv))
+            from .commands import run
+
+            return run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
         if argv is None:
             # The process cancels its requests before it ends. A second Ctrl-C ends it at once.
@@ -43,25 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError):
             output.abandon_output()
         output.say("error", str(error))
-        codes = {
-            OutputError: output.INCOMPLETE_ANSWER,
-            RequestError: output.WRONG_USAGE,
-            FileNotFoundError: output.WRONG_USAGE,
-            IsADirectoryError: output.WRONG_USAGE,
-        }
-        return next((code for kind, code in codes.items() if isinstance(error, kind)), output.FAILED)
-
-
-def _run(argv: list[str]) -> int:
-    import click
-
-    from .commands import run
-    from .parsing import explain
-
-    try:
-        return run(argv)
-    except click.UsageError as error:
-        output.say("error", explain(error))
-        raise SystemExit(output.WRONG_USAGE) from None
-    except click.exceptions.Exit as ending:
-        raise SystemExit(ending.exit_code) from None
+        if isinstance(error, OutputError):
+            return output.INCOMPLETE_ANSWER
+        is_wrong = isinstance(error, RequestError | FileNotFoundError | IsADirectoryError)
+        return output.WRONG_USAGE if is_wrong else output.FAILED

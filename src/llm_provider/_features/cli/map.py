@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -127,9 +126,14 @@ def run_map(
             file = stack.enter_context(closing(RowFile(source, form)))
             work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
-        _report_invalid(work)
+        work.report_invalid()
         if dry_run:
-            return _estimate(work, parameters | delivery)
+            from ..._core.client.model_functions import estimate
+
+            print(estimate(model, work, **(parameters | delivery)))
+            if work.answered_before:
+                print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
+            return console.OK
         if output is not None:
             work.name_columns(output)
             stack.enter_context(closing(output))
@@ -172,11 +176,6 @@ class _Work:
     _answered: set[bytes] = field(default_factory=set)
     _pending: dict[int, _Question] = field(default_factory=dict)
 
-    @property
-    def positions(self) -> int:
-        """The number of rows with those that are left out."""
-        return self.rows + len(self.invalid)
-
     def _valid(self) -> Iterator[_Question]:
         for row in self.file.rows():
             if row.index not in self.invalid:
@@ -197,10 +196,19 @@ class _Work:
 
         prompt = self.maker(row)
         request = request_name(self.model, prompt, self.parameters)
-        name = row.index if self.id_column is None else _id(row, self.id_column)
+        name = row.index if self.id_column is None else self._id(row)
         # As a line of the output has it.
         name = name if self.output is None else self.output.form.name(name)
         return _Question(row, prompt, request, line_token(name, request))
+
+    def _id(self, row: Row) -> object:
+        """The value of the column of --id."""
+        value = row.fields.get(self.id_column or "")
+        if value is None or isinstance(value, (dict, list)):
+            content = "no value" if value is None else f"a {type(value).__name__}"
+            what = f"{content} for {self.id_column!r}, the column of --id"
+            raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
+        return value
 
     def check(self, limit: int | None, *, skip_invalid: bool) -> None:
         """Check rows up to the limit, leave bad ones out or raise, and find those that the output answers."""
@@ -225,7 +233,15 @@ class _Work:
             if self.rows == limit:
                 break
         if self.output is not None and self.answered_before < len(self._answered):
-            self._refuse_other(self.output)
+            # It may answer rows behind the limit.
+            known = {question.token for question in self._list_known()}
+            number = self.output.first_other(known, by_id=self.id_column is not None)
+            if number is not None:
+                raise RequestError(
+                    f"{self.output.name} line {number} answers another request: the input, the model, the "
+                    "prompt or an option has changed. Choose another OUT, or give --overwrite, which asks "
+                    "every row again and pays only for answers that are not in the cache"
+                )
         if not self.rows:
             raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")
 
@@ -241,23 +257,20 @@ class _Work:
             raise RequestError(f"{row.where}: {error.message}") from None
         if self.id_column is not None:
             # Hashes take less memory than ids, and the tokens of equal ids differ.
-            name = hash(json.dumps(_id(row, self.id_column)))
+            name = hash(json.dumps(self._id(row)))
             if name in ids:
                 same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
                 raise RequestError(f"{row.where} has {same}: {value!r}")
             ids.add(name)
         return question
 
-    def _refuse_other(self, output: OutputFile) -> None:
-        """Refuse an output with answers to other requests. It may answer rows behind the limit."""
-        known = {question.token for question in self._list_known()}
-        number = output.first_other(known, by_id=self.id_column is not None)
-        if number is not None:
-            raise RequestError(
-                f"{output.name} line {number} answers another request: the input, the model, the prompt or "
-                "an option has changed. Choose another OUT, or give --overwrite, which asks every row again "
-                "and pays only for answers that are not in the cache"
-            )
+    def report_invalid(self) -> None:
+        for problem in self.problems:
+            console.say("skipped", problem)
+        if count := len(self.invalid):
+            more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
+            positions = self.rows + count
+            console.say("warning", f"{count:,} of {positions:,} rows are not valid and left out{more}")
 
     def order(self) -> dict[bytes, int] | None:
         """The index of each row by its token; None where rows are named by their positions."""
@@ -270,9 +283,12 @@ class _Work:
         from .map_output import Table
 
         if isinstance(output.form, Table):
+            form = self.parameters.get("response_format")
+            while isinstance(form, dict) and "properties" not in form:
+                form = form.get("json_schema", form.get("schema"))
             output.form.name_columns(
                 self._columns,
-                _properties(self.parameters.get("response_format")),
+                form["properties"] if isinstance(form, dict) else (),
                 by_id=self.id_column is not None,
                 samples=self.parameters.get("n", 1) != 1,
                 tools="tools" in self.parameters,
@@ -293,39 +309,6 @@ class _Work:
         return self._pending.pop(number)
 
 
-def _properties(form: Any) -> list[str]:
-    while isinstance(form, dict) and "properties" not in form:
-        form = form.get("json_schema", form.get("schema"))
-    return list(form["properties"]) if isinstance(form, dict) else []
-
-
-def _id(row: Row, column: str) -> object:
-    value = row.fields.get(column)
-    if value is None or isinstance(value, (dict, list)):
-        content = "no value" if value is None else f"a {type(value).__name__}"
-        what = f"{content} for {column!r}, the column of --id"
-        raise RequestError(f"{row.where} has {what}; it has: {row.columns}")
-    return value
-
-
-def _report_invalid(work: _Work) -> None:
-    for problem in work.problems:
-        console.say("skipped", problem)
-    count = len(work.invalid)
-    if count:
-        more = f"; the first {_MOST_REPORTED} are shown" if count > _MOST_REPORTED else ""
-        console.say("warning", f"{count:,} of {work.positions:,} rows are not valid and left out{more}")
-
-
-def _estimate(work: _Work, parameters: JSONObject) -> int:
-    from ..._core.client.model_functions import estimate
-
-    print(estimate(work.model, work, **parameters))
-    if work.answered_before:
-        print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
-    return console.OK
-
-
 def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
     """Send the rows, print what they cost, and return the exit code."""
     from .map_output import OutputFile, Tally
@@ -336,7 +319,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         tally = sent
         if isinstance(output, OutputFile):
             order = work.order()
-            rows = max(work.positions, output.positions) if order is None else max(order.values()) + 1
+            rows = max(work.rows + len(work.invalid), output.positions)
+            rows = rows if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
     except KeyboardInterrupt as interrupt:
         # What the library says of calls is said of rows here.
@@ -358,7 +342,18 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
         total = max(work.rows, tally.rows)
         print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
-    return _report_failures(work, tally)
+    counts, failed = tally.errors or tally.incomplete, tally.errors.total()
+    kinds = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+    if failed:
+        text = f"{failed:,} of {work.rows:,} rows failed ({kinds}); the first is {tally.first_error}"
+        console.say("error", f"{text}; the same command asks them again")
+    elif tally.rows < work.rows:
+        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
+    elif counts:
+        text = f"{counts.total():,} of {work.rows:,} answers are not whole ({kinds})"
+        console.say("warning", text)
+        return console.INCOMPLETE_ANSWER
+    return console.FAILED if failed or tally.rows < work.rows else console.OK
 
 
 def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
@@ -396,25 +391,3 @@ def _describe_rest(
     if work.answered_calls > written:
         where += f", and {work.answered_calls - written:,} more in the cache"
     return describe_interrupt(work.answered_before + written, work.rows, where, rest)
-
-
-def _report_failures(work: _Work, tally: Tally) -> int:
-    """Report the rows that failed or are not whole, and return the exit code."""
-    if tally.errors:
-        failed = f"{tally.errors.total():,} of {work.rows:,} rows failed ({_join_counts(tally.errors)})"
-        console.say("error", f"{failed}; the first is {tally.first_error}; the same command asks them again")
-        return console.FAILED
-    if tally.rows < work.rows:
-        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
-        return console.FAILED
-    if tally.incomplete:
-        count = tally.incomplete.total()
-        console.say(
-            "warning", f"{count:,} of {work.rows:,} answers are not whole ({_join_counts(tally.incomplete)})"
-        )
-        return console.INCOMPLETE_ANSWER
-    return console.OK
-
-
-def _join_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())

@@ -194,13 +194,10 @@ def _decode_json(text: bytes) -> JSONObject | None:
             line = json.loads(text)
         except (ValueError, RecursionError):
             return None
-    is_line = (
-        isinstance(line, dict)
-        and type(line.get("index")) is int
-        and isinstance(line.get("request"), str)
-        and isinstance(line.get("error", 0), (dict, type(None)))
-    )
-    return line if is_line else None
+    if not isinstance(line, dict) or type(line.get("index")) is not int:
+        return None
+    is_known = isinstance(line.get("request"), str) and isinstance(line.get("error", 0), dict | None)
+    return line if is_known else None
 
 
 _INDEX = re.compile(rb'^(\{"index": ?)?\d+')
@@ -225,30 +222,29 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     if id_column is not None:
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
-    error = None if isinstance(result, Response) else result
+    error, served_by, price, keys = None if isinstance(result, Response) else result, None, None, None
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
-        if len(result.choices) > 1:
-            line["texts"] = result.texts
-        if result.tool_calls:
-            line["tool_calls"] = json_value(result.tool_calls)
+        line |= {"texts": result.texts} if len(result.choices) > 1 else {}
+        line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
+        model, served_by, price = result.model, result.served_by, result.price
+        keys = list(result.cache_keys)
         try:
             line["parsed"] = json_value(result.parsed)
         except OutputError as problem:
             error = problem
-    usage, served_by = result.usage, result.served_by if isinstance(result, Response) else None
     names = ("status", "code", "provider", "request_id", "attempts", "retryable", "maybe_billed")
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
-        "model": result.model if isinstance(result, Response) else model,
-        "usage": None if usage is None else asdict(usage),
+        "model": model,
+        "usage": None if result.usage is None else asdict(result.usage),
         "cost": result.cost,
         "cost_bounds": result.cost_bounds,
-        "price": result.price if isinstance(result, Response) else None,
+        "price": price,
         "prompt": json_value(result.prompt),
         "served_by": None if served_by is None else served_by.to_dict(),
         "cached": result.cached,
-        "cache_keys": list(result.cache_keys) if isinstance(result, Response) else None,
+        "cache_keys": keys,
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)} | fields,
         "request": request,
     }
@@ -324,11 +320,21 @@ class OutputFile:
 
     def open(self, *, overwrite: bool) -> None:
         """Begin to write: after the whole lines of the file, or in an empty file. No other process may."""
-        descriptor = self._lock(overwrite=overwrite)
-        if isinstance(self.form, Table) and self._whole and not overwrite and self._widen(self.form):
-            self.close()
-            self._read = self.path.stat()
-            descriptor = self._lock(overwrite=False)
+        descriptor, table = self._lock(overwrite=overwrite), self.form
+        if isinstance(table, Table) and self._whole and not overwrite:
+            new = [name for name in table.columns if name not in table.columns_read]
+            old = [name for name in table.columns_read if name not in table.columns]
+            table.columns = [*table.columns, *old] if new else table.columns_read
+            if new:
+                # A new file gets the new columns, and keeps those that were there.
+                with files.replace_file(self.path) as wider:
+                    wider.write(table.head)
+                    for _, _, line in self._lines():
+                        wider.write(table.encode(line))
+                    self._whole = wider.tell()
+                self.close()
+                self._read = self.path.stat()
+                descriptor = self._lock(overwrite=False)
         if self.is_kept:
             files.ftruncate(descriptor, 0 if overwrite else self._whole)
             if os.fstat(descriptor).st_size:
@@ -352,19 +358,6 @@ class OutputFile:
             if not (known or overwrite) or not os.path.samestat(now, self.path.stat()):
                 raise RequestError(f"another process has written {self.name}; run the same command again")
         return descriptor
-
-    def _widen(self, table: Table) -> bool:
-        """Give the file the columns that are new, in a new file. Those that it has stay."""
-        if set(table.columns) <= set(table.columns_read):
-            table.columns = table.columns_read
-            return False
-        table.columns = [*table.columns, *(name for name in table.columns_read if name not in table.columns)]
-        with files.replace_file(self.path) as new:
-            new.write(table.head)
-            for _, _, line in self._lines():
-                new.write(table.encode(line))
-            self._whole = new.tell()
-        return True
 
     def write(self, line: JSONObject) -> None:
         self._append(self.form.encode(line))

@@ -1,8 +1,7 @@
 """The rows that `llm-provider map` reads, and the prompt of each.
 
 A file is read twice: once to check every row before anything is sent, and once to send them; with ids once
-more, to order the answers. So its rows are
-never in memory together. Standard input and other pipes are copied to a temporary file first.
+more, to order the answers. So its rows are never in memory together. Pipes are copied to a temporary file.
 """
 
 import csv
@@ -214,9 +213,13 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
         if twice:
             raise RequestError(f"{name} has the column {twice[0]!r} twice")
         while (cells := _read_record(reader, name)) is not None:
+            where, row = f"{name} line {reader.line_num}", cells
+            if isinstance(cells, list) and len(cells) != len(header):
+                row = RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
+            elif isinstance(cells, list) and _NO_TEXT.search("".join(cells)):
+                row = RequestError(f"{where} is not UTF-8 text")
             if cells:
-                where = f"{name} line {reader.line_num}"
-                yield reader.line_num, _name_cells(header, cells, where) if isinstance(cells, list) else cells
+                yield reader.line_num, dict(zip(header, row, strict=True)) if isinstance(row, list) else row
     finally:
         # The file stays open for the next reader.
         text.detach()
@@ -228,14 +231,6 @@ def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
         return next(reader, None)
     except csv.Error as error:
         return RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}")
-
-
-def _name_cells(header: list[str], cells: list[str], where: str) -> dict[str, str] | RequestError:
-    if len(cells) != len(header):
-        return RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
-    if _NO_TEXT.search("".join(cells)):
-        return RequestError(f"{where} is not UTF-8 text")
-    return dict(zip(header, cells, strict=True))
 
 
 _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {
@@ -267,7 +262,17 @@ class PromptMaker:
             defaults, remedy = ", ".join(DEFAULT_COLUMNS), ": name one with --column, or give a --template"
             wanted = f"no column {column!r}" if column else f"none of the columns {defaults}{remedy}"
             raise RequestError(f"{row.where} has {wanted}; it has: {row.columns}")
-        return _prompt_of_cell(row, column, row.fields[column])
+        value = row.fields[column]
+        if column == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
+            # The cell of a CSV file.
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                raise RequestError(f"{row.where}: its messages are not JSON: {error}") from None
+        if not isinstance(value, (str, list)):
+            kind = "nothing" if value is None else type(value).__name__
+            raise RequestError(f"{row.where}: {column!r} must be a text or a list of messages, not {kind}")
+        return value
 
     def _fill(self, template: str, row: Row) -> str:
         for name in self._fields:
@@ -289,16 +294,3 @@ def read_prompts(path: Path | None) -> Iterator[Any]:
     form: Format = "jsonl" if path is not None and path.suffix == ".jsonl" else "txt"
     with closing(RowFile("-" if path is None else str(path), form)) as file:
         yield from map(PromptMaker(), file.rows())
-
-
-def _prompt_of_cell(row: Row, column: str, value: object) -> str | list[Any]:
-    if column == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
-        # The cell of a CSV file.
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise RequestError(f"{row.where}: its messages are not JSON: {error}") from None
-    if not isinstance(value, (str, list)):
-        kind = "nothing" if value is None else type(value).__name__
-        raise RequestError(f"{row.where}: {column!r} must be a text or a list of messages, not {kind}")
-    return value

@@ -14,7 +14,6 @@ from ..._core.errors import RequestError
 from ..._core.money.price_rows import COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
 from ..._core.requests.routing import Route, find_route, price_names
-from ..models.known_models import Model
 from .output import PROGRAM, print_table
 from .parsing import Command, complete_model, prices_option
 
@@ -40,34 +39,26 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
 
     if live and provider is None:
         raise RequestError("--live asks one provider: name it, as in --provider openai")
-    rows = [
-        model for model in models(provider, live=live) if pattern is None or _matches(model.name, pattern)
-    ]
+    rows = models(provider, live=live)
+    if pattern is not None:
+        # A part of a name is such a pattern too.
+        wanted = pattern.lower() if set(pattern) & set("*?[") else f"*{pattern.lower()}*"
+        rows = [model for model in rows if fnmatchcase(model.name.lower(), wanted)]
     if pattern is not None and not rows:
         owner = f" of {provider}" if provider else ""
         raise RequestError(f"no model{owner} has a name like {pattern!r}")
     if as_json:
         print(json.dumps([dataclasses.asdict(model) for model in rows]))
         return
-    print_table(_COLUMNS, map(_line, rows), left_aligned=("name", "kind", "modalities"))
+    lines = []
+    for model in rows:
+        numbers = (model.context_window, model.max_output_tokens)
+        prices = (model.input_price, model.cached_input_price, model.output_price)
+        cells = ["-" if number is None else f"{number:,}" for number in numbers]
+        cells += ["-" if price is None else f"{price:.10g}" for price in prices]
+        lines.append([model.name, model.kind, *cells, ", ".join(model.modalities)])
+    print_table(_COLUMNS, lines, left=("name", "kind", "modalities"))
     print("\ncontext and output are tokens; prices are USD per million tokens; - is unknown.")
-
-
-def _matches(name: str, pattern: str) -> bool:
-    name, pattern = name.lower(), pattern.lower()
-    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
-
-
-def _line(model: Model) -> list[str]:
-    numbers = (model.context_window, model.max_output_tokens)
-    prices = (model.input_price, model.cached_input_price, model.output_price)
-    return [
-        model.name,
-        model.kind,
-        *("-" if number is None else f"{number:,}" for number in numbers),
-        *("-" if price is None else f"{price:.10g}" for price in prices),
-        ", ".join(model.modalities),
-    ]
 
 
 _PRICES_EPILOG = f"""\
@@ -99,7 +90,7 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     # Most columns are blank for most models.
     used = [any(column) for column in zip(*cells, strict=True)]
     lines = ([cell or "-" for cell in compress(line, used)] for line in cells)
-    print_table(list(compress(COLUMNS, used)), lines, left_aligned=_LEFT_ALIGNED)
+    print_table(list(compress(COLUMNS, used)), lines, left=_LEFT_ALIGNED)
     print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
 
 

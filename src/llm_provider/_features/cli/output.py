@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TextIO, cast
 
+from ..._core import doors
 from ..._core.words import escape_controls
 
 PROGRAM = "llm-provider"
@@ -160,15 +161,6 @@ def abandon_output() -> None:
         os.close(nowhere)
 
 
-def print_table(
-    header: Sequence[str], lines: Iterable[Sequence[str]], *, left_aligned: Collection[str]
-) -> None:
-    """Print rows in columns as wide as their widest cell. Columns are right-aligned unless they are named."""
-    table = [header, *lines]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        aligned = (
-            cell.ljust(width) if name in left_aligned else cell.rjust(width)
-            for name, cell, width in zip(header, line, widths, strict=True)
-        )
-        print("  ".join(aligned).rstrip())
+def print_table(header: Sequence[str], lines: Iterable[Sequence[str]], *, left: Collection[str]) -> None:
+    for line in doors.html.align(header, lines, left):
+        print(line)

@@ -27,16 +27,15 @@ from OPENAI_API_KEYS) and never from the command line, which other users can see
 """
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
-_MOST_DIGITS, _LATEST = 9, 2.2e11
-"""Of an age, and in Unix seconds: about the year 8900, so that days can be added."""
+_AGE = re.compile(r"([0-9]{1,9})([smhdw])")
+_LATEST = 2.2e11
+"""Unix seconds: about the year 8900, so that days can be added."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _refuse_key(context: click.Context, _: click.Parameter, value: object) -> None:
     if value is not None and not context.resilient_parsing:
-        raise click.UsageError(
-            "an API key does not belong on a command line; put it into the environment", context
-        )
+        raise click.UsageError(_NOT_HERE["api_key"], context)
 
 
 class _KeylessCommand(click.Command):
@@ -101,9 +100,8 @@ class Group(_KeylessCommand, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(
-            import_module(f".{self.lazy[cmd_name][0]}", __package__), f"run_{cmd_name}"
-        )
+        module = import_module(f".{self.lazy[cmd_name][0]}", __package__)
+        command: click.Command = getattr(module, f"run_{cmd_name}")
         return command
 
     def resolve_command(
@@ -111,17 +109,16 @@ class Group(_KeylessCommand, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown name, and suggest a near one."""
         if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
-            hint = _suggest(args[0], self.list_commands(ctx)) or self._list_names(ctx)
+            names = self.list_commands(ctx)
+            hint = _suggest(args[0], names) or f"{self.kind} is one of {', '.join(names)}"
             ctx.fail(f"there is no {self.kind} of this name; {hint}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         if not ctx._protected_args and not self.invoke_without_command:  # noqa: SLF001  # as click's own groups
-            ctx.fail(f"the {self.kind} is missing; {self._list_names(ctx)}")
+            names = ", ".join(self.list_commands(ctx))
+            ctx.fail(f"the {self.kind} is missing; {self.kind} is one of {names}")
         return super().invoke(ctx)
-
-    def _list_names(self, ctx: click.Context) -> str:
-        return f"{self.kind} is one of {', '.join(self.list_commands(ctx))}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List lazy commands without importing them."""
@@ -192,10 +189,10 @@ def parse_age(text: str) -> float:
     >>> parse_age("2w") / 86_400
     14.0
     """
-    number, unit = text[:-1], text[-1:]
-    if not (number.isascii() and number.isdigit() and unit in _UNITS and len(number) <= _MOST_DIGITS):
+    age = _AGE.fullmatch(text)
+    if age is None:
         raise click.BadParameter("expected a number and one of s, m, h, d, w, such as 30d")
-    return int(number) * _UNITS[unit]
+    return int(age[1]) * _UNITS[age[2]]
 
 
 def parse_since(text: str) -> float:
@@ -320,11 +317,10 @@ def read_schema(text: str) -> JSONObject:
         where = f"--schema {text}"
         try:
             text = read_text(Path(text).expanduser())
-        except UnicodeDecodeError:
-            raise RequestError(f"{where}: the file is not UTF-8 text") from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise RequestError(f"{where}: the file cannot be read: {reason}") from None
+            reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else reason
+            raise RequestError(f"{where}: the file {reason}") from None
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:

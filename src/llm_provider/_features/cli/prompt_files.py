@@ -1,20 +1,15 @@
 """The commands `estimate` and `recheck`, which read a file of prompts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .map_rows import read_prompts
 from .output import PROGRAM, logs_in_one_line, say
 from .parsing import Command, call_options, complete_model, parameters_of, parse_json_object, prices_option
-
-if TYPE_CHECKING:
-    from ..estimates.estimate import Estimate
 
 _ESTIMATE_EPILOG = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
@@ -43,18 +38,16 @@ _EXTRA_BODY = "an object of fields for this provider only"
 def run_estimate(model: str, file: Path | None, *, no_cache: bool, as_json: bool, **parameters: Any) -> None:
     """Estimate the requests, tokens, cost and time of a file of prompts."""
     from ..._core.client.model_functions import estimate
-    from .map_rows import read_prompts
 
     result = estimate(model, read_prompts(file), cache="off" if no_cache else None, **parameters)
-    print(json.dumps(_as_object(result)) if as_json else result)
-
-
-def _as_object(estimate: Estimate) -> dict[str, object]:
-    fields = asdict(estimate)
-    fields["invalid"] = [{"input": index, "error": str(error)} for index, error in estimate.invalid]
-    fields["cost"] = estimate.cost
-    ranges = {name: value._asdict() for name, value in fields.items() if hasattr(value, "_asdict")}
-    return {**fields, **ranges, "costs": {name: cost._asdict() for name, cost in estimate.costs.items()}}
+    if not as_json:
+        print(result)
+        return
+    fields = asdict(result) | {"cost": result.cost}
+    fields |= {name: value._asdict() for name, value in fields.items() if hasattr(value, "_asdict")}
+    fields["invalid"] = [{"input": index, "error": str(error)} for index, error in result.invalid]
+    fields["costs"] = {name: cost._asdict() for name, cost in result.costs.items()}
+    print(json.dumps(fields))
 
 
 _RECHECK_EPILOG = f"""\

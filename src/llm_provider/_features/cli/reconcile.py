@@ -107,15 +107,13 @@ def run_reconcile(
     border = min(border, _MOST_DAYS * _DAY)
     more = max(1, math.ceil(border / _DAY))
     before = _MOST_DAYS if any(key.delivery == "batch" for key in inner) else more
-    begin, end = (
-        datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days)
-        for day, days in ((first, -before), (last, more + 1))
-    )
+    begin, end = (datetime.fromisoformat(f"{day}T00:00:00+00:00") for day in (first, last))
+    begin, end = begin - timedelta(before), end + timedelta(more + 1)
     # OpenRouter's reports of two keys may have equal rows.
     billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
-    pages = {str(path): _load(path) for path in reports} or {
-        f"the report of {name}": _fetch(servers[name], begin, end, accounts) for name in billed
-    }
+    pages = {str(path): _load(path) for path in reports}
+    for name in billed if not reports else ():
+        pages[f"the report of {name}"] = _fetch(servers[name], begin, end, accounts)
     entries = [
         entry._replace(account=accounts.get(entry.account or ""))
         for where, report in pages.items()
@@ -245,10 +243,8 @@ async def _fetch_pages(target: Target, key: APIKey, queries: list[_Query], days:
     client = getattr(sdk_clients, f"{adapter}_client")(target, key)
     try:
         for path, query in queries:
-            address, options = (
-                f"{path}?{urlencode(query, doseq=True)}",
-                _BETA if path in _REPORTS["analytics"] else {},
-            )
+            address = f"{path}?{urlencode(query, doseq=True)}"
+            options = _BETA if path in _REPORTS["analytics"] else {}
             work = partial(client.get, address, cast_to=object, options=options)
             page: Any = await send_with_retries(work, registry.load(adapter), _RETRIES)
             if not isinstance(page, dict):
@@ -285,12 +281,10 @@ def _print(rows: list[Row], sums: Mapping[str, dict[str, Any]], billed: Collecti
         for row in rows[:_MOST_ROWS]
     ]
     if lines:
-        print_table([*names, "ledger", "report", "unexplained"], lines, left_aligned=names)
+        print_table([*names, "ledger", "report", "unexplained"], lines, left=names)
     for row in rows[:_MOST_ROWS]:
-        about = [
-            f"{'+' * (amount > 0)}{format_usd(amount)} by {word}" for word, amount in row.explained.items()
-        ]
-        about += [row.reason] if row.reason else []
+        signed = {word: f"{'+' * (usd > 0)}{format_usd(usd)}" for word, usd in row.explained.items()}
+        about = [f"{usd} by {word}" for word, usd in signed.items()] + [row.reason] * bool(row.reason)
         for name, (mine, theirs) in row.tokens.items() if row.name.measure == "usage" else ():
             about += [f"{name} {mine:,} and {theirs:,}"] if mine != theirs else []
         candidates = [f"{at} {line.fields.get('error') or ''}".strip() for at, line in row.candidates.items()]

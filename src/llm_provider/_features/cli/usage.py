@@ -57,14 +57,15 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
     """Print what calls cost, from ledgers and files of answers."""
     from ..._core.money.ledger import Ledger
 
-    names = _parse_names(by)
+    by = tuple(name.strip() for option in by for name in option.split(",") if name.strip())
+    names = list(dict.fromkeys(by)) or ["provider", "model"]
+    if wrong := [name for name in names if name not in _NAMES]:
+        raise RequestError(f"--by takes {', '.join(_NAMES)}, not {wrong[0]!r}")
     groups, everything = _add_up(list_files(files), begin, [name for name in names if name not in _KEYS])
     keys = [name for name in names if name in _KEYS]
-    rows = [
-        (group, row)
-        for group in sorted(groups)
-        for row in (Ledger(groups[group]).rows(*keys) if keys else [Ledger(groups[group]).total])
-    ]
+    rows: list[tuple[tuple[str, ...], LedgerRow]] = []
+    for group, sums in sorted(groups.items(), key=lambda item: item[0]):
+        rows += ((group, row) for row in (Ledger(sums).rows(*keys) if keys else [Ledger(sums).total]))
     total_row = Ledger(everything).total
     if as_json:
         objects = [_names_of(names, group, row) | _figures(row) for group, row in rows]
@@ -76,15 +77,7 @@ def run_usage(files: tuple[Path, ...], by: tuple[str, ...], begin: float | None,
         for group, row in rows
     ]
     lines.append(["total", *[""] * (len(names) - 1), *_cells(total_row)])
-    print_table(header, lines, left_aligned=_NAMES)
-
-
-def _parse_names(by: tuple[str, ...]) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for option in by for name in option.split(",") if name.strip()))
-    for name in names:
-        if name not in _NAMES:
-            raise RequestError(f"--by takes {', '.join(_NAMES)}, not {name!r}")
-    return names or ["provider", "model"]
+    print_table(header, lines, left=_NAMES)
 
 
 def list_files(files: tuple[Path, ...]) -> list[Path]:
@@ -116,13 +109,9 @@ def _add_up(
                 raise RequestError(f"{path}: answers have no time; leave out --since and --by day")
             if begin is not None and posting.time < begin:
                 continue
-            group = tuple(
-                f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}"
-                if name == "day"
-                else (posting.who or {}).get(name, "")
-                for name in names
-            )
-            groups[group].post(posting)
+            day = f"{datetime.fromtimestamp(posting.time, UTC):%Y-%m-%d}" if "day" in names else ""
+            known = {**(posting.who or {}), "day": day}
+            groups[tuple(known.get(name, "") for name in names)].post(posting)
             everything.post(posting)
     return groups, everything
 

@@ -73,11 +73,17 @@ def find_address(cloud: Cloud, provider: str, base_url: str | None, env_file: En
             "'https://NAME.openai.azure.com', or pass base_url=",
             provider=provider,
         )
-    template, path = cloud.server, cloud.path
-    if cloud.express_variable and _read((cloud.express_variable,), env_file):
-        template, path = _EXPRESS
-    address = server.rstrip("/") if server else _fill(template, provider, env_file)
-    return _join(address, _fill(path, provider, env_file))
+    is_express = cloud.express_variable and _read((cloud.express_variable,), env_file)
+    template, path = _EXPRESS if is_express else (cloud.server, cloud.path)
+
+    def fill(text: str) -> str:
+        return _FIELD.sub(lambda match: _value(match[1], provider, env_file), text)
+
+    address, path = server.rstrip("/") or fill(template), fill(path)
+    # The variables of the SDKs may have the beginning of the path already.
+    steps = path.split("/")
+    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
+    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
 
 
 def find_region(env_file: EnvFile | None = None) -> str:
@@ -114,18 +120,6 @@ def plain_name(model: str) -> str:
     """
     name = re.sub(r"^(?:(?:us|eu|jp|au|apac|global|us-gov)\.)?(?:anthropic|openai|google)\.", "", model)
     return re.sub(r"(-v\d+(:\d+)?|@default)$", "", name).replace("@", "-")
-
-
-@functools.lru_cache(maxsize=1024)
-def _join(address: str, path: str) -> str:
-    """A URL that may have the beginning of the path already, as the variables of the SDKs do."""
-    steps = path.split("/")
-    beginnings = ("/".join(steps[:count]) for count in range(len(steps), 1, -1))
-    return address.removesuffix(next((end for end in beginnings if address.endswith(end)), "")) + path
-
-
-def _fill(template: str, provider: str, env_file: EnvFile | None) -> str:
-    return _FIELD.sub(lambda match: _value(match[1], provider, env_file), template)
 
 
 def _value(name: str, provider: str, env_file: EnvFile | None) -> str:

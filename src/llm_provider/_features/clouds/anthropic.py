@@ -5,7 +5,6 @@ The body has the version of the format in the place of the model. Facts from the
 """
 
 import base64
-import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 from typing import Any
@@ -32,14 +31,8 @@ def move_model(encoded: EncodedRequest, target: Target, cloud: Cloud) -> Encoded
         # Bedrock reads no header of Anthropic's.
         payload["anthropic_beta"] = [name.strip() for name in headers.pop("anthropic-beta").split(",")]
     encoded.payload = {"anthropic_version": cloud.version, **payload}
-    encoded.operation = _write_address(cloud.operation, target.model)
-    encoded.headers = headers
+    encoded.operation, encoded.headers = cloud.operation.format(model=quote(target.model, safe=":@")), headers
     return encoded
-
-
-@functools.lru_cache(maxsize=1024)
-def _write_address(template: str, model: str) -> str:
-    return template.format(model=quote(model, safe=":@"))
 
 
 def counting(encoded: EncodedRequest, target: Target) -> EncodedRequest:

@@ -25,12 +25,9 @@ def key_headers(target: Target, key: Credential, omitted: Any) -> dict[str, Any]
 
     `omitted` is the SDK's mark of a header that is left out.
     """
-    cloud = target.route.cloud
-    if cloud is None and key.is_static:
-        return {}
-    headers = {"X-Api-Key": omitted}
+    cloud, headers = target.route.cloud, {"X-Api-Key": omitted}
     if cloud is None or not key.is_static:
-        return headers
+        return {} if key.is_static else headers
     if cloud.key_header:
         return headers | {"Authorization": omitted, cloud.key_header: key.reveal()}
     return headers | {"Authorization": f"Bearer {key.reveal()}"}

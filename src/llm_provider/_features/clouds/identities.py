@@ -88,13 +88,9 @@ def _identity(
         detail = next(iter(str(error).strip().splitlines()), type(error).__name__)
         return MissingAPIKeyError(f"no credential: {library.remedy} ({detail[:300]})")
 
+    name = (cloud.identity, audience, region, *names)
     return TokenCredential(
-        cloud.identity,
-        audience,
-        region,
-        *names,
-        open_source=lambda: library.open_source(audience, region),
-        describe=describe,
+        *name, open_source=lambda: library.open_source(audience, region), describe=describe
     )
 
 
@@ -118,14 +114,11 @@ def _open_google(audience: str, region: str) -> Source:
 
     def fetch(loop: asyncio.AbstractEventLoop) -> Token:
         credentials.refresh(Request())
-        expires = credentials.expiry
         project = getattr(credentials, "quota_project_id", None)
-        return Token(
-            APIKey(credentials.token),
-            # The library's moment is UTC without saying so.
-            None if expires is None else float(calendar.timegm(expires.utctimetuple())),
-            (("x-goog-user-project", project),) if project else (),
-        )
+        others = (("x-goog-user-project", project),) if project else ()
+        # The library's moment is UTC without saying so.
+        end = None if credentials.expiry is None else calendar.timegm(credentials.expiry.utctimetuple())
+        return Token(APIKey(credentials.token), None if end is None else float(end), others)
 
     return fetch
 

@@ -93,10 +93,8 @@ def _in_wider_regions(provider: str, model: str) -> Iterator[str]:
     region = _REGION.fullmatch(model)
     if provider == "vertex_ai":
         if region is not None and region[1] != "provisioned":
-            yield f"regional/{region[2]}"
-            yield region[2]
-        return
-    if region is not None and provider.startswith("bedrock"):
+            yield from (f"regional/{region[2]}", region[2])
+    elif region is not None and provider.startswith("bedrock"):
         if _PROFILE.match(region[2]):
             yield from _in_wider_regions(provider, region[2])
         elif region[1].startswith("us-gov"):

@@ -177,7 +177,12 @@ class TokenCredential(Credential):
             self._source = source = self._source or self._open()
             token = source(renewal.loop)
         except BaseException as error:
-            failure = self._failure_of(error)
+            message = self.scrub(f"the source of tokens failed: {type(error).__name__}: {error}")
+            failure = error if isinstance(error, LLMError) else self._describe(error)
+            if failure is None or (self._token is not None and failure is not error):
+                failure = APIConnectionError(message, maybe_billed=False)
+                if isinstance(error, _OWN_MISTAKES):
+                    failure = RequestError(message)
             with self._lock:
                 self._source, self._next = None, clock.time() + _PAUSE
                 self._end(renewal)
@@ -220,18 +225,6 @@ class TokenCredential(Credential):
             # Each call has an error of its own, which gets the names of its provider and model.
             raise _copy(error) from None
 
-    def _failure_of(self, error: BaseException) -> LLMError:
-        """The error of calls that wait for a token. It does not quote the tokens."""
-        if isinstance(error, LLMError):
-            return error
-        described = self._describe(error)
-        if described is not None and self._token is None:
-            return described
-        message = self.scrub(f"{type(error).__name__}: {error}")
-        if isinstance(error, _OWN_MISTAKES):
-            return RequestError(f"the source of tokens failed: {message}")
-        return APIConnectionError(f"the source of tokens failed: {message}", maybe_billed=False)
-
 
 def _copy(error: LLMError) -> LLMError:
     if isinstance(error, APITimeoutError):
@@ -266,20 +259,15 @@ def own_credential(where: str, function: Callable[[], Any]) -> TokenCredential:
             text = asyncio.run_coroutine_threadsafe(finish(text), loop).result(LONGEST_FETCH)
         if not isinstance(text, str):
             raise RequestError(f"{where} must return the token as str, not {type(text).__name__}")
-        expires = expiry_of(text)
-        return Token(make_key(f"the token of {where}", [text]), expires)
+        expires: Any = None
+        # A JSON Web Token may say it (RFC 7519).
+        with contextlib.suppress(ValueError, IndexError, AttributeError):
+            claims = text.split(".")[1]
+            expires = orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")
+        known = float(expires) if type(expires) in (int, float) else None
+        return Token(make_key(f"the token of {where}", [text]), known)
 
     name = getattr(function, "__qualname__", type(function).__name__)
     return TokenCredential(
         "function", where, str(getattr(function, "__module__", "")), name, open_source=lambda: fetch
     )
-
-
-def expiry_of(token: str) -> float | None:
-    """The Unix time at which a token expires, if it is a JSON Web Token that says so (RFC 7519)."""
-    with contextlib.suppress(ValueError, IndexError, AttributeError):
-        claims = token.split(".")[1]
-        expires = orjson.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("exp")
-        if type(expires) in (int, float):
-            return float(expires)
-    return None

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._core.errors import APIResponseValidationError, RequestError
-from ..._core.formats.openai_chat.decode import read_usage
 from ..._core.formats.openai_responses.encode import encode_input as encode_items
-from ..._core.formats.shared.replies import expect_dict, find_counts, raise_error_in
+from ..._core.formats.shared.replies import expect_dict, find_counts, read_object, read_usage
 from ..._core.json_values import JSONObject
 from ..._core.requests.request import Request
 from ..._core.requests.routing import Target
@@ -103,9 +102,7 @@ def _write_question(question: Question) -> JSONObject:
 
 def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
     """What is found for each question; `APIResponseValidationError` if one of them is not answered."""
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "answers")
-    answers = reply.get("answers")
+    answers = read_object(reply, "answers").get("answers")
     if not isinstance(answers, list) or len(answers) != len(questions):
         listed = len(answers) if isinstance(answers, list) else "no"
         raise APIResponseValidationError(f"the reply has {listed} answers to {len(questions)} questions")
@@ -132,4 +129,4 @@ def _read_answer(answer: JSONObject, question: Question) -> Judgement:
 def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports."""
     counts = find_counts(reply, "usage")
-    return None if counts is None else read_usage(counts, "input", "output")
+    return None if counts is None else read_usage(counts, "input")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
-from .prompt_cache import collect_cached_input
+from .prompt_cache import CachedInput
 
 if TYPE_CHECKING:
     from ..._core.journey.call import Call
@@ -95,9 +95,6 @@ _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 2
 _READ_CLOSELY = 2000
 """Requests whose texts are read. The tokens of further requests are estimated from their length."""
 
-_SAMPLE = 200
-"""Inputs from which a batch is estimated when it begins, so that it begins without delay."""
-
 _WIDEST = 70
 """Characters of the table's last column, so that no row is longer than 110."""
 
@@ -146,56 +143,43 @@ class Estimate(Hinting):
         return self.costs.get(self.variant)
 
     def __str__(self) -> str:
-        lines = (f"  {row.name:24}{row.likely:>12}  {row.between}".rstrip() for row in self._rows())
+        lines = (f"  {name:24}{likely:>12}  {more}".rstrip() for name, likely, more in self._rows())
         notes = (f"  - {assumption}" for assumption in self.assumptions)
         return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
 
     def _repr_html_(self) -> str:
         html = doors.html
-
-        rows = (
-            [html.words(row.name), html.figure(row.likely), html.words(row.between)] for row in self._rows()
-        )
+        rows = ([html.words(name), html.figure(each), html.words(more)] for name, each, more in self._rows())
         title = f"{self.model}: {self.inputs:,} inputs"
         notes = (html.small(f"- {assumption}") for assumption in self.assumptions)
         return html.block(html.table((), rows, caption=title), *notes)
 
-    def _rows(self) -> Iterator[_Row]:
-        yield _Row("answered by the cache", f"{self.cached:,}")
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        """The name of a figure, the likely one, and what else is to be said of it."""
+
+        def describe(name: str, number: Range, write: Callable[[float], str]) -> tuple[str, str, str]:
+            return name, write(number.likely), f"{write(number.low)} to {write(number.high)}"
+
+        yield "answered by the cache", f"{self.cached:,}", ""
         if self.duplicates:
-            yield _Row("duplicates", f"{self.duplicates:,}")
+            yield "duplicates", f"{self.duplicates:,}", ""
         if self.invalid:
             index, error = self.invalid[0]
             reason = f"inputs[{index}]: {error.message}"
             reason = reason if len(reason) <= _WIDEST else f"{reason[: _WIDEST - 1]}…"
-            yield _Row("cannot be sent", f"{len(self.invalid):,}", reason)
-        yield _Row("requests", f"{self.requests:,}")
+            yield "cannot be sent", f"{len(self.invalid):,}", reason
+        yield "requests", f"{self.requests:,}", ""
         if not self.requests:
             return
-        yield _range_row("input tokens", self.input_tokens, format_count)
+        yield describe("input tokens", self.input_tokens, format_count)
         if self.cached_input_tokens.high:
-            yield _range_row("  from the prompt cache", self.cached_input_tokens, format_count)
-        yield _range_row("output tokens", self.output_tokens, format_count)
-        if self.cost is None:
-            yield _Row("cost", "unknown")
-        else:
-            yield _range_row("cost", self.cost, format_usd)
+            yield describe("  from the prompt cache", self.cached_input_tokens, format_count)
+        yield describe("output tokens", self.output_tokens, format_count)
+        yield ("cost", "unknown", "") if self.cost is None else describe("cost", self.cost, format_usd)
         for variant, cost in self.costs.items():
             if variant != self.variant:
-                yield _range_row(f"  as {variant}", cost, format_usd)
-        yield _range_row("time", self.seconds, format_duration)
-
-
-class _Row(NamedTuple):
-    name: str
-    likely: str
-    between: str = ""
-
-
-def _range_row(name: str, number: Range, format_number: Callable[[float], str]) -> _Row:
-    return _Row(
-        name, format_number(number.likely), f"{format_number(number.low)} to {format_number(number.high)}"
-    )
+                yield describe(f"  as {variant}", cost, format_usd)
+        yield describe("time", self.seconds, format_duration)
 
 
 def format_count(number: float) -> str:
@@ -211,20 +195,11 @@ class Estimator:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        prepare: Callable[[Prompt], Call[Any]],
-        prices: Callable[[], PriceTable],
-        scopes: Sequence[ScopeStatistics],
-        *,
-        counted: bool = True,
-        number: int = 0,
-    ) -> None:
-        self._engine = engine
-        self._prepare = prepare
-        self._number = number
+        self, engine: Engine, prepare: Callable[[Prompt], Call[Any]], prices: Callable[[], PriceTable],
+        scopes: Sequence[ScopeStatistics], *, counted: bool = True, number: int = 0,
+    ) -> None:  # fmt: skip
+        self._engine, self._prepare, self._prices, self._number = engine, prepare, prices, number
         self.fetch = functools.partial(fetch_ahead, engine, prepare)
-        self._prices = prices
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
@@ -233,7 +208,15 @@ class Estimator:
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._made[1])
         self._loops = self._first.request.max_tool_rounds is not None
-        self._concurrent, self._rate = _concurrency_and_rate(self._first, scopes)
+        target, self._concurrent = self._first.target, self._first.concurrency.most
+        self._rate: float | None = None
+        """The most requests a second; None while no limit is known."""
+        for scope in scopes:
+            is_own = (scope.provider, scope.base_url) == (target.provider, target.base_url)
+            if is_own and target.model.startswith(scope.model):
+                window = self._concurrent if scope.window is None else scope.window
+                self._concurrent = max(1, min(self._concurrent, window))
+                self._rate = scope.rate if self._rate is None else self._rate
         self._counted = counted
         self._count: Callable[[str], int] | None = None
         self._seen: set[str] = set()
@@ -247,7 +230,10 @@ class Estimator:
         self._expected: dict[int | None, Range] = {}
         self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
-        self._cached_input = collect_cached_input(self._first)
+        options = getattr(self._first.request, "options", None) or {}
+        # The rounds of tools are not part of an estimate.
+        reads_cache = options.get("prompt_caching") and not self._loops
+        self._cached_input = CachedInput() if reads_cache else None
 
     def add(self, prompt: Prompt) -> None:
         index, self._inputs = self._inputs, self._inputs + 1
@@ -316,9 +302,9 @@ class Estimator:
         else:
             read = self._read_closely.times(likely / self._guessed)
         most = most_output_tokens(facts, self._first.target)
-        each = self._expected.get(most)
-        if each is None:
-            each = self._expected[most] = self._output(call, most)
+        if most not in self._expected:
+            self._expected[most] = self._output(call, most)
+        each = self._expected[most]
         requests = len(call.operation.groups(call, parts))
         if self._cached_input is not None:
             self._cached_input.add(call, requests, likely, read.likely)
@@ -335,12 +321,9 @@ class Estimator:
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
     def _output(self, call: Call[Any], most: int | None) -> Range:
-        if self._history is not None:
-            expected = self._history.output_tokens
-        elif call.request.max_tokens is not None and most is not None:
-            expected = Range(_DEFAULT_OUTPUT.low, min(most / 2, _DEFAULT_OUTPUT.likely), most)
-        else:
-            expected = _DEFAULT_OUTPUT
+        expected = _DEFAULT_OUTPUT if self._history is None else self._history.output_tokens
+        if self._history is None and call.request.max_tokens is not None and most is not None:
+            expected = Range(expected.low, min(most / 2, expected.likely), most)
         return Range(*(min(tokens, most) for tokens in expected)) if most is not None else expected
 
     def _price_list(self, variant: str) -> list[PriceRow]:
@@ -388,11 +371,9 @@ class Estimator:
     def _seconds(self, scale: float) -> Range:
         if not self._requests:
             return Range.exactly(0)
-        if self._history is not None:
-            each = self._history.seconds
-        else:
-            tokens = self._written.times(1 / self._requests)
-            each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
+        tokens = self._written.times(1 / self._requests)
+        each = _DEFAULT_SECONDS.plus(tokens.times(_DEFAULT_SECONDS_PER_TOKEN))
+        each = each if self._history is None else self._history.seconds
         # A batch takes at least the time of one request, even if the limit allows more requests at once.
         requests = self._requests * scale
         in_turn = each.times(max(1.0, requests / self._concurrent))
@@ -434,11 +415,9 @@ class Estimator:
 
 
 def estimate_texts(
-    engine: Engine,
-    calls: Sequence[Call[Any]],
-    prices: Callable[[], PriceTable],
+    engine: Engine, calls: Sequence[Call[Any]], prices: Callable[[], PriceTable],
     scopes: Sequence[ScopeStatistics],
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """The estimate of calls for embeddings, scores or decisions. It takes the arguments of `Estimator`."""
     if not calls:
         raise RequestError("inputs is empty: give a context and its continuations at least")
@@ -448,35 +427,6 @@ def estimate_texts(
     for call in calls:
         estimator.add_texts(call)
     return estimator.result()
-
-
-def estimate(estimator: Estimator, inputs: Iterable[Prompt]) -> Estimate:
-    for prompt in estimator.fetch(inputs):
-        estimator.add(prompt)
-    return estimator.result()
-
-
-def show(estimator: Estimator, inputs: Sequence[Prompt], above: float) -> None:
-    """Show the estimate of a sample of a batch in a notebook if the likely cost is above some USD."""
-    from ..._core.runtime.notebooks import show as show_value
-
-    step = max(1, len(inputs) // _SAMPLE)
-    for index in range(0, len(inputs), step):
-        estimator.add(inputs[index])
-    estimate = estimator.result(len(inputs))
-    if estimate.cost is not None and estimate.cost.likely > above:
-        show_value(estimate)
-
-
-def _concurrency_and_rate(call: Call[Any], scopes: Sequence[ScopeStatistics]) -> tuple[int, float | None]:
-    """The most requests in flight, and the most a second, which is None while no limit is known."""
-    target, most, rate = call.target, call.concurrency.most, None
-    for scope in scopes:
-        is_own = (scope.provider, scope.base_url) == (target.provider, target.base_url)
-        if is_own and target.model.startswith(scope.model):
-            most = most if scope.window is None else max(1, min(most, scope.window))
-            rate = scope.rate if rate is None else rate
-    return most, rate
 
 
 def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from ..._core import doors
@@ -19,7 +20,7 @@ from ..._core.runtime.imports import import_optional
 from ..._core.tokens.counting import Range
 from ..._core.types.messages import Prompt
 from ..._core.words import format_duration, format_usd
-from .estimate import Estimate, Estimator, estimate, estimate_texts, format_count, show
+from .estimate import Estimate, Estimator, estimate_texts, format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ..._core.journey.call import Call, Operation
     from ..._core.requests.parameters import EstimateParameters
     from ..._core.types.response import Response
+
+_SAMPLE = 200
+"""Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
 _TITLES = ("model", "requests", "input tokens", "output tokens", "cost", "at most", "time")
 
@@ -59,7 +63,7 @@ class Estimates(dict[str, Estimate]):
             output_tokens=sum_of(single.output_tokens for single in each),
             cached_input_tokens=sum_of(single.cached_input_tokens for single in each),
             variant=variant,
-            costs={variant: sum_of(iter(costs))} if len(costs) == len(each) else {},
+            costs={variant: sum_of(costs)} if len(costs) == len(each) else {},
             seconds=Range(*map(max, zip(nothing, *(single.seconds for single in each), strict=True))),
             assumptions=tuple(dict.fromkeys(text for single in each for text in single.assumptions)),
         )
@@ -70,18 +74,19 @@ class Estimates(dict[str, Estimate]):
         Raises:
             MissingDependencyError: pandas is not installed.
         """
-        frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(
-            [_row_of(name, estimate) for name, estimate in self.items()]
-        )
+        names = ("provider", "inputs", "cached", "duplicates", "invalid", "requests")
+        rows = []
+        for model, single in self.items():
+            row = {"model": model, **{name: getattr(single, name) for name in names}}
+            row |= {name: getattr(single, name).likely for name in ("input_tokens", "output_tokens")}
+            low, likely, high = single.cost or (None, None, None)
+            row |= {"cost_low": low, "cost": likely, "cost_high": high, "seconds": single.seconds.likely}
+            rows.append(row | {"invalid": len(single.invalid)})
+        frame: pd.DataFrame = import_optional("pandas", "pip install pandas").DataFrame(rows)
         return frame
 
     def __str__(self) -> str:
-        rows = [_TITLES, *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = (
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        )
+        lines = doors.html.align(_TITLES, self._rows(), _TITLES[:1])
         return "\n".join([*lines, *(f"  - {text}" for text in self.total.assumptions)])
 
     def __repr__(self) -> str:
@@ -89,7 +94,6 @@ class Estimates(dict[str, Estimate]):
 
     def _repr_html_(self) -> str:
         html = doors.html
-
         rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
         notes = (html.small(f"- {text}") for text in self.total.assumptions)
         return html.block(html.table(_TITLES, rows), *notes)
@@ -137,30 +141,8 @@ def add_fallbacks(estimates: Sequence[Estimate]) -> Estimate:
     )
 
 
-def sum_of(ranges: Iterator[Range]) -> Range:
-    total = Range.exactly(0)
-    for summand in ranges:
-        total = total.plus(summand)
-    return total
-
-
-def _row_of(name: str, single: Estimate) -> dict[str, object]:
-    low, likely, high = single.cost or (None, None, None)
-    return {
-        "model": name,
-        "provider": single.provider,
-        "inputs": single.inputs,
-        "cached": single.cached,
-        "duplicates": single.duplicates,
-        "invalid": len(single.invalid),
-        "requests": single.requests,
-        "input_tokens": single.input_tokens.likely,
-        "output_tokens": single.output_tokens.likely,
-        "cost_low": low,
-        "cost": likely,
-        "cost_high": high,
-        "seconds": single.seconds.likely,
-    }
+def sum_of(ranges: Iterable[Range]) -> Range:
+    return reduce(Range.plus, ranges, Range.exactly(0))
 
 
 _check_kind = one_of(EstimateKind)
@@ -205,15 +187,25 @@ async def aestimate_batch(
 def _estimate_prompts(runner: CallRunner, model: str, options: BatchOptions, prompts: Any) -> Estimate:
     several = _estimators(runner, model, options)
     prompts = prompts if len(several) == 1 else list(prompts)
-    return add_fallbacks([estimate(each, prompts) for each in several])
+    for estimator in several:
+        for prompt in estimator.fetch(prompts):
+            estimator.add(prompt)
+    return add_fallbacks([estimator.result() for estimator in several])
 
 
 def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> None:
-    """Show the estimate of each model in a notebook, if it is above some USD."""
+    """Show the estimate of a sample of each batch in a notebook, if its likely cost is above some USD."""
+    from ..._core.runtime.notebooks import show
+
     for model, part in options.each:
         prompts = part.prompts
         if isinstance(prompts, Sequence) and not isinstance(prompts, (str, bytes)):
-            show(_estimators(runner, model, options, counted=False)[0], prompts, above)
+            estimator = _estimators(runner, model, options, counted=False)[0]
+            for index in range(0, len(prompts), max(1, len(prompts) // _SAMPLE)):
+                estimator.add(prompts[index])
+            estimate = estimator.result(len(prompts))
+            if estimate.cost is not None and estimate.cost.likely > above:
+                show(estimate)
 
 
 def _estimators(

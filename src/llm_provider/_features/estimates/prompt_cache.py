@@ -35,9 +35,8 @@ class CachedInput:
 
     def tokens(self, read: Range) -> Range:
         """Tokens that are read from the prompt cache, of all that the requests read."""
-        return _in_proportion(
-            sum(tokens for _, tokens, is_first in self._list_shared() if not is_first), read
-        )
+        shared = sum(tokens for _, tokens, is_first in self._list_shared() if not is_first)
+        return _in_proportion(shared, read)
 
     def cheaper(
         self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range
@@ -49,18 +48,15 @@ class CachedInput:
         """
         changed = {}
         for name, cost in costs.items():
-            saved = _in_proportion(self._sum_savings(lists[name]), read)
+            tiers, usd = lists[name], 0.0
+            for request, tokens, is_first in self._list_shared():
+                row = next((row for row in tiers if row.min_input_tokens <= request.read), tiers[-1])
+                cached = row.cache_write if is_first else row.cache_read
+                if row.input is not None and cached is not None:
+                    usd += tokens * float(row.input - cached)
+            saved = _in_proportion(usd / 1e6, read)
             changed[name] = Range(max(0.0, cost.low - saved.low), cost.likely - saved.likely, cost.high)
         return changed
-
-    def _sum_savings(self, tiers: Sequence[PriceRow]) -> float:
-        saved = 0.0
-        for request, tokens, is_first in self._list_shared():
-            row = next((row for row in tiers if row.min_input_tokens <= request.read), tiers[-1])
-            cached = row.cache_write if is_first else row.cache_read
-            if row.input is not None and cached is not None:
-                saved += tokens * float(row.input - cached)
-        return saved / 1e6
 
     def _list_shared(self) -> list[tuple[_Request, float, bool]]:
         """Each request with a common prefix, the tokens of the prefix, and whether it is the first."""
@@ -68,25 +64,13 @@ class CachedInput:
         seen: set[bytes] = set()
         shared = []
         for request in self._requests:
-            prefix = next(
-                (candidate for candidate in reversed(request.prefixes) if counts[candidate.digest] > 1), None
-            )
-            if prefix is not None:
-                tokens = min(1.0, prefix.tokens / request.tokens) * request.read
-                shared.append((request, tokens, prefix.digest not in seen))
-                seen.add(prefix.digest)
+            if common := [prefix for prefix in request.prefixes if counts[prefix.digest] > 1]:
+                tokens = min(1.0, common[-1].tokens / request.tokens) * request.read
+                shared.append((request, tokens, common[-1].digest not in seen))
+                seen.add(common[-1].digest)
         return shared
 
 
 def _in_proportion(number: float, read: Range) -> Range:
     """A number that is as uncertain as the tokens that are read."""
     return Range(number * read.low / read.likely, number, number * read.high / read.likely)
-
-
-def collect_cached_input(call: Call[Any]) -> CachedInput | None:
-    """Collects the requests of a batch like this call; None if it does not use the prompt cache."""
-    options = getattr(call.request, "options", None)
-    # The rounds of tools are not part of an estimate.
-    if not options or not options.get("prompt_caching") or call.request.max_tool_rounds is not None:
-        return None
-    return CachedInput()

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import struct
-import subprocess
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -127,14 +126,12 @@ def write_parts(path: Path, parts: Iterable[tuple[str, Iterable[bytes]]], writte
             file.write(_make_header(written[-1]))
             file.seek(end)
         file.write(_make_directory(written))
-        file.seek(0)
-        whole: Any = file
-        return hashlib.file_digest(whole, "sha256").hexdigest()
+        return hash_whole(file)
 
 
-def hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def hash_whole(file: Any) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_parts(file: IO[bytes]) -> dict[str, Part]:
@@ -289,11 +286,6 @@ def describe_parts(parts: Iterable[Part]) -> JSONObject:
     return {part.name: {"bytes": part.size, "sha256": part.sha256} for part in parts}
 
 
-def make_manifest(parts: list[Part], figures: Figures, about: JSONObject) -> JSONObject:
-    made = {"format": FORMAT, "version": VERSION, "parts": describe_parts(parts)}
-    return {**made, "figures": figures.to_dict(), **about}
-
-
 def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:
     """An in-toto statement about the file, whose predicate is the manifest without the digests of parts."""
     return {
@@ -302,17 +294,3 @@ def make_statement(name: str, sha256: str, manifest: JSONObject) -> JSONObject:
         "predicateType": PREDICATE,
         "predicate": {key: value for key, value in manifest.items() if key != "parts"},
     }
-
-
-def describe_git() -> JSONObject | None:
-    """The commit of the working folder and whether it has changes; None where there is none."""
-    try:
-        commit = _run_git("rev-parse", "HEAD").strip()
-        return {"commit": commit, "dirty": bool(_run_git("status", "--porcelain").strip())}
-    except (OSError, subprocess.SubprocessError, UnicodeError):
-        return None
-
-
-def _run_git(*arguments: str) -> str:
-    command = ["git", *arguments]
-    return subprocess.run(command, capture_output=True, check=True, text=True, timeout=10).stdout  # noqa: S603 - constant

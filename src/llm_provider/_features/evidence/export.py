@@ -8,6 +8,7 @@ import csv
 import json
 import math
 import os
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
@@ -27,16 +28,16 @@ from ..._core.money.pricing import PriceTable
 from ..._core.runtime.files import check_path, is_replaceable, read_lines, replace_file
 from ..._core.runtime.imports import describe_versions
 from ..._core.settings import Settings
-from ..._core.store.entry import Entry, QuestionFields
 from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult
 from .container import (
+    FORMAT,
+    VERSION,
     Evidence,
     Figures,
     Part,
-    describe_git,
-    make_manifest,
+    describe_parts,
     make_statement,
     write_json,
     write_parts,
@@ -68,15 +69,17 @@ def write_evidence(
             )
     goal = Path(check_path("path", path)).expanduser()
     maker, figures, written = RowMaker(cache, settings, prices), Figures(), list[Part]()
-    about = maker.redact(
-        {
-            "selection": selection,
-            "settings": _describe_settings(settings),
-            "versions": describe_versions(),
-            "git": describe_git(),
-            **({"evaluation": evaluation} if scores else {}),
-        }
-    )
+    # None of these settings holds a path or a secret.
+    kept = {
+        name: getattr(settings, name) for name in ("cache", "strict_model", "max_retries", "rate_control")
+    }
+    about = maker.redact({
+        "selection": selection,
+        "settings": {**kept, "cache_finish_reasons": sorted(settings.kept_reasons)},
+        "versions": describe_versions(),
+        "git": _describe_git(),
+        **({"evaluation": evaluation} if scores else {}),
+    })  # fmt: skip
     manifest: JSONObject = {}
     records = ScoreRecords(about)
 
@@ -90,7 +93,8 @@ def write_evidence(
         yield ROWS, make_rows()
         yield PRICES, (write_json(_describe(row)) for row in maker.price_rows)
         yield from records.finish()
-        manifest.update(make_manifest(written, figures, about))
+        made = {"format": FORMAT, "version": VERSION, "parts": describe_parts(written)}
+        manifest.update({**made, "figures": figures.to_dict(), **about})
         yield MANIFEST, [write_json(manifest)]
 
     with warnings.catch_warnings():
@@ -107,19 +111,24 @@ def write_evidence(
     )
 
 
+def _describe_git() -> JSONObject | None:
+    """The commit of the working folder and whether it has changes; None where there is none."""
+
+    def run(*arguments: str) -> str:
+        command = ["git", *arguments]
+        return subprocess.run(command, capture_output=True, check=True, text=True, timeout=10).stdout.strip()  # noqa: S603 - constant
+
+    try:
+        return {"commit": run("rev-parse", "HEAD"), "dirty": bool(run("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError, UnicodeError):
+        return None
+
+
 def _describe(row: PriceRow) -> JSONObject:
     return {
         name: format(value, "f") if isinstance(value, Decimal) else str(value)
         for name, value in row._asdict().items()
         if value is not None
-    }
-
-
-def _describe_settings(settings: Settings) -> JSONObject:
-    """The settings that have to do with what is asked and kept. None of them holds a path or a secret."""
-    names = ("cache", "strict_model", "max_retries", "rate_control")
-    return {name: getattr(settings, name) for name in names} | {
-        "cache_finish_reasons": sorted(settings.kept_reasons)
     }
 
 
@@ -133,39 +142,31 @@ def read_entries(
     """The answers, scores and decisions of keys. Embeddings, and what is no longer stored, are left out."""
     for key in keys:
         entry, question = cache.peek_whole(key) or (None, None)
-        if entry is not None and question is not None:
-            result = _read_entry(key, entry, question, find_format)
-            if result is not None:
-                yield result
-
-
-def _read_entry(
-    key: str, entry: Entry, question: QuestionFields, find_format: FindFormat
-) -> Response | OtherResult | None:
-    form = find_format(question["model"], question["base_url"])
-    shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
-    shared |= {"cached": True, "cache_keys": (key,)}
-    try:
-        reply = orjson.loads(entry.body)
-        if isinstance(reply, dict) and "score" in reply:
-            shared["model"] = reply["model"] or question["model"]
-            return doors.scores.read_entry(question["payload"], reply, shared)
-        if isinstance(reply, dict) and "decision" in reply:
-            shared["model"] = reply["model"] or question["model"]
-            return doors.decisions.read_entry(question["payload"], reply, shared)
-        answer = None if form is None else decode_replies(form, [reply])[0]
-    except (LLMError, ValueError, TypeError, KeyError, AttributeError):
-        # An embedding, a probe, or an answer of another version.
-        return None
-    return None if answer is None else Response(
-        choices=answer.choices,
-        usage=sum_usage([answer]),
-        model=answer.model or entry.served or question["model"],
-        id=answer.id,
-        body=entry.body,
-        origins=() if entry.origin is None else (entry.origin,),
-        **shared,
-    )  # fmt: skip
+        if entry is None or question is None:
+            continue
+        form = find_format(question["model"], question["base_url"])
+        shared: dict[str, Any] = {"provider": question["provider"], "cost": 0.0, "price": entry.price}
+        shared |= {"cached": True, "cache_keys": (key,)}
+        # An embedding, a probe, or an answer of another version has no such fields.
+        with contextlib.suppress(LLMError, ValueError, TypeError, KeyError, AttributeError):
+            reply = orjson.loads(entry.body)
+            if isinstance(reply, dict) and "score" in reply:
+                shared["model"] = reply["model"] or question["model"]
+                yield doors.scores.read_entry(question["payload"], reply, shared)
+            elif isinstance(reply, dict) and "decision" in reply:
+                shared["model"] = reply["model"] or question["model"]
+                yield doors.decisions.read_entry(question["payload"], reply, shared)
+            elif form is not None:
+                (answer,) = decode_replies(form, [reply])
+                yield Response(
+                    choices=answer.choices,
+                    usage=sum_usage([answer]),
+                    model=answer.model or entry.served or question["model"],
+                    id=answer.id,
+                    body=entry.body,
+                    origins=() if entry.origin is None else (entry.origin,),
+                    **shared,
+                )
 
 
 def add_replies(
@@ -204,9 +205,8 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
     index_by_name |= {f"index {number}": number for number in range(len(results))}
     scores: dict[int, float] = {}
     texts = codecs.iterdecode(read_lines(path.expanduser()), "utf-8-sig")
-    lines = (
-        csv.DictReader(texts) if path.suffix.lower() == ".csv" else map(json.loads, filter(str.strip, texts))
-    )
+    is_table = path.suffix.lower() == ".csv"
+    lines = csv.DictReader(texts) if is_table else map(json.loads, filter(str.strip, texts))
     try:
         for line in lines:
             name = f"index {line['index']}" if "index" in line else str(line["id"])
@@ -282,11 +282,8 @@ def export_stored(
         about = {"by": "cache", "left_out": len(keys) - len(results)}
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
-        reason = (
-            "no selected entry is an answer or a score; `cache export` copies embeddings too"
-            if about.get("left_out")
-            else "no answer is selected"
-        )
+        others = "no selected entry is an answer or a score; `cache export` copies embeddings too"
+        reason = others if about.get("left_out") else "no answer is selected"
         raise RequestError(f"there is nothing to export: {reason}")
     given = None if scores is None else read_scores(scores, results)
     return export_results(results, path, client, given, "" if scores is None else scores.stem, about)

@@ -91,7 +91,15 @@ class RowMaker:
         self, results: Iterable[AnyResult], scores: Mapping[int, float]
     ) -> Iterator[tuple[bytes, JSONObject]]:
         """A line of JSON for each result, and its row; `scores` has the user's scores by index."""
-        for index, result in enumerate(self._fetch_ahead(results)):
+
+        def fetch_ahead() -> Iterator[AnyResult]:
+            remaining = iter(results)
+            while some := list(islice(remaining, _AT_ONCE)):
+                # Entries that only a second level has come into the local store.
+                self._cache.fetch(list(doors.cache_maintenance.list_keys(some)))
+                yield from some
+
+        for index, result in enumerate(fetch_ahead()):
             row = self._make_row(index, result)
             if index in scores:
                 row["score"] = scores[index]
@@ -100,25 +108,19 @@ class RowMaker:
             differences = dict(list_differences(row, self._prices))
             if not row["requests"] and "result" in row and "error" not in row["result"]:
                 differences.setdefault("keys", _NOT_STORED)
-            row["not_computed"] = {
-                name: self._explain(name, row, reason) for name, reason in differences.items()
-            }
+            reasons = {name: self._explain(name, row, reason) for name, reason in differences.items()}
+            row["not_computed"] = reasons
             yield write_json(row), row
 
     def redact(self, value: JSONObject) -> JSONObject:
         clean: JSONObject = orjson.loads(self._redaction.apply(write_json(value)))
         return clean
 
-    def _fetch_ahead(self, results: Iterable[AnyResult]) -> Iterator[AnyResult]:
-        """The results, once the entries that only a second level has are in the local store."""
-        remaining = iter(results)
-        while some := list(islice(remaining, _AT_ONCE)):
-            self._cache.fetch(list(doors.cache_maintenance.list_keys(some)))
-            yield from some
-
     def _make_row(self, index: int, result: AnyResult) -> JSONObject:
         fields = result.to_dict()
-        pieces = _list_answers(result)
+        # What has cache keys: the rounds of a response, its scores, or the samples of an error.
+        pieces: Sequence[Any] = getattr(result, "samples", ()) if isinstance(result, LLMError) else [result]
+        pieces = result.rounds if isinstance(result, Response) else pieces
         texts = {digest(text): text for text in _list_texts(fields) if len(text) > LONGEST_TEXT}
         described = [self._describe_request(key, texts) for piece in pieces for key in piece.cache_keys]
         stored = [(entry, request) for entry, request in described if entry is not None]
@@ -145,13 +147,10 @@ class RowMaker:
         entry, question = stored or (None, None)
         if entry is None or question is None:
             return None, {"key": key, "why": _NOT_HERE}
-        request: JSONObject = {
-            "key": key,
-            **{name: question[name] for name in ("provider", "base_url", "operation", "draw", "model")},
-            "payload": _restore(question["payload"], texts),
-            "headers": sorted(question["headers"]),
-            "created": entry.created,
-        }
+        request: JSONObject = {"key": key, "created": entry.created, "headers": sorted(question["headers"])}
+        request["payload"] = _restore(question["payload"], texts)
+        for name in ("provider", "base_url", "operation", "draw", "model"):
+            request[name] = question[name]
         if request["headers"]:
             request["why"] = _HEADERS
         elif make_key(request) != key:
@@ -189,7 +188,11 @@ class RowMaker:
             return False
 
         at = float(int(clock.time() if first is None else first[0].created))
-        requested = "standard" if first is None else _find_variant(row["format"], first[1])
+        requested = "standard"
+        with contextlib.suppress(Exception):  # the payload may lack a part that is stored as a digest
+            if first is not None and row["format"] is not None:
+                request = EncodedRequest(first[1]["operation"], first[1]["payload"])
+                requested = registry.load(row["format"]).variant(request)
         bases = [
             {"provider": provider, "model": model, "variant": variant, "at": at}
             for provider, model in _list_names(result, target)
@@ -239,20 +242,6 @@ def _list_names(result: Response, target: Target | None) -> Iterator[tuple[str, 
         if who is not None and provider == "anthropic" and who.region == "us":
             yield provider, f"us/{model}"
     yield result.provider, result.model
-
-
-def _list_answers(result: AnyResult) -> Sequence[Any]:
-    """What has cache keys: the rounds of a response, its scores, or the samples of an error."""
-    if isinstance(result, Response):
-        return result.rounds
-    return [result] if isinstance(result, OtherResult) else getattr(result, "samples", ())
-
-
-def _find_variant(form: str | None, request: JSONObject) -> str:
-    with contextlib.suppress(Exception):  # the payload may lack a part that is stored as a digest
-        if form is not None:
-            return registry.load(form).variant(EncodedRequest(request["operation"], request["payload"]))
-    return "standard"
 
 
 def _strip_tools(fields: Any) -> None:

@@ -68,9 +68,17 @@ class _Model:
         self.log = f"inspect/{_write_time(begin).replace(':', '-')}_{words[0]}_{end}.json"
 
     def add(self, row: JSONObject, score: float, times: list[float]) -> None:
-        prompt, texts, choices = _read_answer(row["result"])
+        result, choices = row["result"], None
+        if "scores" in result:
+            # Scores choose the most likely text.
+            prompt, texts = result["context"], [_choose(result)["text"]]
+            choices = [score["text"] for score in result["scores"]]
+        elif "decisions" in result:
+            prompt, texts = result["input"], [_choose(result)["text"]]
+        else:
+            prompt, texts = result["prompt"], [choice["text"] for choice in result["choices"]]
         raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
-        usage = row["result"]["usage"]
+        usage = result["usage"]
         used = {name: usage[name] for name in ("input_tokens", "output_tokens")}
         used["total_tokens"] = sum(used.values())
         line = write_json({
@@ -106,7 +114,21 @@ class _Model:
         self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int]
     ) -> JSONObject:
         result = row["result"]
-        answers = list(map(_describe_choice, result.get("choices") or [_choose(result)]))
+        answers = []
+        for choice in result.get("choices") or [_choose(result)]:
+            calls = []
+            for call in choice["tool_calls"]:
+                arguments: Any = call["arguments"]
+                with contextlib.suppress(ValueError, RecursionError):
+                    arguments = json.loads(arguments)
+                own = arguments if isinstance(arguments, dict) else {"arguments": call["arguments"]}
+                calls.append({"id": call["id"], "function": call["name"], "arguments": own})
+            reasoning, reason = choice["reasoning"], choice["finish_reason"]
+            content = [{"type": "reasoning", "reasoning": reasoning}] if reasoning else []
+            content.append({"type": "text", "text": choice["text"]})
+            message: JSONObject = {"role": "assistant", "source": "generate", "content": content}
+            message["tool_calls"] = calls or None
+            answers.append({"message": message, "stop_reason": _STOPS.get(reason, reason)})
         known = ("served_by", "cost", "price", "cached", "provider")
         return {
             "id": row["index"], "epoch": 1, "input": prompt, "target": "",
@@ -123,9 +145,8 @@ class _Model:
 
     def describe(self) -> JSONObject:
         who = {name: str(value) for name, value in (self._first["served_by"] or {}).items()}
-        engine = {
-            name: who[key] for name, key in (("name", "engine"), ("version", "engine_version")) if key in who
-        }
+        parts = {"name": "engine", "version": "engine_version"}
+        engine = {name: who[key] for name, key in parts.items() if key in who}
         count = len(self._ids)
         details = {"score": self._total / count, "uncertainty": {"num_samples": count}}
         return {
@@ -181,15 +202,6 @@ class _Model:
         return b"{" + b",".join(written) + b',"samples":['
 
 
-def _read_answer(result: JSONObject) -> tuple[Any, list[str], list[str] | None]:
-    """The prompt of a result, its answers, and what it chose from: scores choose the most likely text."""
-    if "scores" in result:
-        return result["context"], [_choose(result)["text"]], [score["text"] for score in result["scores"]]
-    if "decisions" in result:
-        return result["input"], [_choose(result)["text"]], None
-    return result["prompt"], [choice["text"] for choice in result["choices"]], None
-
-
 def _choose(result: JSONObject) -> JSONObject:
     if "decisions" in result:
         read = doors.decisions.Decision.from_dict
@@ -205,28 +217,6 @@ def _is_plain(prompt: Any) -> bool:
         isinstance(message.get("content"), str) and message.keys() == {"role", "content"}
         for message in prompt
     )
-
-
-def _describe_choice(choice: JSONObject) -> JSONObject:
-    reasoning, reason = choice["reasoning"], choice["finish_reason"]
-    thought = [{"type": "reasoning", "reasoning": reasoning}] if reasoning else []
-    text = {"type": "text", "text": choice["text"]}
-    calls = [
-        {"id": call["id"], "function": call["name"], "arguments": _read_arguments(call["arguments"])}
-        for call in choice["tool_calls"]
-    ]
-    message = {
-        "role": "assistant", "source": "generate", "content": [*thought, text], "tool_calls": calls or None
-    }  # fmt: skip
-    return {"message": message, "stop_reason": _STOPS.get(reason, reason)}
-
-
-def _read_arguments(text: str) -> JSONObject:
-    with contextlib.suppress(ValueError, RecursionError):
-        arguments = json.loads(text)
-        if isinstance(arguments, dict):
-            return arguments
-    return {"arguments": text}
 
 
 def _write_time(seconds: float) -> str:

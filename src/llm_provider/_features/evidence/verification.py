@@ -36,7 +36,7 @@ from .container import (
     Figures,
     Part,
     describe_parts,
-    hash_file,
+    hash_whole,
     make_statement,
     read_json,
     read_parts,
@@ -54,7 +54,7 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
         yield "result", "there is none"
         return
     result = row["result"]
-    kinds = {"error": _list_of_error, "scores": _list_of_scores, "decisions": _list_of_decisions}
+    kinds = {"error": _list_of_chat, "scores": _list_of_scores, "decisions": _list_of_decisions}
     kind = next((kinds[name] for name in kinds if result.get(name)), _list_of_chat)
     try:
         comparisons: list[_Compared] = [("keys", lambda: _compare_keys(row)), *kind(row, prices)]
@@ -83,23 +83,22 @@ def _compare_keys(row: JSONObject) -> tuple[Any, Any]:
 
 def make_key(request: JSONObject) -> str:
     """The cache key of a request without headers."""
-    return cache_key(
-        provider=request["provider"],
-        base_url=request["base_url"],
-        operation=request["operation"],
-        body=canonical(request["payload"]),
-        headers={},
-        draw=request["draw"],
-    )
+    same = {name: request[name] for name in ("provider", "base_url", "operation", "draw")}
+    return cache_key(**same, body=canonical(request["payload"]), headers={})
 
 
 def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
+    """The values of a response, or of an error with samples."""
     result, pieces = row["result"], list_pieces(row["result"])
     read = functools.cache(lambda: decode_pieces(row))
 
     def flat() -> list[Answer]:
         return [answer for reply in read() for answer in reply.answers]
 
+    if result.get("error"):
+        yield "error", lambda: (result, LLMError.from_dict(result).to_dict())
+        yield "answers", lambda: _compare_answers(pieces, read())
+        return
     yield "answers", lambda: _compare_answers(pieces, read(), result)
     yield "usage", lambda: (result["usage"], json_value(sum_usage(flat())))
     yield "served_by", lambda: _compare_origins(pieces, read())
@@ -107,13 +106,13 @@ def _list_of_chat(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
     # The price of an answer has the requests whose answers did not match, and none that failed.
     find = find_cost if result["cost"] in (None, result["price"]) else find_price
     yield "price", lambda: (result["price"], _float(find(flat(), row, prices)))
-    yield "cost", lambda: (result["cost"], _compute_cost(row, flat, prices))
 
+    def compute_cost() -> float | None:
+        if result["cached"]:
+            return 0.0
+        return _float(find_cost(flat(), row, prices)) if row["others"] else result["price"]
 
-def _list_of_error(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
-    result, pieces = row["result"], list_pieces(row["result"])
-    yield "error", lambda: (result, LLMError.from_dict(result).to_dict())
-    yield "answers", lambda: _compare_answers(pieces, decode_pieces(row))
+    yield "cost", lambda: (result["cost"], compute_cost())
 
 
 def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
@@ -268,12 +267,6 @@ def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) ->
     return None if usd is None else total([own, usd])
 
 
-def _compute_cost(row: JSONObject, read: Callable[[], list[Answer]], prices: PriceTable) -> float | None:
-    if row["result"]["cached"]:
-        return 0.0
-    return _float(find_cost(read(), row, prices)) if row["others"] else row["result"]["price"]
-
-
 def _price_usage(
     usage: Usage, priced: JSONObject, prices: PriceTable, service_tier: str | None = None
 ) -> Decimal | None:
@@ -323,11 +316,17 @@ def verify(path: str | os.PathLike[str]) -> Evidence:
             raise
         except Exception as error:  # a file of a stranger may hold anything in the place of each value
             raise EvidenceError(f"{comparison.where}: it cannot be read: {error!r:.200}") from None
-    digest = hash_file(goal)
+        digest = hash_whole(file)
     beside = goal.with_name(goal.name + STATEMENT)
-    if beside.exists():
-        _check_statement(beside, goal.name, digest, manifest)
-    return Evidence(path=goal, sha256=digest, rows=rows, manifest=manifest, has_statement=beside.exists())
+    has_statement = beside.exists()
+    if has_statement:
+        expected = make_statement(goal.name, digest, manifest)
+        with open_data(beside) as file:
+            statement = read_json(file.read(_LONGEST_STATEMENT).strip(), beside.name)
+        for field in expected:
+            if not isinstance(statement, dict) or statement.get(field) != expected[field]:
+                raise EvidenceError(f"{beside.name}: its {field} is not that of the file")
+    return Evidence(path=goal, sha256=digest, rows=rows, manifest=manifest, has_statement=has_statement)
 
 
 class _Comparison:
@@ -370,12 +369,7 @@ class _Comparison:
             figures.add(row)
             records.add(row)
             count += 1
-        self._compare_scores(dict(records.finish()))
-        if figures.to_dict() != self._manifest["figures"]:
-            raise EvidenceError(f"{MANIFEST}: its figures are not those of the rows")
-        return count
-
-    def _compare_scores(self, expected: dict[str, list[bytes]]) -> None:
+        expected = dict(records.finish())
         for name in self._parts.keys() - expected.keys() - {ROWS, PRICES, MANIFEST}:
             raise EvidenceError(f"{name}: a file of evidence has no such part")
         for name, lines in expected.items():
@@ -383,6 +377,9 @@ class _Comparison:
             for number, (line, made) in enumerate(zip_longest(read, lines), start=1):
                 if line != made:
                     raise EvidenceError(f"{name}, line {number:,}: it is not that of the scores in {ROWS}")
+        if figures.to_dict() != self._manifest["figures"]:
+            raise EvidenceError(f"{MANIFEST}: its figures are not those of the rows")
+        return count
 
     def _read_objects(self, name: str) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(self._parts[name].read_lines(self._file), start=1):
@@ -391,13 +388,3 @@ class _Comparison:
             if not isinstance(value, dict):
                 raise EvidenceError(f"{self.where}: it is no object")
             yield value
-
-
-def _check_statement(path: Path, name: str, digest: str, manifest: JSONObject) -> None:
-    expected = make_statement(name, digest, manifest)
-    with open_data(path) as file:
-        statement = read_json(file.read(_LONGEST_STATEMENT).strip(), path.name)
-    for field in expected:
-        claimed = statement.get(field) if isinstance(statement, dict) else None
-        if claimed != expected[field]:
-            raise EvidenceError(f"{path.name}: its {field} is not that of the file")

@@ -5,7 +5,6 @@ So an answer is stored under the key of the model that gave it. A model that is 
 other one answers, the call waits for the first that works again.
 """
 
-import math
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -18,7 +17,6 @@ from ..._core.pace.call_limits import Concurrency, Patience
 from ..._core.pace.failure_table import consequence_of
 from ..._core.pace.failures import still_waits
 from ..._core.requests.request import Request, check_model_name, read_headers
-from ..._core.requests.routing import Target
 from ..._core.runtime import clock
 from ..._core.types.messages import Step
 from ..._core.types.response import Response
@@ -46,49 +44,6 @@ def leads_on(error: errors.LLMError) -> bool:
     """
     # The deadline is for the whole call.
     return consequence_of(error).fallback and getattr(error, "phase", None) != "deadline"
-
-
-def _prepare_each(engine: Engine, call: Call[Any]) -> tuple[Call[Any], ...]:
-    """The calls of a model and of each of its `fallback`; `error.model` names one that cannot serve."""
-    added = read_headers(call.target)
-    headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
-    request = replace(call.request, extra_headers=headers or None)
-    options = dict(request.options)
-    names = options.pop("fallback")
-    if request.in_batch is not None:
-        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
-    calls = [call]
-    for name in names:
-        try:
-            check_model_name(name)
-            own = replace(request, model=name, options=options or None)
-            each = engine.prepare(call.operation, own, call.concurrency)
-            if each.target in [other.target for other in calls]:
-                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
-            _check_provider(request, call.target, each.target)
-        except errors.LLMError as error:
-            error.model = name
-            raise
-        calls.append(each)
-    rests = [{**options, "fallback": names[number:]} for number in range(len(names))]
-    return tuple(
-        replace(each, request=replace(each.request, options=rest or None))
-        for each, rest in zip(calls, [*rests, options], strict=True)
-    )
-
-
-def _check_provider(request: Request, first: Target, other: Target) -> None:
-    providers = [
-        target.model.partition("/")[0] if target.provider == "litellm" else target.provider
-        for target in (first, other)
-    ]
-    for name in _OF_ONE_PROVIDER:
-        if providers[0] != providers[1] and getattr(request, name) is not None:
-            raise errors.RequestError(
-                f"{name} is that of one provider, and the models of fallback are at "
-                f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and Client(hosts=) "
-                "have keys and servers for each"
-            )
 
 
 class Fallback(Relay):
@@ -149,7 +104,42 @@ class Fallback(Relay):
 
 def make_relay(engine: Engine, call: Call[Any]) -> Fallback:
     """The relay of a call with `fallback`; `error.model` names a model that cannot serve."""
-    return Fallback(engine, _prepare_each(engine, call))
+    added = read_headers(call.target)
+    headers = {name: text for name, text in (call.request.extra_headers or {}).items() if name not in added}
+    request = replace(call.request, extra_headers=headers or None)
+    options = dict(request.options)
+    names = options.pop("fallback")
+    if request.in_batch is not None:
+        raise errors.RequestError("in_batch looks for one model's batch: leave it out, or leave fallback out")
+    calls = [call]
+    for name in names:
+        try:
+            check_model_name(name)
+            own = replace(request, model=name, options=options or None)
+            each = engine.prepare(call.operation, own, call.concurrency)
+            if each.target in [other.target for other in calls]:
+                raise errors.RequestError(f"fallback: {name!r} is in the list twice: leave it out")
+            providers = [
+                target.model.partition("/")[0] if target.provider == "litellm" else target.provider
+                for target in (call.target, each.target)
+            ]
+            secrets = [secret for secret in _OF_ONE_PROVIDER if getattr(request, secret) is not None]
+            if secrets and providers[0] != providers[1]:
+                raise errors.RequestError(
+                    f"{secrets[0]} is that of one provider, and the models of fallback are at "
+                    f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and "
+                    "Client(hosts=) have keys and servers for each"
+                )
+        except errors.LLMError as error:
+            error.model = name
+            raise
+        calls.append(each)
+    rests = [*({**options, "fallback": names[number:]} for number in range(len(names))), options]
+    pairs = zip(calls, rests, strict=True)
+    return Fallback(
+        engine,
+        tuple(replace(each, request=replace(each.request, options=rest or None)) for each, rest in pairs),
+    )
 
 
 class _Turns:
@@ -206,13 +196,10 @@ class _Turns:
         """Ask a model. Returns whether its outcome becomes the outcome of the call."""
         call, each = self._call, self._calls[number]
         is_last = number == len(self._calls) - 1
+        same = ("started", "deadline", "tracks", "metadata", "streamed")
         each = replace(
             each,
-            started=call.started,
-            deadline=call.deadline,
-            tracks=call.tracks,
-            metadata=call.metadata,
-            streamed=call.streamed,
+            **{name: getattr(call, name) for name in same},
             patience=Patience(0.0, call.patience.since),
             early_stop=call.early_stop if is_last else each.early_stop,
             passed_over=self._list_before(number),
@@ -238,10 +225,10 @@ class _Turns:
         """Wait before the models that are down are tried again."""
         import asyncio
 
-        call, text = self._call, "every model that is left in its fallback is down"
-        left = math.inf if call.deadline is None else call.deadline.left
-        with self._engine.waits.during(call.request.model, "down", text):
-            await asyncio.sleep(max(0.0, min(seconds, left)))
+        deadline, text = self._call.deadline, "every model that is left in its fallback is down"
+        seconds = seconds if deadline is None else max(0.0, min(seconds, deadline.left))
+        with self._engine.waits.during(self._call.request.model, "down", text):
+            await asyncio.sleep(seconds)
 
     def _list_before(self, number: int) -> tuple[PassedOver, ...]:
         before = self._calls[:number]
@@ -262,26 +249,20 @@ class _Turns:
         usages = [part.whole().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
-        whole: Response = events.join_calls(
-            outcomes,
-            replace(
-                outcome,
-                usage=sum((usage for usage in usages if usage is not None), outcome.usage),
-                **sent.describe_cost(),
-                stored_price=outcome.price if outcome.cached else outcome.stored_price,
-                cached=outcome.cached and not sent.attempts,
-                timing=replace(
-                    timing,
-                    queue=timing.queue + others,
-                    total=total,
-                    attempts=sent.attempts,
-                    overhead=max(0.0, total - others - timing.total + timing.overhead),
-                ),
-                failures=sent.failures,
-                passed_over=passed,
-            ),
+        overhead = max(0.0, total - others - timing.total + timing.overhead)
+        timing = replace(timing, queue=timing.queue + others, total=total, overhead=overhead)
+        whole = replace(
+            outcome,
+            usage=sum((usage for usage in usages if usage is not None), outcome.usage),
+            **sent.describe_cost(),
+            stored_price=outcome.price if outcome.cached else outcome.stored_price,
+            cached=outcome.cached and not sent.attempts,
+            timing=replace(timing, attempts=sent.attempts),
+            failures=sent.failures,
+            passed_over=passed,
         )
-        return whole
+        joined: Response = events.join_calls(outcomes, whole)
+        return joined
 
 
 def _is_refused(response: Response) -> bool:
@@ -291,13 +272,12 @@ def _is_refused(response: Response) -> bool:
 
 def _describe(call: Call[Any], outcome: Response | errors.LLMError | None) -> PassedOver:
     """Why a model is passed over. Without an outcome, its answer is not stored."""
-    model: str = call.request.model
+    status: int | None = None
     if outcome is None:
-        return PassedOver(
-            model=model, error=errors.CacheMissError.__name__, message="its answer is not stored"
-        )
-    if isinstance(outcome, errors.LLMError):
-        error = type(outcome).__name__
-        return PassedOver(model=model, error=error, status=outcome.status, message=outcome.message)
-    message = f"finish_reason is {outcome.finish_reason!r}"
-    return PassedOver(model=model, error=errors.RefusalError.__name__, status=200, message=message)
+        error, message = errors.CacheMissError.__name__, "its answer is not stored"
+    elif isinstance(outcome, errors.LLMError):
+        error, status, message = type(outcome).__name__, outcome.status, outcome.message
+    else:
+        error, status = errors.RefusalError.__name__, 200
+        message = f"finish_reason is {outcome.finish_reason!r}"
+    return PassedOver(model=call.request.model, error=error, status=status, message=message)

@@ -53,25 +53,20 @@ def in_chat_form(
 
     The words of the provider `own`, "anthropic" or "openai" (Responses), stay. `RequestError` for the rest.
     """
-    entries = list(_in_chat_form(messages, provider, own, start))
+    entries: list[tuple[int, Message]] = []
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if type(message.get("content")) is str and "provider_specific_fields" not in message:
+            entries.append((index, message))
+        else:
+            translated = _translate(message, f"messages[{index}]", provider, own)
+            entries += ((index, each) for each in translated)
     results = [message for _, message in entries if message["role"] == "tool"]
     if own == OPENAI and all(message["tool_call_id"] for message in results):
         # Responses takes them anywhere, if each call has one.
         calls = sum(len(calls_of(message)) for _, message in entries if message["role"] == "assistant")
         results = results if len(results) < calls else []
     return _behind_calls(entries) if results else iter(entries)
-
-
-def _in_chat_form(
-    messages: Sequence[Message], provider: str, own: str, start: int
-) -> Iterator[tuple[int, Message]]:
-    for index in range(start, len(messages)):
-        message = messages[index]
-        if type(message.get("content")) is str and "provider_specific_fields" not in message:
-            yield index, message
-        else:
-            for translated in _translate(message, f"messages[{index}]", provider, own):
-                yield index, translated
 
 
 def _behind_calls(entries: Sequence[tuple[int, Message]]) -> Iterator[tuple[int, Message]]:
@@ -203,11 +198,8 @@ def _assistant(message: Message, where: str, provider: str) -> Message:
     entries = list(message.get("tool_calls") or ())
     known = [entry.get("id") for entry in entries if isinstance(entry, Mapping)]
     written = [block.get("id") for block in blocks if (block.get("type") or kind_of(block)) == "tool_use"]
-    entries += [
-        {**call_entry(call), "id": identifier}
-        for call, identifier in zip(calls, written, strict=True)
-        if identifier not in known
-    ]
+    pairs = zip(calls, written, strict=True)
+    entries += [{**call_entry(call), "id": name} for call, name in pairs if name not in known]
     return {
         "provider_specific_fields": {"provider": ANTHROPIC, "content": blocks},
         **others,
@@ -234,12 +226,12 @@ def _divide(message: Message, where: str, provider: str, own: str) -> Iterator[M
 
 def _parts(parts: Sequence[Part], where: str, provider: str, own: str) -> Sequence[Part]:
     """The parts in OpenAI's form; the same object if none had to be changed."""
-    if not any(_is_foreign(part, own) for part in parts):
-        return parts
-    return [
-        _part(part, f"{where}.content[{position}]", provider) if _is_foreign(part, own) else part
+    changed = {
+        position: _part(part, f"{where}.content[{position}]", provider)
         for position, part in enumerate(parts)
-    ]
+        if _is_foreign(part, own)
+    }
+    return [changed.get(position, part) for position, part in enumerate(parts)] if changed else parts
 
 
 def _is_foreign(part: Part, own: str) -> bool:
@@ -299,10 +291,9 @@ def _of_source(part: Part, source: JSONMapping, where: str, provider: str) -> Pa
     if kind == "url" and isinstance(url, str):
         return {"type": "document_url", "document_url": url, **control}
     text = source.get("data") if kind == "text" else source.get("content")
-    if isinstance(text, (list, tuple)) and all(
-        isinstance(entry, Mapping) and "text" in entry for entry in text
-    ):
-        text = "\n".join(str(entry["text"]) for entry in text)
+    entries: Any = text if isinstance(text, (list, tuple)) else [None]
+    if all(isinstance(entry, Mapping) and "text" in entry for entry in entries):
+        text = "\n".join(str(entry["text"]) for entry in entries)
     if not isinstance(text, str):
         # file_document_source_param.py of anthropic 2.11: the file is in an account of Anthropic's.
         raise _refuse(f"{where}.source has type {kind!r}", "send the content itself", provider)
@@ -355,23 +346,24 @@ def with_named_tools(request: Request, provider: str) -> Request:
     tools: tuple[Any, ...] = request.tools or ()
     if not any(isinstance(tool, str) or "input_schema" in tool for tool in tools):
         return request
-    adapted = (
-        _name(tool, f"tools[{index}]={tool!r}", request, provider)
-        if isinstance(tool, str)
-        else _in_openais_form(tool, provider)
-        for index, tool in enumerate(tools)
-    )
+    adapted: list[Any] = []
+    for index, tool in enumerate(tools):
+        if isinstance(tool, str):
+            tool = _name(tool, f"tools[{index}]={tool!r}", request, provider)  # noqa: PLW2901  # its form
+        elif (
+            provider != "anthropic"
+            and "input_schema" in tool
+            and tool.get("type") in (None, "custom")
+            and isinstance(tool.get("name"), str)
+        ):
+            # A function in the form that all formats but Anthropic's read.
+            left = ("type", "input_schema", *_INNER)
+            others = {name: value for name, value in tool.items() if name not in left}
+            inner = {name: tool[name] for name in _INNER if tool.get(name) is not None}
+            function = {**inner, "parameters": tool["input_schema"]}
+            tool = {**others, "type": "function", "function": function}  # noqa: PLW2901  # as above
+        adapted.append(tool)
     return replace(request, tools=tuple(adapted))
-
-
-def _in_openais_form(tool: JSONMapping, provider: str) -> JSONMapping:
-    """A function in the form that all formats but Anthropic's read."""
-    is_function = "input_schema" in tool and tool.get("type") in (None, "custom")
-    if provider == "anthropic" or not is_function or not isinstance(tool.get("name"), str):
-        return tool
-    others = {name: value for name, value in tool.items() if name not in ("type", "input_schema", *_INNER)}
-    inner = {name: tool[name] for name in _INNER if tool.get(name) is not None}
-    return {**others, "type": "function", "function": {**inner, "parameters": tool["input_schema"]}}
 
 
 _INNER = ("name", "description", "strict")
@@ -382,9 +374,8 @@ def _name(name: str, where: str, request: Request, provider: str) -> JSONMapping
     if provider not in forms or (provider == "openai" and request.endpoint == "chat"):
         # The tools of openai 2.54, anthropic 2.11 and google-genai 3.4.
         having = f"{', '.join(forms)} have it" if len(forms) > 1 else f"only {next(iter(forms))} has it"
-        remedy = (
-            "use endpoint='responses'" if provider in forms else f"{having}; leave it out, or give a function"
-        )
+        remedy = f"{having}; leave it out, or give a function"
+        remedy = "use endpoint='responses'" if provider in forms else remedy
         raise refuse(where, request, remedy, provider=provider)
     return forms[provider]
 
@@ -409,12 +400,9 @@ def adapt_tools(request: Request, provider: str) -> Request:
         owner = owner_of(tool)
         if owner is not None and owner != provider:
             # tool_union_param.py of anthropic 2.11, `Tool` of google-genai 3.4.
-            raise refuse(
-                f"tools[{index}], which is one of the provider {owner!r}",
-                request,
-                "leave it out, or use a tool of this provider",
-                provider=provider,
-            )
+            where = f"tools[{index}], which is one of the provider {owner!r}"
+            remedy = "leave it out, or use a tool of this provider"
+            raise refuse(where, request, remedy, provider=provider)
         function = tool.get("function")
         if names is not None and isinstance(function, Mapping) and not names.fullmatch(function["name"]):
             # `_FUNCTION_NAMES`: vybestack/llxprt-code#482

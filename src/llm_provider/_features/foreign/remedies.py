@@ -57,10 +57,8 @@ def describe_unexpected(function: str, name: str, known: Collection[str]) -> str
     """The message for a parameter that a function does not have. `known` are the names of its parameters."""
     problem = f"{function}() got an unexpected parameter {name!r}"
     if name.lower() in _INPUTS:
-        remedy = next(
-            text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or "")
-        )
-        return f"{problem}: {remedy.format(function)}"
+        remedies = (text for ends, text in _INPUTS_OF.items() if function.endswith(tuple(ends.split()) or ""))
+        return f"{problem}: {next(remedies).format(function)}"
     embeds = function in ("embed", "aembed")
     of_embed = remedies_of("embed") if embeds else {}
     advice = of_embed.get(name) or remedies_of("call").get(name.lower())
@@ -137,9 +135,8 @@ def text_remedy(name: str, value: object) -> str:
     if isinstance(value, str):
         return f": leave {name} out, or give some text"
     if name == "api_key":
-        return (
-            ": several keys go into Client(keys={'openai': ['sk-...', 'sk-...']})" if _is_list(value) else ""
-        )
+        remedy = ": several keys go into Client(keys={'openai': ['sk-...', 'sk-...']})"
+        return remedy if _is_list(value) else ""
     if isinstance(value, (bytes, bytearray)):
         return f": write {name}=value.decode()"
     if name == "base_url" and _is_list(value):
@@ -169,7 +166,7 @@ def prompt_remedy(prompt: object) -> str:
     conversation = "[{'role': 'assistant', 'content': response.text}, ...]"
     is_column = any(hasattr(prompt, name) for name in ("columns", "iloc", "to_list"))
     several = "list(value) for one conversation, or call_many(model, value) for several prompts"
-    remedies = (
+    return _first(
         (kind == "Response", f": write response.text, or {conversation}"),
         (inspect.isawaitable(prompt), f": the {kind} was not awaited; write await before it"),
         (isinstance(prompt, (set, frozenset)), ", which has no order: write a list"),
@@ -178,8 +175,8 @@ def prompt_remedy(prompt: object) -> str:
         (callable(prompt), ": call it, and give the text that it returns"),
         (hasattr(prompt, "__iter__"), f": write {several}"),
         (prompt is None, ": write the prompt, such as 'What is 2+2?'"),
+        (True, ": write str(value) to send it as text"),
     )
-    return next((text for applies, text in remedies if applies), ": write str(value) to send it as text")
 
 
 _ROLES = {
@@ -202,30 +199,31 @@ def content_remedy(message: Mapping[str, object]) -> str:
     """For a message whose content is missing, or is neither text nor a list of parts."""
     content = message.get("content")
     if content is None:
-        other = next(
-            (name for name in message if name in ("parts", "text", "message", "contents", "value")), None
-        )
-        return f", instead of {other!r}" if other else ""
-    if isinstance(content, Mapping):
-        return ": write [part], a list with this part" if "type" in content else ": write json.dumps(value)"
-    if isinstance(content, (set, frozenset)):
-        return ", which has no order: write a list"
-    if hasattr(content, "tolist") or hasattr(content, "to_list"):
-        return ": write PIL.Image.fromarray(array) for an image, or str(array.tolist()) as text"
-    return ": write str(value) to send it as text"
+        others = [name for name in message if name in ("parts", "text", "message", "contents", "value")]
+        return f", instead of {others[0]!r}" if others else ""
+    is_part, array = isinstance(content, Mapping) and "type" in content, "PIL.Image.fromarray(array)"
+    return _first(
+        (is_part, ": write [part], a list with this part"),
+        (isinstance(content, Mapping), ": write json.dumps(value)"),
+        (isinstance(content, (set, frozenset)), ", which has no order: write a list"),
+        (
+            hasattr(content, "tolist") or hasattr(content, "to_list"),
+            f": write {array} for an image, or str(array.tolist()) as text",
+        ),
+        (True, ": write str(value) to send it as text"),
+    )
 
 
 def part_remedy(content: object) -> str:
     """For a value in a list of contents that is no content."""
     if isinstance(content, tuple) and len(content) == 2 and isinstance(content[0], str):
         return f": write {{'role': {content[0]!r}, 'content': ...}}"
-    if _is_list(content):
-        return ": several conversations go to call_many(model, [...])"
-    if content is None:
-        return ": leave it out"
-    if inspect.isawaitable(content):
-        return ": it was not awaited; write await before it"
-    return ": write str(value) to send it as text" if plain_number(content) is not None else ""
+    return _first(
+        (_is_list(content), ": several conversations go to call_many(model, [...])"),
+        (content is None, ": leave it out"),
+        (inspect.isawaitable(content), ": it was not awaited; write await before it"),
+        (plain_number(content) is not None, ": write str(value) to send it as text"),
+    )
 
 
 def model_remedy(model: object) -> str:
@@ -234,13 +232,17 @@ def model_remedy(model: object) -> str:
         is_several = isinstance(model, (list, tuple, set))
         return "; several models go to call_many(models, inputs)" if is_several else ""
     plain = model.strip()
-    if plain and plain != model and " " not in plain:
-        return f"; write {plain!r}, without white space at its ends"
-    if model.startswith(("http:", "https:")):
-        return "; a server goes into base_url="
-    if " " in model:
-        return "; the model is the first argument, and the prompt is the second"
-    return ""
+    has_ends = bool(plain) and plain != model and " " not in plain
+    return _first(
+        (has_ends, f"; write {plain!r}, without white space at its ends"),
+        (model.startswith(("http:", "https:")), "; a server goes into base_url="),
+        (" " in model, "; the model is the first argument, and the prompt is the second"),
+    )
+
+
+def _first(*remedies: tuple[bool, str]) -> str:
+    """The text of the first remedy that applies; empty if none does."""
+    return next((text for applies, text in remedies if applies), "")
 
 
 def _is_list(value: object) -> bool:

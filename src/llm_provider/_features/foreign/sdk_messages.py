@@ -53,19 +53,16 @@ def plain_messages(entries: Iterable[Any]) -> list[Any]:
     items: list[JSONMapping] = []
     for entry in _flat(entries):
         if isinstance(entry, Mapping) and _is_item(entry) and _is_of_the_model(entry, items):
-            items.append(_with_text(entry))
+            is_call = entry.get("type") == "function_call" and not isinstance(entry.get("arguments"), str)
+            # OpenAI has arguments as text.
+            arguments = {"arguments": json.dumps(entry.get("arguments") or {})} if is_call else {}
+            items.append({**entry, **arguments})
             continue
         if items:
             messages.append(_answer("openai", items))
             items = []
         messages += _messages(entry, known)
     return [*messages, _answer("openai", items)] if items else messages
-
-
-def _with_text(item: JSONMapping) -> JSONObject:
-    """An item whose arguments are text, as OpenAI has them."""
-    is_call = item.get("type") == "function_call" and not isinstance(item.get("arguments"), str)
-    return {**item, "arguments": json.dumps(item.get("arguments") or {})} if is_call else dict(item)
 
 
 def _is_list_of_objects(entry: object) -> bool:
@@ -93,14 +90,10 @@ def _is_of_the_model(item: JSONMapping, before: list[JSONMapping]) -> bool:
         return item.get("role") == "assistant" and not {"usage", "stop_reason"} & item.keys()
     if not item["type"].endswith(_ANSWERS):
         return True
-    calls = (
-        earlier for earlier in before if item.get("call_id") and earlier.get("call_id") == item["call_id"]
-    )
-    return item.get("execution") == "server" or any(
-        isinstance(call.get("environment"), Mapping)
-        and call["environment"].get("type") == "container_reference"
-        for call in calls
-    )
+    known = item.get("call_id")
+    servers = [call.get("environment") for call in before if known and call.get("call_id") == known]
+    types = [server.get("type") for server in servers if isinstance(server, Mapping)]
+    return item.get("execution") == "server" or "container_reference" in types
 
 
 def _answer(provider: str, content: list[Any]) -> JSONObject:
@@ -117,11 +110,8 @@ def _messages(entry: object, known: list[_Call]) -> Iterator[Any]:
         yield _result(entry)
     elif entry.get("type") == "message" or entry.get("role") == "assistant":
         # Of an answer, only what a request has as well.
-        others = {
-            name: value
-            for name, value in entry.items()
-            if value and name not in ("parsed", *(_OF_AN_ANSWER if entry.get("type") == "message" else ()))
-        }
+        left_out = {"parsed", *(_OF_AN_ANSWER if entry.get("type") == "message" else ())}
+        others = {name: value for name, value in entry.items() if value and name not in left_out}
         yield {**others, "role": entry.get("role"), "content": entry.get("content")}
     else:
         yield entry
@@ -140,9 +130,6 @@ def _result(item: JSONMapping) -> Message:
     if item["type"] not in ("function_call_output", "custom_tool_call_output", "local_shell_call_output"):
         content = json.dumps({name: value for name, value in item.items() if name not in ("type", *names)})
     return {"role": "tool", "tool_call_id": identifier, "content": content}
-
-
-# --- Gemini ------------------------------------------------------------------------------------------------
 
 
 def _of_gemini(content: JSONMapping, known: list[_Call]) -> Iterator[Message]:

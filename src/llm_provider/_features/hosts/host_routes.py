@@ -6,7 +6,7 @@ Imported where there is one. A row is like the rows of `ROUTES`, and nothing els
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -59,32 +59,32 @@ def read_hosts(hosts: object = ()) -> dict[str, Route]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise RequestError(f"hosts has two hosts with the name {twice!r}: give one of them another name")
-    path = os.environ.get(VARIABLE, "").strip()
-    routes = [*(_read_file(Path(path).expanduser()) if path else ()), *map(_make_route, hosts)]
-    return {route.provider: route for route in routes}
+    routes = []
+    if path := os.environ.get(VARIABLE, "").strip():
+        where, tables = _read_tables(Path(path).expanduser())
+        routes = [_read_table(where, name, table) for name, table in tables.items()]
+    return {route.provider: route for route in (*routes, *map(_make_route, hosts))}
 
 
-def _read_file(path: Path) -> Iterator[Route]:
+def _read_tables(path: Path) -> tuple[str, JSONMapping]:
+    """What a file is called in messages, and its tables."""
     where = f"{VARIABLE}: {str(path)!r}"
     try:
         text = read_text(path)
-        tables = tomllib.loads(text)
+        return where, tomllib.loads(text)
     except FileNotFoundError:
-        raise RequestError(f"{where} is not there: write the path of the file") from None
+        problem = "is not there: write the path of the file"
     except OSError as error:
-        raise RequestError(f"{where} cannot be read: {error.strerror}") from None
+        problem = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        raise RequestError(f"{where} is not UTF-8 text: save it as UTF-8") from None
+        problem = "is not UTF-8 text: save it as UTF-8"
     except RecursionError:
-        raise RequestError(f"{where} is nested too deep") from None
+        problem = "is nested too deep"
     except ValueError as error:
         # Also a number of thousands of digits. The message may quote the text, which may hold a key.
         line = re.search(r"at line (\d+)", str(error))
-        raise RequestError(
-            f"{where} is not TOML: correct line {line[1] if line else len(text.splitlines())}"
-        ) from None
-    for name, table in tables.items():
-        yield _read_table(where, name, table)
+        problem = f"is not TOML: correct line {line[1] if line else len(text.splitlines())}"
+    raise RequestError(f"{where} {problem}")
 
 
 def _read_table(where: str, name: str, table: Any) -> Route:
@@ -96,13 +96,13 @@ def _read_table(where: str, name: str, table: Any) -> Route:
     known = [column.name for column in fields(Host) if column.name != "name"]
     for column in table:
         if column not in known:
-            problem = f"has {cite(column)}{suggest_near(column, known)}; it takes {', '.join(known)}"
+            problem = f"{suggest_near(column, known)}; it takes {', '.join(known)}"
             if _SECRET.fullmatch(column):
                 problem = (
-                    f"has {cite(column)}, and a key does not belong into a file that is shared: write "
-                    "key_variable, the name of an environment variable that holds it"
+                    ", and a key does not belong into a file that is shared: write key_variable, the name of "
+                    "an environment variable that holds it"
                 )
-            raise RequestError(f"{where}: [{name}] {problem}")
+            raise RequestError(f"{where}: [{name}] has {cite(column)}{problem}")
     if "urls" not in table:
         raise RequestError(f"{where}: [{name}] has no urls: write urls = ['http://10.0.0.7:8000/v1']")
     try:

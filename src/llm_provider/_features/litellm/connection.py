@@ -18,10 +18,10 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from ..._core import errors
+from ..._core import doors, errors
 from ..._core.formats.openai import embeddings
 from ..._core.formats.protocol import IsComplete, Outgoing, never
-from ..._core.formats.shared.replies import is_own_cost, reply_body
+from ..._core.formats.shared.replies import reply_body
 from ..._core.formats.transport import http_client, wire
 from ..._core.requests.api_keys import NO_KEY
 from ..._core.requests.base_url import check_base_url
@@ -124,10 +124,10 @@ class _Content:
 
     async def read(self) -> bytes:
         """The whole body, which `ClientResponse.read` asks for."""
-        return await wire.of_aiohttp(self._answer, self._reading.most)
+        return b"".join([piece async for piece in self.iter_any()])
 
     def iter_any(self) -> AsyncIterator[bytes]:
-        return wire.chunks_of_aiohttp(self._answer, self._reading.most)
+        return http_client.read_pieces(self._answer, self._reading.most)
 
     async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
         """The decoded body as litellm asks for it. One that is read as a whole is checked before."""
@@ -246,18 +246,15 @@ class LiteLLMConnection:
 
     async def send(self, outgoing: Outgoing) -> bytes:
         """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
-        if outgoing.encoded.operation == embeddings.OPERATION:
-            return await self._embed(outgoing)
-        response = await self._receive(self._litellm.acompletion, self._arguments(outgoing))
-        outgoing.headers = _success_headers(response)
-        return reply_body(response.model_dump(warnings=False))
-
-    async def _embed(self, outgoing: Outgoing) -> bytes:
-        arguments = {**self._arguments(outgoing), "max_retries": _NO_RETRIES}
-        response = await self._receive(self._litellm.aembedding, arguments)
+        function, arguments = self._litellm.acompletion, self._arguments(outgoing)
+        embeds = outgoing.encoded.operation == embeddings.OPERATION
+        if embeds:
+            function, arguments["max_retries"] = self._litellm.aembedding, _NO_RETRIES
+        reading = _Reading(self._most_bytes, is_whole=True)
+        response = await self._begin(function, arguments, reading)
         outgoing.headers = _success_headers(response)
         reply = response.model_dump(warnings=False)
-        if not any((reply.get("usage") or {}).values()):
+        if embeds and not any((reply.get("usage") or {}).values()):
             # litellm writes zeros where the provider counts nothing.
             reply["usage"] = None
         return reply_body(reply)
@@ -289,7 +286,7 @@ class LiteLLMConnection:
                     usage, routed = event.get("usage"), outgoing.target.model.startswith(_REPORT_COSTS)
                     if dropped.counts is not None and not routed:
                         event.pop("usage", None)
-                    elif isinstance(usage, dict) and not (routed or is_own_cost(usage)):
+                    elif isinstance(usage, dict) and not (routed or doors.bills.is_own_cost(usage)):
                         # litellm has computed it, and adds it to the usage of most streams.
                         usage.pop("cost")
                     yield [event]
@@ -300,20 +297,12 @@ class LiteLLMConnection:
                 own = {"native_finish_reason": native}
                 yield [{"choices": [{"index": 0, "delta": {}, "provider_specific_fields": own}]}]
         finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
+            if (close := getattr(stream, "aclose", None)) is not None:
                 await close()
         # litellm invents a finish reason for a stream that was cut. These attributes hold the provider's.
-        reasons = [
-            getattr(stream, name, "unknown")
-            for name in ("received_finish_reason", "intermittent_finish_reason")
-        ]
-        if reasons == [None, None]:
+        names = ("received_finish_reason", "intermittent_finish_reason")
+        if all(getattr(stream, name, "unknown") is None for name in names):
             raise errors.APIResponseValidationError("the stream ended before its finish reason: it was cut")
-
-    async def _receive(self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any]) -> Any:
-        """The whole answer of one of litellm's functions, or an `LLMError`."""
-        return await self._begin(function, arguments, _Reading(self._most_bytes, is_whole=True))
 
     async def _begin(
         self, function: Callable[..., Awaitable[Any]], arguments: dict[str, Any], reading: _Reading
@@ -339,10 +328,7 @@ class LiteLLMConnection:
             if sent or error is reading.error or is_unfinished(error):
                 raise
             unsent = unsent_error(error)
-            if (
-                isinstance(unsent, errors.UnsupportedParameterError)
-                and unsent.parameter in _RETRIES & arguments.keys()
-            ):
+            if getattr(unsent, "parameter", None) in _RETRIES & arguments.keys():
                 # The user has not given it, and the provider has no retries that could be switched off.
                 kept = {name: value for name, value in arguments.items() if name not in _RETRIES}
                 return await self._begin(function, kept, reading)
@@ -361,8 +347,13 @@ class LiteLLMConnection:
             arguments["api_base"] = target.base_url
         else:
             _check_addresses(self._litellm, target.model)
-        # Where neither the call nor the client has a key, litellm reads its own environment variables.
-        if outgoing.key != NO_KEY or (target.custom_base_url and self._lacks_key(target.model)):
+        # Where neither the call nor the client has a key, litellm reads its own environment variables. It
+        # refuses to send without a key, which the user's own server may not need.
+        gives_key = outgoing.key != NO_KEY
+        if not gives_key and target.custom_base_url:
+            missing = self._litellm.validate_environment(model=target.model)["missing_keys"]
+            gives_key = any(name.endswith("_API_KEY") for name in missing)
+        if gives_key:
             arguments["api_key"] = outgoing.key.reveal()
         if outgoing.encoded.headers:
             arguments["extra_headers"] = dict(outgoing.encoded.headers)
@@ -374,11 +365,6 @@ class LiteLLMConnection:
         # Where litellm's code for a provider has no separate connect timeout, it uses the total for both.
         timeout = httpx.Timeout(outgoing.timeout, connect=outgoing.timeouts.connect)
         return {**arguments, "timeout": timeout, "num_retries": 0, "max_retries": 0}
-
-    def _lacks_key(self, model: str) -> bool:
-        """Whether litellm would refuse to send without a key, which the user's own server may not need."""
-        missing = self._litellm.validate_environment(model=model)["missing_keys"]
-        return any(name.endswith("_API_KEY") for name in missing)
 
     async def close(self) -> None:
         """Close litellm's clients, which open again with the next request."""

@@ -24,5 +24,4 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
 
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold: what the provider takes that litellm reaches."""
-    provider, _ = price_names(target)
-    return ROUTES.get(provider, target.route).embedding_limits
+    return ROUTES.get(price_names(target)[0], target.route).embedding_limits

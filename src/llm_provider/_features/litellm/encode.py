@@ -42,8 +42,6 @@ from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import Target
 from ..._core.runtime.imports import exception_chain
 from ..._core.runtime.json_pieces import loads
-from ..._core.types.messages import Message
-from ..._core.types.usage import Usage
 
 __all__ = ["assembler", "decode", "encode", "facts", "map_error", "split", "usage", "variant"]
 
@@ -62,7 +60,15 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if request.tools:
         request = doors.foreign_messages.with_named_tools(request, PROVIDER)
     if re.search("claude|anthropic", target.model):
-        request = replace(request, messages=tuple(map(_with_thinking, request.messages)))
+        messages = []
+        for message in request.messages:
+            kept = own_content(message, PROVIDER)
+            if thinking := kept.get("thinking_blocks") if isinstance(kept, Mapping) else None:
+                # litellm reads the signed thinking of Anthropic's models from a field of the message.
+                fields = {name: each for name, each in message.items() if name != "provider_specific_fields"}
+                message = {**fields, "thinking_blocks": thinking}  # noqa: PLW2901  # the same message
+            messages.append(message)
+        request = replace(request, messages=tuple(messages))
     encoded = chat.encode(request, target, accepts=ACCEPTS)
     if target.model.startswith("openrouter/"):
         doors.routers.warn_if_unpinned(target, encoded.payload)
@@ -88,16 +94,6 @@ def check_extra_body(request: Request | EmbedRequest) -> None:
                 provider=PROVIDER,
                 model=request.model,
             )
-
-
-def _with_thinking(message: Message) -> Message:
-    """A message with its signed thinking in the field that litellm reads for Anthropic's models."""
-    kept = own_content(message, PROVIDER)
-    thinking = kept.get("thinking_blocks") if isinstance(kept, Mapping) else None
-    if not thinking:
-        return message
-    others = {name: value for name, value in message.items() if name != "provider_specific_fields"}
-    return {**others, "thinking_blocks": thinking}
 
 
 PROVIDER = "litellm"
@@ -218,7 +214,7 @@ class DroppedFields:
 def _completion(reply: JSONObject) -> JSONObject:
     """A message of Anthropic's as the completion that litellm makes of it."""
     answer = anthropic.decode(reply)
-    (choice,) = answer.choices
+    (choice,), usage = answer.choices, answer.usage
     message = {name: value for name, value in choice.message.items() if name != "provider_specific_fields"}
     thinking = [block for block in reply["content"] if "thinking" in str(block.get("type"))]
     if thinking:
@@ -228,22 +224,20 @@ def _completion(reply: JSONObject) -> JSONObject:
         "object": "chat.completion",
         "model": answer.model,
         "choices": [{"index": 0, "message": message, "finish_reason": choice.finish_reason}],
-        "usage": None if answer.usage is None else _usage(answer.usage),
-    }
-
-
-def _usage(usage: Usage) -> JSONObject:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens,
-            "cache_creation_tokens": usage.cache_write_input_tokens,
-            "cache_creation_token_details": {"ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens},
+        "usage": None if usage is None else {
+            "prompt_tokens": usage.input_tokens,
+            "completion_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens,
+            "prompt_tokens_details": {
+                "cached_tokens": usage.cache_read_input_tokens,
+                "cache_creation_tokens": usage.cache_write_input_tokens,
+                "cache_creation_token_details": {
+                    "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens
+                },
+            },
+            "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
         },
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},
-    }
+    }  # fmt: skip
 
 
 class _Assembler(any_server.Assembler):
@@ -293,9 +287,8 @@ def map_error(error: BaseException) -> errors.LLMError:
             parameter=parameter.group(1) if parameter else "extra_body",
         )
     if _NO_CLIENT.search(message) and not failure_headers(error):
-        return errors.MissingAPIKeyError(
-            f"litellm lacks a setting of this provider: {readable_message(message)}"
-        )
+        problem = f"litellm lacks a setting of this provider: {readable_message(message)}"
+        return errors.MissingAPIKeyError(problem)
     if "LLM Provider NOT provided" in message:
         return errors.UnknownModelError(
             "model: litellm does not know this provider; docs.litellm.ai/docs/providers lists those that it "
@@ -323,12 +316,9 @@ def unsent_error(error: Exception) -> errors.LLMError:
     if any(failure_headers(link) or "JSONDecodeError" in _names(link) for link in links):
         # The answer of a server. For a few providers litellm does not tell that it sends a request.
         return mapped
-    if isinstance(mapped, errors.RequestError) and not isinstance(
-        mapped, (errors.BadRequestError, errors.NotFoundError)
-    ):
-        return mapped
     message = readable_message(_message(error))
-    if _UNREADABLE.search(message):
+    is_refused = isinstance(mapped, errors.BadRequestError | errors.NotFoundError)
+    if (isinstance(mapped, errors.RequestError) and not is_refused) or _UNREADABLE.search(message):
         return mapped
     if isinstance(mapped, (errors.APIConnectionError, errors.APITimeoutError)) and mapped.retryable:
         # For example of a server that lists models, or gives tokens.
@@ -341,29 +331,22 @@ def unsent_error(error: Exception) -> errors.LLMError:
     return errors.BadRequestError(f"litellm cannot make this request: {message}")
 
 
-def _missing_package(error: ImportError) -> str:
-    command = _INSTALL.search(str(error))
-    if command:
-        return command.group()
-    module = (error.name or "").partition(".")[0]
-    return f"pip install {_PACKAGES.get(module, module)}" if module else str(error)
-
-
 def _failure(error: BaseException, names: set[str], message: str) -> errors.LLMError:
     headers = failure_headers(error)
     links = list(exception_chain(error))
     for link in links:
         if isinstance(link, ImportError):
-            package = _missing_package(link)
+            command, module = _INSTALL.search(str(link)), (link.name or "").partition(".")[0]
+            package = f"pip install {_PACKAGES.get(module, module)}" if module else str(link)
+            package = command.group() if command else package
             return errors.MissingDependencyError(
                 f"litellm needs another package for this model ({link}): {package}; a server of your own "
                 "needs none: write 'local/my-model' and base_url='http://localhost:8000/v1'"
             )
         if isinstance(link, UnicodeEncodeError) and not headers:
             # Its transport fails at such a header, and the status of the answer is lost.
-            return errors.APIResponseValidationError(
-                "litellm cannot read an answer with a header that is not ASCII"
-            )
+            problem = "litellm cannot read an answer with a header that is not ASCII"
+            return errors.APIResponseValidationError(problem)
         if not headers and _TRANSPORT_ERRORS & _names(link):
             return from_exception(link)
     if "APIError" not in names:
@@ -373,9 +356,8 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
     status = getattr(error, "status_code", None)
     codes, reported = _codes_and_message(links, message)
     # litellm raises its Timeout, a subclass of APIConnectionError, for answers with status 408 and 504 too.
-    unanswered = ("APIConnectionError" in names and "Timeout" not in names) or (
-        not isinstance(status, int) or status < 300
-    )
+    unanswered = "APIConnectionError" in names and "Timeout" not in names
+    unanswered = unanswered or not isinstance(status, int) or status < 300
     if _UNREADABLE.search(message) or (unanswered and not any(codes)):
         # The next answer of a JSON mode whose content is an object would be one too.
         again = "content\n  Input should be a valid string" not in str(error)
@@ -390,32 +372,27 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
     ):
         # litellm looks for its words in the whole message, which may quote the prompt.
         if name in names and not quotes_input(reported):
-            return kind(
-                failure.message, status=failure.status, code=failure.code, request_id=failure.request_id
-            )
+            details: Any = {name: getattr(failure, name) for name in ("status", "code", "request_id")}
+            return kind(failure.message, **details)
     return failure
 
 
 def _codes_and_message(links: list[BaseException], message: str) -> tuple[tuple[str | None, ...], str]:
     """The provider's codes and message, from the body that the openai SDK keeps, else from the text."""
-    for link in links:
-        body = getattr(link, "body", None)
-        # The SDK keeps only the field `error` of the body, which may be a text.
-        if body and isinstance(body, (dict, list, str)):
-            codes, reported = error_fields(body)
-            return codes, reported or message
-    text = message
-    if text.startswith(("b'", 'b"')):
-        # Errors of streamed requests hold the body as the repr of bytes.
-        try:
-            text = ast.literal_eval(text).decode()
-        except (ValueError, SyntaxError):
-            return (), message
+    bodies = [getattr(link, "body", None) for link in links]
+    # The SDK keeps only the field `error` of the body, which may be a text.
+    body = next((body for body in bodies if body and isinstance(body, (dict, list, str))), None)
     try:
-        codes, reported = error_fields(orjson.loads(text))
+        if body is None:
+            # Errors of streamed requests hold the body as the repr of bytes.
+            is_bytes = message.startswith(("b'", 'b"'))
+            body = orjson.loads(ast.literal_eval(message).decode() if is_bytes else message)
     except orjson.JSONDecodeError:
         # litellm turns Anthropic's 529 inside a stream into a 500, and keeps only this word of it.
         return ("overloaded_error",) if "overloaded" in message.lower() else (), message
+    except (ValueError, SyntaxError):
+        return (), message
+    codes, reported = error_fields(body)
     return codes, reported or message
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..._core.json_values import JSONMapping
 from ..._core.money.price_rows import PriceRow
 from ..._core.money.pricing import PriceTable
-from ..._core.runtime.exact_decimal import exact
+from ..._core.runtime.exact_decimal import exact, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,21 +73,22 @@ def litellm_cost(
     # litellm raises exceptions of many kinds. The answer is paid for, and must not be lost.
     except Exception:
         return None
+    own = {"custom_llm_provider": provider, "service_tier": None if tier == "standard" else tier}
     for known in (name, served):
         entry = prices_of(model if known == name else f"{provider}/{known}")
         if entry is not None and _is_plain(entry):
             return _by_token(entry, usage, tier)
         try:
-            costs = litellm.cost_per_token(
-                model=known,
-                custom_llm_provider=provider,
-                usage_object=_usage(litellm, usage),
-                service_tier=None if tier == "standard" else tier,
-            )
+            costs = litellm.cost_per_token(model=known, usage_object=_usage(litellm, usage), **own)
         except Exception:  # noqa: S112  # the next name may have a price
             continue
         if any(cost > 0 for cost in costs):
-            return _add_searches(exact().add(*map(_decimal, costs)), usage, prices_of(model))
+            cost = exact().add(*map(_decimal, costs))
+            if not usage.web_searches:
+                return cost
+            prices = ((prices_of(model) or {}).get("search_context_cost_per_query") or {}).values()
+            each = _decimal(max(prices)) if prices else None
+            return None if each is None else exact().add(cost, exact().multiply(each, usage.web_searches))
     return None
 
 
@@ -104,9 +105,8 @@ def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
     if f"input_cost_per_token{suffix}" not in entry:
         return None
     sizes = {int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name))}
-    above = [
-        f"_above_{size}k_tokens" for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size
-    ]
+    reached = (size for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size)
+    above = [f"_above_{size}k_tokens" for size in reached]
 
     def price(base: str) -> Decimal | None:
         names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]
@@ -144,10 +144,8 @@ def most_cost(entry: _Entry, read: int, written: int) -> Decimal | None:
     reading, writing = max(_prices(entry, _READING), default=0), max(_prices(entry, _WRITING), default=0)
     if written and not writing:
         return None
-    tokens = exact().add(
-        exact().multiply(_decimal(reading), read), exact().multiply(_decimal(writing), written)
-    )
-    return exact().add(tokens, _decimal(entry.get("input_cost_per_request") or 0))
+    multiply, base = exact().multiply, _decimal(entry.get("input_cost_per_request") or 0)
+    return total([base, multiply(_decimal(reading), read), multiply(_decimal(writing), written)])
 
 
 def _prices(entry: _Entry, pattern: re.Pattern[str]) -> Iterator[float]:
@@ -163,17 +161,9 @@ def _decimal(number: float) -> Decimal:
     return Decimal(repr(number))
 
 
-def _add_searches(cost: Decimal, usage: Usage, entry: _Entry | None) -> Decimal | None:
-    """The cost with the cost of the searches; None if they have no price."""
-    if not usage.web_searches:
-        return cost
-    prices = ((entry or {}).get("search_context_cost_per_query") or {}).values()
-    if not prices:
-        return None
-    return exact().add(cost, exact().multiply(_decimal(max(prices)), usage.web_searches))
-
-
 def _usage(litellm: Any, usage: Usage) -> object:
+    written, long = usage.cache_write_input_tokens, usage.cache_write_1h_input_tokens
+    lifetimes = {"ephemeral_5m_input_tokens": written - long, "ephemeral_1h_input_tokens": long}
     return litellm.Usage(
         prompt_tokens=usage.input_tokens,
         completion_tokens=usage.output_tokens,
@@ -182,11 +172,7 @@ def _usage(litellm: Any, usage: Usage) -> object:
             "cached_tokens": usage.cache_read_input_tokens,
             "audio_tokens": usage.audio_input_tokens,
             "image_tokens": usage.image_input_tokens,
-            "cache_creation_token_details": {
-                "ephemeral_5m_input_tokens": usage.cache_write_input_tokens
-                - usage.cache_write_1h_input_tokens,
-                "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens,
-            },
+            "cache_creation_token_details": lifetimes,
         },
         completion_tokens_details={
             "reasoning_tokens": usage.reasoning_output_tokens,
@@ -194,7 +180,7 @@ def _usage(litellm: Any, usage: Usage) -> object:
             "image_tokens": usage.image_output_tokens,
         },
         cache_read_input_tokens=usage.cache_read_input_tokens,
-        cache_creation_input_tokens=usage.cache_write_input_tokens,
+        cache_creation_input_tokens=written,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -11,16 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from ..._core import doors
 from ..._core.client.call_runner import CallRunner
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, cite
-from ..._core.formats import registry
-from ..._core.formats.sdk_clients import (
-    anthropic_client,
-    close_clients,
-    close_gemini_client,
-    gemini_client,
-    items_of,
-    openai_client,
-    pages_of,
-)
+from ..._core.formats import registry, sdk_clients
 from ..._core.journey.free_requests import scrub_error, send_with_retries
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import CLOUDS
@@ -29,7 +21,6 @@ from ..._core.requests.model_kinds import kind_of
 from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, find_key, resolve
 from ..._core.runtime import event_loop
 from ..._core.runtime.warning import warn_user
-from ..._core.settings import Settings
 from ..._core.tokens.model_limits import limits_of
 
 if TYPE_CHECKING:
@@ -85,27 +76,25 @@ def list_models(
     if provider is not None:
         check_provider(provider, hosts)
     known = ROUTES.keys() | hosts.keys()
-    rows: dict[tuple[str, str], list[PriceRow]] = {}
+    rows = defaultdict[tuple[str, str], list["PriceRow"]](list)
     for row in prices:
         in_region = row.provider in CLOUDS and not doors.cloud_price_names.is_model_name(row.model)
         if row.model.startswith("decisions/"):
             continue
         if row.model != "*" and not in_region and row.provider in known and provider in (None, row.provider):
-            rows.setdefault((row.provider, row.model), []).append(row)
+            rows[row.provider, row.model].append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]
     return sorted(models, key=lambda model: (model.provider, model.name))
 
 
 def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedModel]) -> list[Model]:
     """The models that a provider lists, sorted by name. The tables add what the list does not tell."""
-    rows: dict[str, list[PriceRow]] = {}
-    for row in prices:
-        if row.provider == provider:
-            rows.setdefault(row.model, []).append(row)
+    rows = [row for row in prices if row.provider == provider]
     models = {}
     for each in listed:
         priced = prices.find(provider, each.name)
-        known = _model(prices, provider, each.name, rows.get(priced.model, []) if priced else [])
+        own = [row for row in rows if priced is not None and row.model == priced.model]
+        known = _model(prices, provider, each.name, own)
         models[known.name] = replace(
             known,
             kind=known.kind if each.embeds is None else "embedding" if each.embeds else "chat",
@@ -124,12 +113,6 @@ def check_provider(provider: object, hosts: Mapping[str, Route] = NO_HOSTS) -> N
         )
     if provider in ROUTES or provider in hosts:
         return
-    raise RequestError(
-        f"there is no provider {provider!r}{_nearest(provider)}; one of {', '.join((*hosts, *ROUTES))}"
-    )
-
-
-def _nearest(provider: str) -> str:
     import difflib
 
     # `xai` and `x-ai`, `together` and `together_ai` are the same to a reader.
@@ -137,34 +120,29 @@ def _nearest(provider: str) -> str:
     wanted = re.sub(r"[^a-z]|ai$", "", provider.lower())
     near = [_ALSO_CALLED[wanted]] if wanted in _ALSO_CALLED else []
     near += [names[name] for name in difflib.get_close_matches(wanted, names, n=2, cutoff=0.6)]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise RequestError(f"there is no provider {provider!r}{hint}; one of {', '.join((*hosts, *ROUTES))}")
 
 
 def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) -> Model:
     standard = prices.find(provider, model)
     limits = limits_of(provider, model)
     is_bare = provider in _BARE and re.fullmatch(ROUTES[provider].bare_names, model)
-    kinds = (
-        kind
-        for kind, columns in _PRICED_BY_KIND.items()
-        if any(getattr(row, column) is not None for row in rows for column in columns)
-    )
+    priced = {column for row in rows for column, price in row._asdict().items() if price is not None}
+    kinds = (kind for kind, columns in _PRICED_BY_KIND.items() if not priced.isdisjoint(columns))
+    columns = (getattr(standard, column, None) for column in ("input", "cache_read", "output"))
+    read, cached, written = (None if price is None else float(price) for price in columns)
     return Model(
         name=model if is_bare else f"{provider}/{model}",
         provider=provider,
         kind=kind_of(model),
         context_window=limits and limits.context_window,
         max_output_tokens=limits and limits.max_output_tokens,
-        input_price=_price(standard, "input"),
-        cached_input_price=_price(standard, "cache_read"),
-        output_price=_price(standard, "output"),
+        input_price=read,
+        cached_input_price=cached,
+        output_price=written,
         modalities=("text", *kinds),
     )
-
-
-def _price(row: PriceRow | None, column: str) -> float | None:
-    price = None if row is None else getattr(row, column)
-    return None if price is None else float(price)
 
 
 _PAGE = 1000
@@ -188,38 +166,30 @@ ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedMod
 
 async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Anthropic, without the retired ones in its list."""
-    client = anthropic_client(target, key)
+    client = sdk_clients.anthropic_client(target, key)
     try:
         first = await client.models.list(limit=_PAGE)
-        return [
-            _read_anthropics(model)
-            async for model in items_of(page.data or () async for page in first.iter_pages())
-            if getattr(model, "lifecycle", None) != "retired"
-        ]
+        models = []
+        async for model in sdk_clients.items_of(page.data or () async for page in first.iter_pages()):
+            # Older releases of the SDK know fewer fields.
+            capabilities = getattr(model, "capabilities", None)
+            sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
+            kinds = None if sees is None else ("text", "image") if sees else ("text",)
+            limits = getattr(model, "max_input_tokens", None), getattr(model, "max_tokens", None)
+            if getattr(model, "lifecycle", None) != "retired":
+                models.append(ListedModel(model.id, *limits, kinds, embeds=False))
+        return models
     finally:
-        await close_clients(client)
-
-
-def _read_anthropics(model: Any) -> ListedModel:
-    # Older releases of the SDK know fewer fields.
-    capabilities = getattr(model, "capabilities", None)
-    sees = getattr(getattr(capabilities, "image_input", None), "supported", None)
-    return ListedModel(
-        model.id,
-        getattr(model, "max_input_tokens", None),
-        getattr(model, "max_tokens", None),
-        None if sees is None else ("text", "image") if sees else ("text",),
-        embeds=False,
-    )
+        await sdk_clients.close_clients(client)
 
 
 async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
     """The models at Gemini, without those for other tasks, such as videos."""
-    client, http_client = gemini_client(target, key)
+    client, http_client = sdk_clients.gemini_client(target, key)
     try:
         models = []
         pager = await client.aio.models.list(config={"page_size": _PAGE})
-        async for model in items_of(pages_of(pager), "name"):
+        async for model in sdk_clients.items_of(sdk_clients.pages_of(pager), "name"):
             actions = model.supported_actions or ()
             answers = "generateContent" in actions
             if answers or "embedContent" in actions:
@@ -228,7 +198,7 @@ async def _list_geminis(target: Target, key: Credential) -> list[ListedModel]:
                 models.append(ListedModel(name, *limits, embeds=not answers))
         return models
     finally:
-        await close_gemini_client(client, http_client)
+        await sdk_clients.close_gemini_client(client, http_client)
 
 
 _WINDOWS = ("context_length", "context_window", "max_context_length", "max_model_len")
@@ -246,22 +216,18 @@ async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
 
     Some hosts answer with a plain list, which the SDK's `models.list` cannot read.
     """
-    client = openai_client(target, key)
+    client = sdk_clients.openai_client(target, key)
     try:
         reply: Any = await client.get("/models", cast_to=object)
     finally:
-        await close_clients(client)
+        await sdk_clients.close_clients(client)
     entries = reply.get("data") if isinstance(reply, dict) else reply
     if not isinstance(entries, list):
         raise APIResponseValidationError("the provider's list of models is no list")
-    models = [
-        _read_openais(entry)
-        for entry in entries
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-    ]
+    named = [each for each in entries if isinstance(each, dict) and isinstance(each.get("id"), str)]
     if target.provider == "openai":
-        models = [model for model in models if not _OTHER_KINDS.fullmatch(model.name)]
-    return models
+        named = [entry for entry in named if not _OTHER_KINDS.fullmatch(entry["id"])]
+    return list(map(_read_openais, named))
 
 
 def _read_openais(entry: JSONObject) -> ListedModel:
@@ -304,30 +270,23 @@ def find_models(runner: CallRunner, provider: str | None, *, live: bool) -> list
     check_provider(provider, settings.hosts)
     event_loop.refuse_own_thread("models")
     runner.engine.refuse_closed()
-    target, key = _find_destination(provider, defaults.get("base_url"), defaults.get("api_key"), settings)
-    runner.start()
-    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
-    return complete_models(runner.prices(), provider, listed)
-
-
-def _find_destination(
-    provider: str, base_url: str | None, api_key: Credential | None, settings: Settings
-) -> tuple[Target, Credential]:
-    """The server, which must have a list, and the first key to ask, of the client or the environment."""
     route = settings.hosts.get(provider) or ROUTES[provider]
     if route.cloud is not None or route.adapter not in LISTS:
         raise RequestError(f"{provider} gives no list of models: leave live out", provider=provider)
-    target = resolve(f"{provider}/any", base_url, hosts=settings.hosts)
+    target = resolve(f"{provider}/any", defaults.get("base_url"), hosts=settings.hosts)
     if target.servers[0].base_url is None:
         raise RequestError(
             f"live=True needs the server of {provider}: set {target.route.base_url_variable}, or give "
             "base_url= to Client",
             provider=provider,
         )
-    if api_key is None:
+    key: Credential | None = defaults.get("api_key")
+    if key is None:
         accounts = find_accounts(provider, target.route.key_variables, settings.keys)
-        api_key = accounts[0][0] if accounts else find_key(target)
-    return target, api_key
+        key = accounts[0][0] if accounts else find_key(target)
+    runner.start()
+    listed = event_loop.wait(_ask_for_models(target, key, settings.max_retries))
+    return complete_models(runner.prices(), provider, listed)
 
 
 async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
@@ -335,7 +294,16 @@ async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> 
     servers = target.servers
     # One of several may be down for long.
     max_retries = max_retries if len(servers) == 1 else min(max_retries, 1)
-    requests = (_ask_server(server, key, max_retries) for server in servers)
+
+    async def ask(server: Target) -> list[ListedModel]:
+        name = server.route.adapter
+        try:
+            adapter = registry.load(name)
+            return await send_with_retries(lambda: LISTS[name](server, key), adapter, max_retries)
+        except LLMError as error:
+            raise scrub_error(error, key, "the list of models", server.provider) from None
+
+    requests = map(ask, servers)
     lists = await asyncio.gather(*requests, return_exceptions=True)
     answered = [listed for listed in lists if isinstance(listed, list)]
     for listed in lists:
@@ -345,11 +313,3 @@ async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> 
         message = f"the servers of {target.provider} list different models; give them hosts of their own"
         warn_user(message, stacklevel=2)
     return answered[0]
-
-
-async def _ask_server(target: Target, key: Credential, max_retries: int) -> list[ListedModel]:
-    name = target.route.adapter
-    try:
-        return await send_with_retries(lambda: LISTS[name](target, key), registry.load(name), max_retries)
-    except LLMError as error:
-        raise scrub_error(error, key, "the list of models", target.provider) from None

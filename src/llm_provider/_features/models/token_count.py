@@ -16,7 +16,6 @@ from ..._core.formats.protocol import CountAnswer, EncodedRequest
 from ..._core.formats.shared.replies import expect_dict
 from ..._core.journey.call import Call, Exchange
 from ..._core.journey.chat import CHAT
-from ..._core.journey.engine import Engine
 from ..._core.requests.checks import flag
 from ..._core.requests.routing import Target, maker_names
 from ..._core.runtime import event_loop
@@ -137,8 +136,7 @@ def count_and_wait(
         return call
     runner.engine.load(call)
     with _reporting_failures(runner):
-        counted = event_loop.wait(_ask(runner.engine, call), runner.engine.cancel)
-        return _remember(runner, call, counted)
+        return event_loop.wait(_ask(runner, call), runner.engine.cancel)
 
 
 async def count_async(
@@ -148,8 +146,7 @@ async def count_async(
     if not isinstance(call, Call):
         return call
     with _reporting_failures(runner):
-        tokens = await event_loop.run(_ask(runner.engine, call), runner.engine.cancel)
-        return _remember(runner, call, tokens)
+        return await event_loop.run(_ask(runner, call), runner.engine.cancel)
 
 
 @contextlib.contextmanager
@@ -178,22 +175,11 @@ def _find_count(
     return question
 
 
-def _remember(runner: CallRunner, call: Call[Response], tokens: int) -> TokenCount:
-    count = TokenCount(tokens, method="provider")
-    if len(runner.counts) >= _MOST_COUNTS:
-        runner.counts.popitem(last=False)
-    runner.counts[call.key(0)] = count
-    return count
-
-
 class _Count(Exchange):
     """Asks for the number of input tokens."""
 
     name = "count_tokens"
     billed = False
-
-    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
         """Counted tokens do not count against a rate limit of tokens."""
@@ -217,18 +203,22 @@ def _build_question(call: Call[Response]) -> Call[Response]:
     return replace(call, exchange=_COUNT, encoded=encoded, body=body, parts=(0,), cache="off", first_key=None)
 
 
-async def _ask(engine: Engine, question: Call[Response]) -> int:
+async def _ask(runner: CallRunner, question: Call[Response]) -> TokenCount:
     """The number of tokens that the provider counts; `LLMError` if it failed, and retries did not help."""
 
-    async def send(question: Call[Response]) -> int:
+    async def send(question: Call[Response]) -> TokenCount:
         try:
-            answered = await engine.here().sender.send(question, question.parts, None)
+            answered = await runner.engine.here().sender.send(question, question.parts, None)
         except LLMError as error:
             question.describe(error)
             raise
-        return int(answered.answer.tokens)
+        count = TokenCount(int(answered.answer.tokens), method="provider")
+        if len(runner.counts) >= _MOST_COUNTS:
+            runner.counts.popitem(last=False)
+        runner.counts[question.key(0)] = count
+        return count
 
-    return await engine.begin(question, send)
+    return await runner.engine.begin(question, send)
 
 
 _PUBLISHED_RULE = re.compile(r"(ft:)?gpt-(3\.5|4)[-.o0-9].*|(ft:)?gpt-4")

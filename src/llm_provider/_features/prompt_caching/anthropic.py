@@ -48,34 +48,26 @@ def units(payload: JSONMapping) -> list[shared.Unit]:
     """The units of a prompt as Claude reads them: the tools first, then the system prompt."""
     if "cache_control" in payload:
         return []
+
+    def takes(block: JSONMapping) -> bool:
+        return block.get("type") not in _UNMARKED
+
     result: list[shared.Unit] = []
     for index, tool in enumerate(payload.get("tools") or ()):
         result.append(shared.json_unit("tool", tool, ("tools", index), instructs=True))
     if payload.get("system"):
-        result += shared.content_units("system", payload["system"], ("system",), _takes, instructs=True)
+        result += shared.content_units("system", payload["system"], ("system",), takes, instructs=True)
+    contents = [payload.get("tools"), payload.get("system")]
     for index, message in enumerate(payload.get("messages") or ()):
         if isinstance(message, Mapping):
+            contents.append(message.get("content"))
             path = ("messages", index, "content")
-            result += shared.content_units(str(message.get("role")), message.get("content"), path, _takes)
-    return [] if _has_own(payload) else result
+            result += shared.content_units(str(message.get("role")), contents[-1], path, takes)
+    # The user may have set a breakpoint.
+    return [] if shared.is_in_any("cache_control", contents) else result
 
 
 def mark_prefix(payload: JSONObject, mark: shared.PrefixMark) -> JSONObject:
     path = shared.last_breakpoint(units(payload)[: mark.length])
     field = {"cache_control": {"type": "ephemeral"}}
     return payload if path is None else shared.add_at(payload, path, field, "text")
-
-
-def _takes(block: JSONMapping) -> bool:
-    return block.get("type") not in _UNMARKED
-
-
-def _has_own(payload: JSONMapping) -> bool:
-    """Whether the user has set a breakpoint."""
-    messages = [message for message in payload.get("messages") or () if isinstance(message, Mapping)]
-    contents = (
-        payload.get("tools"),
-        payload.get("system"),
-        *(message.get("content") for message in messages),
-    )
-    return shared.is_in_any("cache_control", contents)

@@ -80,7 +80,14 @@ def mark_prefix(payload: JSONObject, mark: shared.PrefixMark) -> JSONObject:
     if not prompt:
         return payload
     changed = dict(payload)
-    digest = mark.digest if mark.of_batch else _stable_digest(prompt[: mark.length])
+    digest, prefix = mark.digest, prompt[: mark.length]
+    if not mark.of_batch and prefix:
+        # It stays the same while a conversation grows.
+        stable = blake2b(digest_size=16)
+        for unit in prefix[: sum(unit.instructs for unit in prefix) or 1]:
+            stable.update(b"%d\0" % len(unit.content))
+            stable.update(unit.content)
+        digest = stable.digest()
     if digest is not None:
         changed.setdefault("prompt_cache_key", digest.hex())
     if is_implicit(str(payload.get("model"))):
@@ -88,23 +95,11 @@ def mark_prefix(payload: JSONObject, mark: shared.PrefixMark) -> JSONObject:
     if mark.of_batch:
         # Else the rest of each prompt would be written too, and no other call could read it.
         changed["prompt_cache_options"] = _BREAKPOINT
-    path = shared.last_breakpoint(prompt[: mark.length])
+    path = shared.last_breakpoint(prefix)
     if path is None:
         return changed
     kind = "text" if path[0] == "messages" else "input_text"
     return shared.add_at(changed, path, {"prompt_cache_breakpoint": _BREAKPOINT}, kind)
-
-
-def _stable_digest(prefix: list[shared.Unit]) -> bytes | None:
-    """A digest for the key of a single call, which stays the same while a conversation grows."""
-    if not prefix:
-        return None
-    instructing = sum(unit.instructs for unit in prefix)
-    digest = blake2b(digest_size=16)
-    for unit in prefix[: instructing or 1]:
-        digest.update(b"%d\0" % len(unit.content))
-        digest.update(unit.content)
-    return digest.digest()
 
 
 def _has_own(payload: JSONMapping, messages: Any) -> bool:

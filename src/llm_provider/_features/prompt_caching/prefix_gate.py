@@ -36,10 +36,9 @@ _ENOUGH_FAILURES = 3
 
 def prefixes_of(call: Call[Any]) -> list[Prefix]:
     """The beginnings of a call's prompt that its provider's prompt cache may hold, the shortest first."""
-    prompt_cache = load_prompt_cache(call.target)
-    return (
-        [] if prompt_cache is None else prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
-    )
+    if (prompt_cache := load_prompt_cache(call.target)) is None:
+        return []
+    return prefixes(prompt_cache, call.encoded.payload, call.target.known_model)
 
 
 @dataclass(slots=True)
@@ -61,8 +60,7 @@ class PrefixGate:
     """
 
     def __init__(self, start: Callable[[int, Call[Any]], object], *, is_list: bool) -> None:
-        self._start = start
-        self._is_list = is_list
+        self._start, self._is_list = start, is_list
         self._seen: set[bytes] = set()
         self._seconds = _GATHER_SECONDS_OF_LIST if is_list else _GATHER_SECONDS
         self._gathered: list[tuple[int, Call[Any], list[Prefix]]] = []
@@ -73,12 +71,9 @@ class PrefixGate:
     def take(self, index: int, call: Call[Any]) -> None:
         """Start a call, now or later."""
         chain = prefixes_of(call)
-        if not chain:
-            self._alone(index, call)
-            return
-        group = self._keep(chain[-1], call)
-        if group is not None:
-            self._join(group, index, call, chain[-1])
+        group = self._keep(chain[-1], call) if chain else None
+        if group is not None or not chain:
+            self._join(group, index, call, chain[-1] if chain else None)
             return
         self._gathered.append((index, call, chain))
         if self._timer is None:
@@ -104,7 +99,7 @@ class PrefixGate:
                     self._join(group, index, call, prefix)
                     break
             else:
-                self._alone(index, call)
+                self._join(None, index, call, None)
 
     def note_end(self, index: int, result: Result | BaseException) -> None:
         """Note the result of a call. If it was the first of its prefix, the others start."""
@@ -139,18 +134,22 @@ class PrefixGate:
 
     def _keep(self, prefix: Prefix, call: Call[Any]) -> _Group | None:
         """The group of a prefix, unless the provider has dropped the prefix meanwhile."""
-        group = self._groups.get(prefix.digest)
-        prompt_cache = load_prompt_cache(call.target)
+        group, prompt_cache = self._groups.get(prefix.digest), load_prompt_cache(call.target)
         if group is not None and group.is_written and prompt_cache is not None:
-            unused = clock.monotonic() - group.used
-            if unused >= prompt_cache.lifetime(call.target.known_model):
+            lifetime = prompt_cache.lifetime(call.target.known_model)
+            if clock.monotonic() - group.used >= lifetime:
                 del self._groups[prefix.digest]
                 return None
         return group
 
-    def _join(self, group: _Group, index: int, call: Call[Any], prefix: Prefix) -> None:
-        _mark(call, prefix)
-        if group.is_written:
+    def _join(self, group: _Group | None, index: int, call: Call[Any], prefix: Prefix | None) -> None:
+        """Start a call with the others of its prefix, or alone without one."""
+        if (prompt_cache := load_prompt_cache(call.target)) is not None:
+            length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
+            call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)
+        if group is None:
+            self._start(index, call)
+        elif group.is_written:
             group.used = clock.monotonic()
             self._start(index, call)
         elif group.is_led:
@@ -162,15 +161,3 @@ class PrefixGate:
         group.is_led = True
         self._leading[index] = group
         self._start(index, call)
-
-    def _alone(self, index: int, call: Call[Any]) -> None:
-        _mark(call, None)
-        self._start(index, call)
-
-
-def _mark(call: Call[Any], prefix: Prefix | None) -> None:
-    prompt_cache = load_prompt_cache(call.target)
-    if prompt_cache is None:
-        return
-    length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
-    call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)

@@ -126,21 +126,16 @@ def json_unit(role: str, value: Any, path: JSONPath | None, *, instructs: bool =
 
 
 def content_units(
-    role: str,
-    content: Any,
-    path: JSONPath,
-    takes_breakpoint: Callable[[JSONMapping], bool],
-    *,
-    instructs: bool = False,
+    role: str, content: Any, path: JSONPath, takes: Callable[[JSONMapping], bool], *, instructs: bool = False
 ) -> list[Unit]:
-    """The units of a message's content: a text, or parts. Some parts take a breakpoint."""
+    """The units of a message's content: a text, or parts. The parts that `takes` names take a breakpoint."""
     if isinstance(content, str):
         return [text_unit(role, content, path, instructs=instructs)]
     if not isinstance(content, (list, tuple)):
         return [json_unit(role, content, None, instructs=instructs)]
     result = []
     for index, part in enumerate(content):
-        marks = isinstance(part, Mapping) and takes_breakpoint(part)
+        marks = isinstance(part, Mapping) and takes(part)
         behind = (*path, index) if marks else None
         if marks and isinstance(part.get("text"), str):
             result.append(text_unit(role, part["text"], behind, instructs=instructs))
@@ -162,16 +157,16 @@ def add_at(payload: JSONObject, path: JSONPath, fields: JSONMapping, kind: str) 
     >>> add_at({"a": [1, "Hi"], "b": 3}, ("a", 1), {"c": 2}, "text")
     {'a': [1, [{'type': 'text', 'text': 'Hi', 'c': 2}]], 'b': 3}
     """
-    copied: Any = dict(payload)
-    whole = copied
+    whole: JSONObject = dict(payload)
+    copied: Any = whole
     for step in path[:-1]:
         inner = copied[step]
-        copied[step] = inner = dict(inner) if isinstance(inner, Mapping) else list(inner)
-        copied = inner
+        copied[step] = dict(inner) if isinstance(inner, Mapping) else list(inner)
+        copied = copied[step]
     value = copied[path[-1]]
     part = [{"type": kind, "text": value, **fields}] if isinstance(value, str) else {**value, **fields}
     copied[path[-1]] = part
-    return dict(whole)
+    return whole
 
 
 def is_in_any(name: str, contents: Iterable[Any]) -> bool:

@@ -6,5 +6,5 @@ for a request, `decode` for a reply, `assembler` for the chunks of a stream. `re
 adapter when the first call needs it, so a call through a standard route loads none of them.
 
 `any_server` is for every server that speaks OpenAI's formats, also where nothing but its address is known.
-Gateways pass on what the hosts behind them write, so it has the peculiarities of all hosts.
+It has what several servers do, or pass on as gateways. `groq` and `routers` are for the hosts that they name.
 """

@@ -1,10 +1,12 @@
 """Any server that speaks OpenAI's formats: what is different, and what each host demands of a conversation.
 
 The demands are rows with their sources. `shared.conversations` has what the formats demand. Replies and
-chunks of OpenRouter, litellm, Groq and Mistral are read here too, as gateways pass on what hosts write.
+chunks of OpenRouter and litellm are read here too, as any gateway may stand before them, and content in parts
+as Mistral writes it: other hosts serve Mistral's models, as the rows of `_CHAT_RULES` say.
 """
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +15,10 @@ from typing import Any
 
 import orjson
 
-from ..._core import doors
 from ..._core.formats.openai import encode as openai
 from ..._core.formats.openai_chat import decode as standard_replies
 from ..._core.formats.openai_chat import stream as standard
 from ..._core.formats.openai_chat.decode import KINDS, REASONING_FIELDS, Reading, dicts
-from ..._core.formats.protocol import EncodedRequest
 from ..._core.formats.shared.conversations import (
     BEDROCK,
     CLAUDE,
@@ -29,20 +29,9 @@ from ..._core.formats.shared.conversations import (
     name_calls,
 )
 from ..._core.formats.shared.errors import error_fields, from_answer
-from ..._core.formats.shared.payload import merge
 from ..._core.formats.shared.replies import ABORTED, FINISH_WORDS, join_counts, part, reply_body, text_of
 from ..._core.json_values import JSONMapping, JSONObject
-from ..._core.requests.request import Request
-from ..._core.requests.routing import Target
 from ..._core.types.messages import Delta, Step, ToolCall
-
-
-def encode(request: Request, target: Target) -> EncodedRequest:
-    encoded = openai.encode(request, target)
-    if target.model.startswith("openrouter/"):  # a gateway's
-        doors.routers.warn_if_unpinned(target, encoded.payload)
-    return encoded
-
 
 # Ids: nearai/ironclaw#1241 (code 3280); as many calls as results: mistralai/client-python#234 (3230); roles
 # in order: zed-industries/zed#37021, swarmauri/swarmauri-sdk#276, and mistral-common's validator, which also
@@ -98,11 +87,12 @@ _CHAT_RULES = (
 )
 
 
+@functools.lru_cache(maxsize=1024)
 def find_chat_rules(provider: str, model: str) -> ConversationRules:
     """The rules of a model behind Chat Completions.
 
-    >>> find_chat_rules("mistral", "mistral-large-latest").takes_id("call_1")
-    False
+    >>> find_chat_rules("mistral", "mistral-large-latest").answer_first
+    True
     """
     name = f"{provider}/{model}".lower()
     return next(rules for pattern, rules in _CHAT_RULES if re.fullmatch(pattern, name))
@@ -216,14 +206,10 @@ NATIVE_WORDS = ("native_finish_reason", OWN_FIELDS)
 # Fields of the entries of a list whose text comes in pieces: reasoning of OpenRouter and of litellm.
 _GROWING = ("text", "summary", "thinking")
 
-_PLAIN = frozenset({"index", "message", "finish_reason", "logprobs"})
-
 
 def read_word(choice: JSONMapping) -> Any:
     """The word for the end of a choice; its error is raised, which OpenRouter writes beside it."""
     word = choice.get("finish_reason")
-    if _PLAIN.issuperset(choice):
-        return word
     if choice.get("error"):
         codes, explanation = error_fields(choice)
         raise from_answer(200, codes=codes, message=explanation)
@@ -255,7 +241,7 @@ def collect_citation(extra: JSONObject, delta: JSONMapping) -> None:
         kept["citations"][0].append(own["citation"])
 
 
-def add_entry(entries: list[Any], entry: Any) -> None:
+def add_entry(name: str, entries: list[Any], entry: Any) -> None:
     """Add an entry to a list, or the next piece of its last entry, which a signature ends."""
     if not isinstance(entry, dict):
         entries.append(entry)
@@ -274,9 +260,9 @@ def add_entry(entries: list[Any], entry: Any) -> None:
     if not same or last is None:
         entries.append(entry)
         return
-    for name, value in entry.items():
-        grows = name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str)
-        last[name] = last[name] + value if grows else value
+    for field, value in entry.items():
+        grows = field in _GROWING and isinstance(value, str) and isinstance(last.get(field), str)
+        last[field] = last[field] + value if grows else value
 
 
 class Call(standard.Call):
@@ -285,11 +271,7 @@ class Call(standard.Call):
     __slots__ = ()
     kind_of = staticmethod(kind_of)
     arguments_of = staticmethod(arguments_of)
-
-    @staticmethod
-    def add_entry(name: str, entries: list[Any], entry: Any) -> None:
-        add = add_tool if name == "executed_tools" else add_entry
-        add(entries, entry)
+    add_entry = staticmethod(add_entry)
 
     def is_another(self, fragment: JSONObject, *, listed: bool) -> bool:
         """Whether a fragment begins another call: some hosts give all calls the same index, or none.
@@ -324,15 +306,12 @@ def _is_object(text: str) -> bool:
     return False
 
 
-GROQ_FIELD = "x_groq"
-"""Its own field. The first chunk has other parts of it than the last one, also within `debug`."""
-
 _PLAIN_DELTA = frozenset({"index", "delta", "finish_reason"})
 
 
 class Sample(standard.Sample):
     make_call = Call
-    add_entry = staticmethod(Call.add_entry)
+    add_entry = staticmethod(add_entry)
 
     def add(self, piece: JSONObject) -> Step:
         delta = piece.get("delta")
@@ -391,9 +370,9 @@ class Assembler(standard.Assembler):
         *standard.Assembler.HEAD, "provider", "citations", "search_results", "metadata",
         "openrouter_metadata", "perf_metrics", "prompt_token_ids",
     )  # fmt: skip
-    """The fields of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too. Groq's own is folded."""
+    """The fields of OpenRouter, Perplexity, xAI, SGLang, Fireworks and vLLM too."""
     READ_IN_FULL = standard.Assembler.READ_IN_FULL | {
-        "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids", GROQ_FIELD
+        "metadata", "openrouter_metadata", "perf_metrics", "prompt_token_ids"
     }  # fmt: skip
 
     def __init__(self) -> None:
@@ -405,8 +384,6 @@ class Assembler(standard.Assembler):
             # Some upstreams write a null between their chunks.
             return []
         choices = super()._choices_of(event)
-        if event.get(GROQ_FIELD) is not None:
-            self.head = merge(self.head, {GROQ_FIELD: event[GROQ_FIELD]})
         if choices and "usage" in choices[0] and not event.get("usage"):
             # Moonshot's stands in the choice.
             self.usage = join_counts(self.usage, choices[0]["usage"])
@@ -426,16 +403,6 @@ class Assembler(standard.Assembler):
         calls = tuple(call.whole() for call in sample.calls)
         text = text or message.get("refusal", "") or text_of(message.get("audio", {}).get("transcript")) or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=calls)
-
-
-def add_tool(entries: list[Any], entry: Any) -> None:
-    """Add a tool that Groq has run, or the output of one that was added when it began."""
-    index = entry.get("index") if isinstance(entry, dict) else None
-    for tool in entries:
-        if isinstance(tool, dict) and index is not None and tool.get("index") == index:
-            tool.update((name, value) for name, value in entry.items() if value is not None)
-            return
-    entries.append(entry)
 
 
 def join_content(pieces: Sequence[Any]) -> Any:
@@ -487,7 +454,6 @@ decode = partial(standard_replies.decode, reading=Reading(read_word, read_conten
 
 FUNCTIONS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "openai": {
-        "encode": encode,
         "decode": partial(openai.decode, decode_chat=decode),
         "assembler": partial(openai.assembler, chat=Assembler),
     }

@@ -93,19 +93,19 @@ class StoredAnswers:
             for before, *new in zip(known, *rounds, strict=True)
             if all(isinstance(answer, Response) for answer in new)
         ]
-        report = self._compare_groups(plan, groups) if groups else plan
-        served = list_served(Results(answer for _, answer in selected))
-        return report.conclude(served, Results(itertools.chain(*rounds)))
-
-    def _compare_groups(self, plan: Recheck, groups: list[list[object]]) -> Recheck:
-        size, differing = len(groups), sum(before != after for before, after, *_ in groups)
-        plan = replace(plan, answered=size, estimate=differing / size)
-        if self.floor is not None:
+        if groups:
+            size, differing = len(groups), sum(before != after for before, after, *_ in groups)
+            plan = replace(plan, answered=size, estimate=differing / size)
+        if groups and self.floor is not None:
             p_value = sum_tail(differing, size, self.floor)
-            return replace(plan, p_value=p_value, detectable=self._find_detectable(size))
-        noisy = sum(first != second for _, first, second in groups)
-        detectable = self._find_detectable(size, (noisy + 0.5) / (size + 1))
-        return replace(plan, noise=noisy / size, p_value=compare_triples(groups), detectable=detectable)
+            plan = replace(plan, p_value=p_value, detectable=self._find_detectable(size))
+        elif groups:
+            noisy = sum(first != second for _, first, second in groups)
+            detectable = self._find_detectable(size, (noisy + 0.5) / (size + 1))
+            p_value = compare_triples(groups)
+            plan = replace(plan, noise=noisy / size, p_value=p_value, detectable=detectable)
+        served = list_served(Results(answer for _, answer in selected))
+        return plan.conclude(served, Results(itertools.chain(*rounds)))
 
     def _find_detectable(self, size: int, usual: float = USUAL_FLOOR) -> float | None:
         least = usual if self.floor is None else self.floor
@@ -216,29 +216,25 @@ def read_history(path: Path, target: str) -> list[JSONObject]:
         lines: list[Any] = [orjson.loads(text) for text in texts if text[:1] + text[-1:] == b"{}"]
     except (OSError, ValueError) as error:
         raise RequestError(f"history: {error}{files.file_remedy(path)}") from None
-    if (texts[1:] and not lines) or not all(map(_is_line, lines)):
+    # The types on which `BorderPrompts` and `count_days_off` rely.
+    if (texts[1:] and not lines) or not all(
+        isinstance(line.get("target"), str)
+        and isinstance(moment := line.get("time"), int | float)
+        and 0 <= moment < _LATEST
+        and isinstance(line.get("off", False), bool)
+        and _has_texts(border := line.get("border", {}))
+        and all(border.values())
+        and _has_texts(line.get("after", {}))
+        for line in lines
+    ):
         raise RequestError(f"history: {path} has lines that no recheck has written")
     return [line for line in lines if line.get("target") == target]
 
 
-def _is_line(line: JSONObject) -> bool:
-    """Whether a line has the types on which `BorderPrompts` and `count_days_off` rely."""
-    border, after, moment = line.get("border", {}), line.get("after", {}), line.get("time")
-    return (
-        isinstance(line.get("target"), str)
-        and isinstance(moment, int | float)
-        and 0 <= moment < _LATEST
-        and isinstance(line.get("off", False), bool)
-        and _has_texts(border)
-        and all(border.values())
-        and _has_texts(after)
-    )
-
-
 def _has_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(texts, list) and all(isinstance(text, str | None) for text in texts)
-        for texts in value.values()
+    lists = value.values() if isinstance(value, dict) else [None]
+    return all(
+        isinstance(each, list) and all(isinstance(text, str | None) for text in each) for each in lists
     )
 
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +29,6 @@ from ..._core.requests.routing import Target
 from ..._core.runtime import clock, randomness
 from ..._core.runtime.files import check_path
 from ..._core.runtime.json_pieces import canonical
-from ..._core.store.response_cache import ResponseCache
 from ..._core.types.response import Response
 from ..._core.types.results import Results
 from .comparisons import Ask, BorderPrompts, StoredAnswers, read_content
@@ -75,34 +74,6 @@ class StoredChat(Chat):
 
 
 STORED_CHAT = StoredChat()
-
-
-def find_questions(
-    cache: ResponseCache, keys: Iterable[str], model: str, draws: Container[int]
-) -> Iterator[tuple[str, JSONMapping]]:
-    """The keys and questions among `keys` to a model, with some numbers of samples."""
-    for key in keys:
-        question = (cache.peek_whole(key) or (None, None))[1]
-        if question is not None and question["model"] == model and question["draw"] in draws:
-            yield key, question
-
-
-def find_stored(
-    stored: Iterable[tuple[str, JSONMapping]], prepare: Callable[[JSONMapping], Call[Response]]
-) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
-    """Each question once, with the call of `prepare` that reads its answer; None if it cannot be asked so."""
-    seen = set[bytes]()
-    for key, question in stored:
-        call: Call[Response] | None = None
-        with contextlib.suppress(LLMError):
-            call = prepare(question)
-        if call is not None and (call.key(question["draw"]) != key or not _is_whole(question["payload"])):
-            call = None
-        # Samples of one question differ in the number alone.
-        name = canonical({**question, "draw": 0})
-        if name not in seen:
-            seen.add(name)
-            yield question, call
 
 
 def _is_whole(payload: JSONMapping) -> bool:
@@ -162,22 +133,18 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     prompts: Any
     if isinstance(inputs, Results):
         system = {"role": "system", "content": values.get("system", runner.defaults.get("system"))}
-        prompts = [each.prompt for each in inputs if isinstance(each, Response)]
+        prompts = [each.prompt for each in inputs if isinstance(each, Response) and each.prompt]
         # The prompt of an answer has the system prompt, which the parameters of the calls have too.
-        inputs = [
-            prompt[1:] if isinstance(prompt, list) and prompt[0] == system else prompt
-            for prompt in prompts
-            if prompt
-        ]
+        has_system = [isinstance(prompt, list) and prompt[0] == system for prompt in prompts]
+        inputs = [prompt[1:] if has else prompt for prompt, has in zip(prompts, has_system, strict=True)]
     if not isinstance(model, str):
         raise RequestError("the model comes first: recheck(MODEL, results), with the parameters of the calls")
     batch = parse_batch("recheck", model, [] if inputs is None else inputs, values, runner.defaults)
-    calls = {name: value for name, value in values.items() if value is not None}
+    of_batches = ("rows", "metadata", "max_tool_rounds")
+    calls = {name: value for name, value in values.items() if value is not None and name not in of_batches}
     if "fallback" in calls:
         raise RequestError("fallback: a recheck asks one model: leave it out")
     calls |= {"n": 1, "budget": batch.parameters.get("budget")}
-    for name in ("rows", "metadata", "max_tool_rounds"):
-        calls.pop(name, None)
     draw = check("draw", calls.pop("draw", randomness.generator.choice(_NEW_DRAWS)))
     if draw not in _NEW_DRAWS:
         raise RequestError(f"draw is that of an earlier recheck, from {_NEW_DRAWS[0]:,} on: leave it out")
@@ -205,7 +172,7 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
             questions = ((prompt, prepare(prompt)) for prompt in prompts)
         else:
             selection: Selection = {"model": model, "tag": tag, "ledger": ledger}
-            questions = _find_stored(runner.engine, selection, prepare)
+            questions = itertools.islice(_find_stored(runner.engine, selection, prepare), _MOST_READ)
             ask = functools.partial(_ask_stored, client, batch)
         pairs, left_out = _read_stored(runner.engine, questions)
         test, plan = StoredAnswers(pairs=pairs, **options), replace(plan, left_out=left_out)
@@ -221,12 +188,9 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
 
 def _ask_stored(client: BatchMethods, batch: BatchOptions, questions: list[Any], draw: int) -> Results[Any]:
     """`call_many` of stored questions, with the options of a batch."""
+    inputs, parameters = (BatchInputs(questions),), {**batch.parameters, "draw": draw}
     options = replace(
-        batch,
-        inputs=(BatchInputs(questions),),
-        parameters={**batch.parameters, "draw": draw},
-        example=questions[0],
-        operation=STORED_CHAT,
+        batch, inputs=inputs, parameters=parameters, example=questions[0], operation=STORED_CHAT
     )
     results: Results[Any] = client._call_inputs(options)  # noqa: SLF001 - no method for users
     return results
@@ -237,15 +201,12 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
     has_history = parameters.get("history") is not None
     if has_inputs and has_history:
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
+    of_calls, has_any = tuple(CHECKS.keys() - {*PARAMETERS}), has_inputs or has_history
     for names, wrong, kind in (
         (("share", "floor", "detect", "compare"), has_history, "of stored answers, without a history"),
         (("persistence",), not has_history, "of border prompts, with a history"),
-        (("tag", "ledger"), has_inputs or has_history, "of a part of the cache, without inputs"),
-        (
-            tuple(CHECKS.keys() - {*PARAMETERS}),
-            not (has_inputs or has_history),
-            "with inputs: stored questions have their own parameters",
-        ),
+        (("tag", "ledger"), has_any, "of a part of the cache, without inputs"),
+        (of_calls, not has_any, "with inputs: stored questions have their own parameters"),
     ):
         given = [name for name in names if wrong and parameters.get(name) is not None]
         if given:
@@ -262,14 +223,27 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
 
 def _find_stored(
     engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
-) -> Iterator[tuple[Any, Call[Response] | None]]:
-    """The questions of a part of the cache to its model, without questions of rechecks, and their calls."""
-    keys = engine.cache.find_keys(**selection)
-    stored = find_questions(engine.cache, keys, str(selection.get("model")), range(_NEW_DRAWS[0]))
-    return itertools.islice(
-        find_stored(stored, lambda question: prepare(question, STORED_CHAT, draw=question["draw"])),
-        _MOST_READ,
-    )
+) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
+    """The questions of a part of the cache to its model, without those of rechecks, each once.
+
+    With each comes the call that reads its answer; None if it cannot be asked as it was.
+    """
+    seen = set[bytes]()
+    for key in engine.cache.find_keys(**selection):
+        question = (engine.cache.peek_whole(key) or (None, None))[1]
+        if question is None or question["model"] != selection.get("model"):
+            continue
+        # Samples of one question differ in the number alone.
+        name = canonical({**question, "draw": 0})
+        if name in seen or not 0 <= question["draw"] < _NEW_DRAWS[0]:
+            continue
+        seen.add(name)
+        call: Call[Response] | None = None
+        with contextlib.suppress(LLMError):
+            call = prepare(question, STORED_CHAT, draw=question["draw"])
+        if call is not None and (call.key(question["draw"]) != key or not _is_whole(question["payload"])):
+            call = None
+        yield question, call
 
 
 def _read_stored(

@@ -76,29 +76,27 @@ def _read_pages(pages: list[Any], seen: set[str] | None) -> Iterator[Entry]:
     if pages[-1].get("has_more"):
         raise RequestError("goes on: ask for more days with limit=31, or save all pages in one list")
     for page in pages:
-        rows = [(bucket, row) for bucket in page["data"] for row in _list_rows(bucket)]
+        rows: list[tuple[JSONObject, JSONObject]] = []
+        for bucket in page["data"]:
+            # Anthropic's newer reports have rows in the place of buckets, with their groups apart.
+            own = [bucket["group"] | bucket.get("cost", bucket.get("usage"))] if "group" in bucket else None
+            rows += ((bucket, row) for row in own or bucket.get("results", [bucket]))
         if seen is not None:
-            new = {_name_row(bucket, row) for bucket, row in rows}
+            # What only one row of a report has: its time and groups; all of OpenRouter's, which tell no key.
+            new = set[str]()
+            for bucket, row in rows:
+                texts = {
+                    name: each for name, each in row.items() if isinstance(each, (str, bool, type(None)))
+                }
+                groups = row if row is bucket else texts | {"amount": "amount" in row}
+                times = f"{bucket.get('start_time')} {bucket.get('starting_at')}"
+                new.add(f"{times} {sorted(groups.items())}")
             if new & seen:
                 raise RequestError("has rows that another page or file has too: give each day once")
             seen |= new
         named = {name for _, row in rows for name, value in row.items() if value is not None}
         for bucket, row in rows:
             yield from _read_row(bucket, row, named)
-
-
-def _list_rows(bucket: JSONObject) -> Any:
-    """The rows of a bucket. Anthropic's newer reports have rows in its place, with their groups apart."""
-    if "group" in bucket:
-        return [bucket["group"] | bucket.get("cost", bucket.get("usage"))]
-    return bucket.get("results", [bucket])
-
-
-def _name_row(bucket: JSONObject, row: JSONObject) -> str:
-    """What only one row of a report has: its time and its groups; all of OpenRouter's, which tell no key."""
-    texts = {name: value for name, value in row.items() if value is None or isinstance(value, (str, bool))}
-    groups = sorted((row if row is bucket else texts | {"amount": "amount" in row}).items())
-    return f"{bucket.get('start_time')} {bucket.get('starting_at')} {groups}"
 
 
 def _read_row(bucket: JSONObject, row: JSONObject, named: Collection[str]) -> Iterator[Entry]:

@@ -1,8 +1,10 @@
 """Citations and server tools in a message of Anthropic's format, which has no images and no audio. Pure."""
 
+from dataclasses import replace
+
 from ..._core.formats.shared.replies import dicts, text
 from ..._core.json_values import JSONMapping
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, number
+from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, cite, number
 
 _CALLS = ("server_tool_use", "mcp_tool_use")
 
@@ -20,16 +22,9 @@ def citations(reply: JSONMapping) -> list[Citation]:
 
 def citation_of(entry: JSONMapping, start: int | None = None, end: int | None = None) -> Citation:
     """One citation of the text between two places."""
-    return Citation(
-        start=start,
-        end=end,
-        url=text(entry, "url", "source"),
-        title=text(entry, "title", "document_title"),
-        quote=text(entry, "cited_text"),
-        document_index=number(entry, "document_index"),
-        file_id=text(entry, "file_id"),
-        raw=entry,
-    )
+    fields = {"url": "url source", "title": "title document_title", "quote": "cited_text"}
+    known = cite(entry, start, end, **fields, file_id="file_id")
+    return replace(known, document_index=number(entry, "document_index"))
 
 
 def images(reply: JSONMapping) -> list[GeneratedImage]:
@@ -43,18 +38,11 @@ def audio(reply: JSONMapping) -> GeneratedAudio | None:
 def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
     """The calls of Anthropic's tools and of MCP servers, with their results."""
     blocks = dicts(reply.get("content"))
-    results = {
-        text(block, "tool_use_id"): block.get("content")
-        for block in blocks
-        if str(block.get("type")).endswith("_tool_result")
-    }
-    return [
-        ServerToolCall(
-            name=text(block, "name") or "",
-            arguments=block.get("input"),
-            result=results.get(text(block, "id")),
-            id=text(block, "id"),
-        )
-        for block in blocks
-        if block.get("type") in _CALLS
-    ]
+    answers = [block for block in blocks if str(block.get("type")).endswith("_tool_result")]
+    results = {text(block, "tool_use_id"): block.get("content") for block in answers}
+    calls = []
+    for block in blocks:
+        if block.get("type") in _CALLS:
+            name, key, arguments = text(block, "name") or "", text(block, "id"), block.get("input")
+            calls.append(ServerToolCall(name=name, arguments=arguments, result=results.get(key), id=key))
+    return calls

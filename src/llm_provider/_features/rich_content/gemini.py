@@ -2,11 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..._core.formats.gemini.decode import is_result, open_calls
 from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping, JSONObject
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, audio_of, decode_base64, number
+from .values import (
+    Citation,
+    GeneratedAudio,
+    GeneratedImage,
+    ServerToolCall,
+    audio_of,
+    cite,
+    decode_base64,
+    number,
+)
 
 _RATE = re.compile(r"rate=(\d+)")
 
@@ -60,22 +70,14 @@ def _span(segment: JSONMapping, said: str) -> tuple[int | None, int | None]:
 def _source(chunk: JSONMapping, start: int | None, end: int | None) -> Citation:
     """A chunk, whose one field tells the kind of its source, such as `web` or `retrievedContext`."""
     inner = next((value for value in chunk.values() if isinstance(value, dict)), {})
-    return Citation(
-        start=start,
-        end=end,
-        url=text(inner, "uri", "sourceUri", "imageUri"),
-        title=text(inner, "title"),
-        quote=text(inner, "text"),
-        file_id=text(inner, "documentName", "fileSearchStore"),
-        raw=chunk,
-    )
+    fields = {"url": "uri sourceUri imageUri", "file_id": "documentName fileSearchStore"}
+    return replace(cite(inner, start, end, **fields, title="title", quote="text"), raw=chunk)
 
 
 def _read_recitations(candidate: JSONMapping, said: str) -> Iterator[Citation]:
     metadata = part(candidate, "citationMetadata")
     for entry in dicts(metadata.get("citations") or metadata.get("citationSources")):
-        start, end = _span(entry, said)
-        yield Citation(start=start, end=end, url=text(entry, "uri"), title=text(entry, "title"), raw=entry)
+        yield cite(entry, *_span(entry, said), url="uri", title="title")
 
 
 def images(reply: JSONMapping) -> list[GeneratedImage]:
@@ -142,8 +144,7 @@ def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
 def _answer_function(calls: list[ServerToolCall], response: JSONMapping) -> None:
     for index, call in enumerate(calls):
         if call.result is None and is_result(response, {"id": call.id, "name": call.name}):
-            result = response.get("response")
-            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=result, id=call.id)
+            calls[index] = replace(call, result=response.get("response"))
             return
 
 
@@ -153,6 +154,5 @@ def _answer(calls: list[ServerToolCall], entry: JSONMapping, result: JSONMapping
     for index in range(len(calls) - 1, -1, -1):
         call = calls[index]
         if call.result is None and (identifier is None or call.id in (None, identifier)):
-            kept = {name: value for name, value in result.items() if name != "id"}
-            calls[index] = ServerToolCall(name=call.name, arguments=call.arguments, result=kept, id=call.id)
+            calls[index] = replace(call, result={name: each for name, each in result.items() if name != "id"})
             return

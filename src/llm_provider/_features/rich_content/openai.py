@@ -7,6 +7,7 @@ The sources are the types of the openai SDK 3.52, and the fields of hosts: OpenR
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..._core.formats.openai_responses.decode import is_call
@@ -19,6 +20,7 @@ from .values import (
     GeneratedImage,
     ServerToolCall,
     audio_of,
+    cite,
     decode_base64,
     image_at,
     number,
@@ -35,36 +37,28 @@ def citations(reply: JSONMapping) -> list[Citation]:
         result, offset = [], 0
         for entry in _parts(reply):
             result += [_annotation(annotation, offset) for annotation in dicts(entry.get("annotations"))]
-            offset += len(_text_of(entry))
+            field = {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), "")
+            offset += len(text(entry, field) or "")
         return result
     message = _message(reply)
-    result = [
-        _annotation(annotation)
-        for annotation in dicts(message.get("annotations"))
-        if str(annotation.get("type", "url_citation")).endswith("citation")
-    ]
-    result = result or [*_references(message), *_claudes(message)]
+    notes = dicts(message.get("annotations"))
+    cited = [note for note in notes if str(note.get("type", "url_citation")).endswith("citation")]
+    result = list(map(_annotation, cited)) or [*_references(message), *_claudes(message)]
     return result or list(_pages_of(reply))
 
 
 def token_ids(reply: JSONMapping) -> tuple[int, ...] | None:
     """The ids of a completion's tokens: of vLLM and Fireworks, Together, or Groq."""
     choice = next(iter(dicts(reply.get("choices"))), {})
-    return _ids(
-        choice.get("token_ids"),
-        part(choice, "logprobs").get("token_ids"),
-        part(part(reply, "x_groq"), "debug").get("output_token_ids"),
-    )
+    of_groq = part(part(reply, "x_groq"), "debug").get("output_token_ids")
+    return _ids(choice.get("token_ids"), part(choice, "logprobs").get("token_ids"), of_groq)
 
 
 def prompt_token_ids(reply: JSONMapping) -> tuple[int, ...] | None:
     """The ids of the prompt's tokens, of the same servers."""
     prompt = next(iter(dicts(reply.get("prompt"))), {})
-    return _ids(
-        reply.get("prompt_token_ids"),
-        part(prompt, "logprobs").get("token_ids"),
-        part(part(reply, "x_groq"), "debug").get("input_token_ids"),
-    )
+    of_groq = part(part(reply, "x_groq"), "debug").get("input_token_ids")
+    return _ids(reply.get("prompt_token_ids"), part(prompt, "logprobs").get("token_ids"), of_groq)
 
 
 def _ids(*candidates: Any) -> tuple[int, ...] | None:
@@ -89,23 +83,12 @@ def _parts(reply: JSONMapping) -> list[JSONObject]:
     ]
 
 
-def _text_of(entry: JSONMapping) -> str:
-    field = {"output_text": "text", "output_audio": "transcript"}.get(str(entry.get("type")), "")
-    return text(entry, field) or ""
-
-
 def _annotation(entry: JSONMapping, offset: int = 0) -> Citation:
     # Chat Completions nests what Responses has in one level.
     inner = part(entry, str(entry.get("type"))) or entry
-    return Citation(
-        start=number(inner, "start_index", offset),
-        end=number(inner, "end_index", offset),
-        url=text(inner, "url"),
-        title=text(inner, "title", "filename"),
-        quote=text(inner, "content", "quote"),
-        file_id=text(inner, "file_id"),
-        raw=entry,
-    )
+    start, end = number(inner, "start_index", offset), number(inner, "end_index", offset)
+    fields = {"title": "title filename", "quote": "content quote", "file_id": "file_id"}
+    return replace(cite(inner, start, end, url="url", **fields), raw=entry)
 
 
 def _references(message: JSONMapping) -> Iterator[Citation]:
@@ -136,9 +119,7 @@ def _pages_of(reply: JSONMapping) -> Iterator[Citation]:
     """The pages that a host found for the whole answer."""
     pages = dicts(reply.get("search_results"))
     for page in pages:
-        yield Citation(
-            url=text(page, "url"), title=text(page, "title"), quote=text(page, "snippet", "content"), raw=page
-        )
+        yield cite(page, url="url", title="title", quote="snippet content")
     addresses = reply.get("citations")
     for address in addresses if isinstance(addresses, list) and not pages else ():
         if isinstance(address, str):
@@ -176,20 +157,12 @@ def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
     """The calls of tools that OpenAI or a host ran."""
     items = dicts(reply.get("output"))
     outputs = {text(item, "call_id"): item for item in items if str(item.get("type")).endswith("_output")}
-    calls = [
-        _item(item, outputs)
-        for item in items
-        if str(item.get("type")).endswith(_ENDING) and not is_call(item)
-    ]
+    own = (item for item in items if str(item.get("type")).endswith(_ENDING) and not is_call(item))
+    calls = [_item(item, outputs) for item in own]
     for tool in dicts(_message(reply).get("executed_tools")):
-        results = tool.get("search_results") or tool.get("code_results")
-        calls.append(
-            ServerToolCall(
-                name=text(tool, "type", "name") or "",
-                arguments=_value(tool.get("arguments")),
-                result=tool.get("output") if tool.get("output") is not None else results,
-            )
-        )
+        result, name = tool.get("output"), text(tool, "type", "name") or ""
+        result = tool.get("search_results") or tool.get("code_results") if result is None else result
+        calls.append(ServerToolCall(name=name, arguments=_value(tool.get("arguments")), result=result))
     return calls
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._core.errors import RequestError
-from ..._core.json_values import JSONMapping
+from ..._core.formats.shared.replies import text
+from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.requests.routing import ROUTES
 
 
@@ -40,6 +41,12 @@ class Citation:
     document_index: int | None = None
     file_id: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+def cite(entry: JSONMapping, start: int | None = None, end: int | None = None, **fields: str) -> Citation:
+    """The citation of an entry. `fields` are the names of fields that may hold a text, parted by spaces."""
+    texts: JSONObject = {name: text(entry, *names.split()) for name, names in fields.items()}
+    return Citation(start=start, end=end, raw=entry, **texts)
 
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -86,10 +93,10 @@ class GeneratedImage:
             return f'<img src="{_address(self.media_type, self.data)}">'
         # A page would load an address by itself, and tell its server who reads the notebook. A picture of
         # another type, such as SVG, may hold such addresses.
-        text = html.escape(self.url or repr(self))
+        label = html.escape(self.url or repr(self))
         if (self.url or "").startswith(("https://", "http://")):
-            return f'<a href="{text}" rel="noopener noreferrer" target="_blank">{text}</a>'
-        return text
+            return f'<a href="{label}" rel="noopener noreferrer" target="_blank">{label}</a>'
+        return label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

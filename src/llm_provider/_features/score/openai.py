@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ..._core.errors import RequestError, ScoreCheckError, UnsupportedParameterError
-from ..._core.formats.openai_chat.decode import read_usage
 from ..._core.formats.protocol import AnyAnswer, EncodedRequest
 from ..._core.formats.shared.payload import merge
-from ..._core.formats.shared.replies import expect_dict, find_counts, raise_error_in, text_of
+from ..._core.formats.shared.replies import find_counts, read_object, read_usage, text_of
 from ..._core.json_values import JSONObject
 from ..._core.requests.routing import Target
 from ..._core.types.usage import Usage
@@ -93,9 +92,8 @@ def check_prompt(answer: PromptAnswer, prompt: Prompt) -> None:
         fail("count", f"the reply has {len(positions)} + 1 values, and its usage {usage.total_tokens} tokens")
     missing = [index for index, position in enumerate(positions) if position.logprob is None]
     if missing != [0]:
-        fail(
-            "first token", f"only the first token can be without a value, and those without are {missing[:9]}"
-        )
+        problem = f"only the first token can be without a value, and those without are {missing[:9]}"
+        fail("first token", problem)
     _check_echo(positions, prompt)
     check_values(positions[1:])
 
@@ -172,13 +170,20 @@ class ScoreForm(NamedTuple):
 
     def decode(self, reply: Any, prompt: Prompt, following: int | None = None) -> PromptAnswer:
         """The values of a prompt, or with `by_token` the one of the token `following` it."""
-        raise_error_in(expect_dict(reply, "answer"), "choices")
+        read_object(reply, "choices")
         try:
             positions, generated = self.read(reply, prompt)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, StopIteration) as error:
             fail("count", f"the reply has no log-probabilities in the form of its server ({error!r:.80})")
         if following is not None:
-            positions = [_find_next(generated, following, reply)]
+            # Of the others, among all that llama.cpp's server lists, the best is kept.
+            entries = reply["completion_probabilities"][0]["top_logprobs"]
+            token = next((entry["token"] for entry in entries if entry["id"] == following), None)
+            if token is None:
+                fail("count", f"the reply has no log-probability of the token {following}")
+            logprob = generated.top[following]
+            tops = {following: logprob, generated.id: generated.logprob or 0.0}
+            positions = [Position(logprob, token, following, tops)]
             check_values(positions)
         answer = PromptAnswer(
             positions=positions, generated=generated, usage=read_counts(reply),
@@ -315,17 +320,6 @@ def _read_llama(reply: Any, prompt: Prompt) -> _Read:
     return [], Position(best["logprob"], best["token"], best["id"], tops)
 
 
-def _find_next(generated: Position, following: int, reply: Any) -> Position:
-    """The token that follows, among all that llama.cpp's server lists. Of the others the best is kept."""
-    entries = reply["completion_probabilities"][0]["top_logprobs"]
-    token = next((entry["token"] for entry in entries if entry["id"] == following), None)
-    if token is None:
-        fail("count", f"the reply has no log-probability of the token {following}")
-    logprob = generated.top[following]
-    tops = {following: logprob} | {generated.id: generated.logprob or 0.0}
-    return Position(logprob, token, following, tops)
-
-
 _IDS = {"return_token_ids": True}
 _FORMS: Mapping[str, Mapping[str, ScoreForm]] = {
     "vllm": {
@@ -357,7 +351,14 @@ def encode(request: ScoreRequest, target: Target) -> EncodedRequest:
     """The payload without the texts. Its method is one that the server has, else it is refused."""
     forms = _FORMS.get(target.route.scores)
     if forms is None:
-        raise refuse_scores(request.model, target)
+        what = f"{target.provider} does not tell the log-probabilities of a given text"
+        if target.route.host is not None or target.provider == "local":
+            what = "score() has to know the kind of the server"
+        raise RequestError(
+            f"{what}: docs/scoring.md has those that do; a server of your own is named as in "
+            "Client(hosts=[Host('lab', 'http://10.0.0.7:8000/v1', 'vllm')])",
+            provider=target.provider, model=request.model,
+        )  # fmt: skip
     method: str = request.method or next(iter(forms.keys()))
     if method not in forms:
         raise UnsupportedParameterError(
@@ -377,15 +378,3 @@ def form_of(encoded: EncodedRequest, target: Target) -> ScoreForm:
 def write_request(form: ScoreForm, encoded: EncodedRequest, prompt: Prompt) -> EncodedRequest:
     payload = form.write(encoded.payload["model"], prompt)
     return EncodedRequest(form.path, merge(payload, encoded.payload.get("extra_body") or {}), encoded.headers)
-
-
-def refuse_scores(model: str, target: Target) -> RequestError:
-    """The error for a provider that tells no log-probabilities of given texts."""
-    what = f"{target.provider} does not tell the log-probabilities of a given text"
-    if target.route.host is not None or target.provider == "local":
-        what = "score() has to know the kind of the server"
-    return RequestError(
-        f"{what}: docs/scoring.md has those that do; a server of your own is named as in "
-        "Client(hosts=[Host('lab', 'http://10.0.0.7:8000/v1', 'vllm')])",
-        provider=target.provider, model=model,
-    )  # fmt: skip

@@ -93,9 +93,8 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
     def identity(self, call: Call[Scores], part: int) -> tuple[bytes, int]:
         """The context and one continuation; for the probe, the server."""
         request = call.request
-        if part == PROBE:
-            own = {"probe": _PROBE_VERSION, "server": call.target.base_url, "order": request.check_order}
-        else:
+        own = {"probe": _PROBE_VERSION, "server": call.target.base_url, "order": request.check_order}
+        if part != PROBE:
             own = {"context": request.context, "continuation": request.inputs[part]}
         return canonical({**call.encoded.payload, **own}), 0
 
@@ -155,18 +154,11 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
             await engine.run_side_by_side([engine.ask(part, (PROBE,))])
 
     def result(self, call: Call[Scores], samples: Sequence[Sample]) -> Scores:
-        request = call.request
-        scores = {
-            request.inputs[part]: sample.answer.score
-            for part, sample in zip(call.parts, samples, strict=True)
-        }
-        return Scores(
-            context=request.context,
-            scores=tuple(scores[text] for text in request.inputs),
-            metadata=call.metadata,
-            cache_keys=tuple([sample.answer.key for sample in samples]),
-            **summarize(call, samples),
-        )
+        request, pairs = call.request, zip(call.parts, samples, strict=True)
+        scores = {request.inputs[part]: sample.answer.score for part, sample in pairs}
+        own = {"scores": tuple(scores[text] for text in request.inputs), "metadata": call.metadata}
+        keys = tuple([sample.answer.key for sample in samples])
+        return Scores(context=request.context, cache_keys=keys, **own, **summarize(call, samples))
 
     def _texts(self, call: Call[Scores], parts: Sequence[int]) -> list[str]:
         request = call.request
@@ -216,15 +208,13 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     model = next((sample.answer.model for sample in samples if sample.answer.model), None)
     body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
+    price = sum_of_prices([sample.price for sample in samples])
+    queue, sending = (sum(getattr(sample, name) for sample in samples) for name in ("queue", "sending"))
     return Sample(
-        ScoreAnswer(score, usage=usage, model=model, origin=origin),
-        write_exactly(body),
-        cached=False,
-        queue=sum(sample.queue for sample in samples),
-        sending=sum(sample.sending for sample in samples),
-        price=sum_of_prices([sample.price for sample in samples]),
+        ScoreAnswer(score, usage=usage, model=model, origin=origin), write_exactly(body), cached=False,
+        queue=queue, sending=sending, price=price,
         change=next((sample.change for sample in samples if sample.change), None),
-    )
+    )  # fmt: skip
 
 
 class Memory:
@@ -239,25 +229,23 @@ class Memory:
         self._locks: dict[object, asyncio.Lock] = {}
 
     async def get(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        if key not in self._values:
-            async with self._locks.setdefault(key, asyncio.Lock()):
-                value = self._values[key] if key in self._values else await self._try(key, work)
-                self._values[key] = value
-            self._locks.pop(key, None)
-            if len(self._values) > _MOST_REMEMBERED:
-                self._values.popitem(last=False)
-            return value
-        return self._values[key]
-
-    async def _try(self, key: object, work: Callable[[], Awaitable[Any]]) -> Any:
-        when, error = self._failures.get(key, (0.0, None))
-        if error is not None and clock.monotonic() - when < _FAILURE_SECONDS:
-            raise ScoreCheckError(error.message, check=error.check, maybe_billed=False)
-        try:
-            return await work()
-        except ScoreCheckError as failure:
-            self._failures[key] = clock.monotonic(), failure
-            raise
+        if key in self._values:
+            return self._values[key]
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key not in self._values:
+                when, error = self._failures.get(key, (0.0, None))
+                if error is not None and clock.monotonic() - when < _FAILURE_SECONDS:
+                    raise ScoreCheckError(error.message, check=error.check, maybe_billed=False)
+                try:
+                    self._values[key] = await work()
+                except ScoreCheckError as failure:
+                    self._failures[key] = clock.monotonic(), failure
+                    raise
+            value = self._values[key]
+        self._locks.pop(key, None)
+        if len(self._values) > _MOST_REMEMBERED:
+            self._values.popitem(last=False)
+        return value
 
 
 @dataclass(frozen=True)
@@ -270,9 +258,6 @@ class PromptScores(Exchange):
 
     name = "score"
     billed = True
-
-    def body(self, call: Call[Any], parts: Sequence[int]) -> bytes:
-        return call.body
 
     def tokens(self, call: Call[Any], parts: Sequence[int]) -> float:
         """About one token for four bytes, where they are not known."""
@@ -350,9 +335,6 @@ class ScoreRequests:
         return await self.engine.here().sender.send(call, self.parts, None)
 
 
-# --- the probe ---------------------------------------------------------------------------------------------
-
-
 async def probe(requests: ScoreRequests, *, check_order: bool) -> None:
     """Ask for what is known; `ScoreCheckError` if the server tells something else."""
     for text in PROBES:
@@ -399,9 +381,6 @@ async def _extend(requests: ScoreRequests, prompt: Prompt, token: str, token_id:
     return longer if longer.ids is None or longer.ids[: len(ids)] == ids != longer.ids else None
 
 
-# --- the border between the context and the continuation ---------------------------------------------------
-
-
 def move_spaces(context: str, continuation: str) -> tuple[str, str]:
     """The context without the white space at its end, which the continuation begins with.
 
@@ -445,8 +424,6 @@ def cut_text(tokens: Sequence[str], context: str) -> int:
 _NO_SCORE = Score(text="", logprob=0.0, token_logprobs=(), tokens=(), bytes=0)
 SCORE = ScoreTexts()
 
-_EXAMPLE = ("a context that is never sent", ["a continuation"])
-
 
 def parse_scores(
     model: str, contexts: Any, continuations: Any, parameters: ScoreManyParameters, on_error: OnError
@@ -457,19 +434,12 @@ def parse_scores(
     most, progress = take_common(calls)
     parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
     pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
+    inputs = (BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),)
     return BatchOptions(
-        function="score_many",
-        awaited=False,
-        models=(model,),
-        inputs=(BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),),
-        parameters=calls,
-        delivery=DeliveryOptions("live", "batch"),
-        concurrency=most,
-        progress=progress,
-        on_error=on_error,
-        example=_EXAMPLE,
-        operation=SCORE,
-    )
+        function="score_many", awaited=False, models=(model,), inputs=inputs, parameters=calls,
+        delivery=DeliveryOptions("live", "batch"), concurrency=most, progress=progress, on_error=on_error,
+        example=("a context that is never sent", ["a continuation"]), operation=SCORE,
+    )  # fmt: skip
 
 
 def pair_texts(contexts: list[Any], continuations: Any) -> list[tuple[Any, Any]]:

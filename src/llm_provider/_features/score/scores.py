@@ -47,26 +47,23 @@ class ScoreRequest(TextRequest):
         context, continuations = cast("tuple[Any, Any]", inputs)
         if not isinstance(context, str):
             raise RequestError(f"context must be a text, not {cite(context)}; it may be empty")
-        texts = _texts(continuations)
+        kinds = (str, bytes, Mapping, set, frozenset)
+        if isinstance(continuations, kinds) or not isinstance(continuations, Iterable):
+            raise RequestError(
+                f"continuations must be a list of texts, not {type(continuations).__name__}: write "
+                "score(model, context, [' a text'])"
+            )
+        texts = tuple(continuations)
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise RequestError(
+                    f"continuations[{index}] must be a str, not {cite(text)}: write str(value)"
+                )
+            if not text:
+                raise RequestError(f"continuations[{index}] is empty: an empty text has no probability")
         # A text that is no valid Unicode is refused here.
         canonical([context, *texts])
-        return cls(model=model, context=str(context), inputs=texts, **checked)
-
-
-def _texts(continuations: object) -> tuple[str, ...]:
-    kinds = (str, bytes, Mapping, set, frozenset)
-    if isinstance(continuations, kinds) or not isinstance(continuations, Iterable):
-        raise RequestError(
-            f"continuations must be a list of texts, not {type(continuations).__name__}: write "
-            "score(model, context, [' a text'])"
-        )
-    texts = tuple(continuations)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise RequestError(f"continuations[{index}] must be a str, not {cite(text)}: write str(value)")
-        if not text:
-            raise RequestError(f"continuations[{index}] is empty: an empty text has no probability")
-    return tuple(map(str, texts))
+        return cls(model=model, context=str(context), inputs=tuple(map(str, texts)), **checked)
 
 
 @quickly_made
@@ -100,6 +97,9 @@ class Score(Hinting):
         """The score whose fields JSON has."""
         known: Any = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
         return cls(**known)
+
+
+_COLUMNS = ("text", "logprob", "is_greedy", "bytes", "same_boundary", "token_ids")
 
 
 @quickly_made
@@ -148,15 +148,11 @@ class Scores(OtherResult, Hinting):
 
     def list_rows(self) -> list[dict[str, Any]]:
         """The columns that the row of each continuation has for itself in a table."""
-        return [
-            {
-                "text": score.text,
-                **{name: getattr(score, name) for name in ("logprob", "is_greedy", "bytes", "same_boundary")},
-                **({"token_ids": score.token_ids} if score.token_ids else {}),
-                "tokens": len(score.tokens),
-            }
-            for score in self.scores
-        ]
+        rows: list[dict[str, Any]] = []
+        for score in self.scores:
+            row = {name: getattr(score, name) for name in _COLUMNS if name != "token_ids" or score.token_ids}
+            rows.append({**row, "tokens": len(score.tokens)})
+        return rows
 
     def row_text(self, row: Mapping[str, Any]) -> str:
         """What a person reads of the row of a continuation."""
@@ -177,10 +173,9 @@ class Scores(OtherResult, Hinting):
             "cache_keys": tuple,
             **READERS,
         }
-        return cls(**{
-            name: value if value is None or name not in readers else readers[name](value)
-            for name, value in check_fields(fields).items()
-        })  # fmt: skip
+        known = dict(check_fields(fields))
+        known |= {name: read(known[name]) for name, read in readers.items() if known.get(name) is not None}
+        return cls(**known)
 
     def __len__(self) -> int:
         return len(self.scores)

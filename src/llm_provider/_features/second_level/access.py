@@ -5,8 +5,9 @@ writes. A store that fails is left alone, so only the first call after its failu
 thread tries again after 1 to 30 seconds; then it sends the answers that were stored meanwhile.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain
@@ -108,18 +109,22 @@ class SecondLevelAccess:
             self._report_failure(TimeoutError(f"no answer within {_LONGEST_READ:g} s"), reading=True)
             return {}
 
+    @contextlib.contextmanager
+    def _leaving_alone(self, *, reading: bool) -> Iterator[None]:
+        """Leave the store alone for a while if it fails: it may raise anything, and must not fail a call."""
+        try:
+            yield
+        except Exception as error:
+            self._report_failure(error, reading=reading)
+
     def _get_all(self, lookups: list[Sequence[str]]) -> list[dict[str, bytes]]:
         keys = list(dict.fromkeys(chain.from_iterable(lookups)))
         values: dict[str, bytes] = {}
         for start in range(0, len(keys), MOST_KEYS):
             if self._read_fails:
                 break
-            try:
+            with self._leaving_alone(reading=True):
                 values |= self.get(keys[start : start + MOST_KEYS])
-            except Exception as error:  # a store may raise anything, and must not fail a call
-                self._report_failure(error, reading=True)
-        if len(lookups) == 1:
-            return [values]
         return [{key: values[key] for key in each if key in values} for each in lookups]
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
@@ -151,11 +156,9 @@ class SecondLevelAccess:
     def _put_all(self, writes: list[Write]) -> list[None]:
         # A server that does not answer one thread makes the other one wait, too.
         if not (self._write_fails or self._read_fails):
-            try:
+            with self._leaving_alone(reading=False):
                 self._put({each.key: each.value for each in writes})
                 return [None] * len(writes)
-            except Exception as error:  # as in `_get_all`
-                self._report_failure(error, reading=False)
         self._keep(writes)
         return [None] * len(writes)
 
@@ -176,10 +179,8 @@ class SecondLevelAccess:
 
     def _report_failure(self, error: Exception, *, reading: bool) -> None:
         """Leave the store alone for a while, and warn of its first failure."""
-        if reading:
-            self._read_fails = True
-        else:
-            self._write_fails = True
+        self._read_fails |= reading
+        self._write_fails |= not reading
         self._try_later()
         if not self._warned:
             self._warned = True
@@ -205,7 +206,7 @@ class SecondLevelAccess:
             self._send_pending()
             self._write_fails = False
             self._retry_after = _RETRY_AFTER
-        except Exception:  # as in `_get_all`; the warning was shown before
+        except Exception:  # as in `_leaving_alone`; the warning was shown before
             self._try_later()
 
     def _send_pending(self) -> None:
@@ -230,66 +231,53 @@ class SecondLevelAccess:
             return True
         try:
             granted = bool(cast("LeasingStore", self.store).take_lease(name, self._owner, LEASE_SECONDS))
-        except Exception as error:  # as in `_get_all`
+        except Exception as error:  # as in `_leaving_alone`
             self._report_failure(error, reading=True)
             return True
-        if granted:
-            with self._changing:
-                # The writer's thread may have released it while this one renewed it.
-                released = again and name not in self._leases
-                if not released:
-                    self._leases.add(name)
-                    if self._renewing is None:
-                        self._renew_later()
-            if released:
-                self._end_lease(name)
+        with self._changing:
+            # The writer's thread may have released it while this one renewed it.
+            released = granted and again and name not in self._leases
+            if granted and not released:
+                self._leases.add(name)
+                if self._renewing is None:
+                    self._renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew)
+        if released:
+            self._end_lease(name)
         return granted
 
     def release_lease(self, name: str) -> None:
         """Release a lease once the answers that were handed over before are in the store."""
-        self._writer.submit(lambda: self._release(name))
 
-    def _release(self, name: str) -> None:
-        self._writes.drain()
-        with self._changing:
-            held = name in self._leases
-            self._leases.discard(name)
-        if held:
-            self._end_lease(name)
+        def release() -> None:
+            self._writes.drain()
+            with self._changing:
+                held = name in self._leases
+                self._leases.discard(name)
+            if held:
+                self._end_lease(name)
+
+        self._writer.submit(release)
 
     def _end_lease(self, name: str) -> None:
         if not (self._write_fails or self._read_fails):
-            try:
+            with self._leaving_alone(reading=False):
                 cast("LeasingStore", self.store).release_lease(name, self._owner)
-            except Exception as error:  # as in `_get_all`
-                self._report_failure(error, reading=False)
-
-    def _renew_later(self) -> None:
-        self._renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew)
 
     def _renew(self) -> None:
         with self._changing:
             names = list(self._leases)
-            self._renewing = None
-            if names:
-                self._renew_later()
+            renewing = start_timer(LEASE_SECONDS / 3, self._reader, self._renew) if names else None
+            self._renewing = renewing
         for name in names:
             self._take(name, again=True)
 
     def statistics(self) -> SecondLevelStatistics:
         figures: Mapping[str, object] = {}
         if not self._read_fails:
-            try:
+            with self._leaving_alone(reading=True):
                 figures = dict(self.store.stats())
-            except Exception as error:  # as in `_get_all`
-                self._report_failure(error, reading=True)
-        return SecondLevelStatistics(
-            hits=self.hits,
-            writes=self.writes,
-            pending=len(self._writes) + len(self._pending),
-            available=not (self._read_fails or self._write_fails),
-            store=figures,
-        )
+        pending, works = len(self._writes) + len(self._pending), not (self._read_fails or self._write_fails)
+        return SecondLevelStatistics(self.hits, self.writes, pending, works, figures)
 
     def flush(self) -> None:
         """Wait until the answers that were handed over are sent, or are known to be pending."""
@@ -310,11 +298,8 @@ class SecondLevelAccess:
         for timer in timers:
             if timer is not None:
                 timer.cancel()
-        if self._pending:
-            try:
-                self._send_pending()
-            except Exception as error:  # as in `_get_all`
-                self._report_failure(error, reading=False)
+        with self._leaving_alone(reading=False):
+            self._send_pending()
         missing = self._lost + len(self._pending)
         if missing:
             self._pending.clear()
@@ -325,7 +310,5 @@ class SecondLevelAccess:
             )
         opened, self._opened = self._opened, None
         if opened is not None:
-            try:
+            with self._leaving_alone(reading=False):
                 opened.close()
-            except Exception as error:  # as in `_get_all`
-                self._report_failure(error, reading=False)

@@ -5,8 +5,9 @@ import inspect
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol, Self, runtime_checkable
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..._core.errors import MissingDependencyError, RequestError
 from ..._core.runtime.imports import install_command
@@ -143,7 +144,15 @@ def _parse_url(url: str) -> dict[str, str | bool]:
             "cache: the URL of a second level begins with valkey://, valkeys://, redis://, rediss:// or "
             f"unix://, not {parts.scheme + '://' if parts.scheme else 'no scheme'}"
         )
-    _check_address(parts, port)
+    database = "" if parts.scheme == "unix" else parts.path.strip("/")
+    if parts.scheme == "unix" and parts.path in ("", "/"):
+        raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")
+    if parts.scheme != "unix" and not parts.hostname:
+        raise RequestError(f"cache: the URL names no host: {parts.scheme}://host:6379/0")
+    if parts.scheme != "unix" and port == 0:
+        raise RequestError("cache: the port of the URL must be from 1 to 65535, not 0")
+    if database and not (database.isascii() and database.isdigit()):
+        raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
     query: list[tuple[str, str]] = []
     settings: dict[str, str | bool] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -158,20 +167,6 @@ def _parse_url(url: str) -> dict[str, str | bool]:
             f"a cache of {parts.scheme}:// needs the package valkey: {install_command('valkey')}"
         )
     return {"store": urlunsplit(parts._replace(query=urlencode(query))), **settings}
-
-
-def _check_address(parts: SplitResult, port: int | None) -> None:
-    if parts.scheme == "unix":
-        if parts.path in ("", "/"):
-            raise RequestError("cache: a unix:// URL names a socket, such as unix:///run/valkey.sock?db=0")
-        return
-    if not parts.hostname:
-        raise RequestError(f"cache: the URL names no host: {parts.scheme}://host:6379/0")
-    if port == 0:
-        raise RequestError("cache: the port of the URL must be from 1 to 65535, not 0")
-    database = parts.path.strip("/")
-    if database and not (database.isascii() and database.isdigit()):
-        raise RequestError(f"cache: the path of the URL is the number of a database, not {database!r}")
 
 
 PREFIX = f"llm_provider:{SCHEMA_VERSION}:"
@@ -229,15 +224,14 @@ class ValkeyStore:
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     def put_many(self, values: Mapping[str, bytes]) -> None:
-        batch: dict[str, bytes] = {}
-        size = 0
+        batches, size = [dict[str, bytes]()], 0
         for key, value in values.items():
-            if batch and size + len(value) > _MOST_BYTES:
-                self._server.mset(batch)
-                batch, size = {}, 0
-            batch[PREFIX + key] = value
+            if batches[-1] and size + len(value) > _MOST_BYTES:
+                batches.append({})
+                size = 0
+            batches[-1][PREFIX + key] = value
             size += len(value)
-        if batch:
+        for batch in filter(None, batches):
             self._server.mset(batch)
 
     def stats(self) -> dict[str, int]:
@@ -247,13 +241,10 @@ class ValkeyStore:
 
     def export(self) -> Iterator[tuple[str, bytes]]:
         """Every key with its value. Those written meanwhile may be missing."""
-        keys: list[str] = []
-        for name in self._server.scan_iter(match=f"{PREFIX}{'[0-9a-f]' * 4}*", count=1000):
-            keys.append(name.decode().removeprefix(PREFIX))
-            if len(keys) == _MOST_KEYS:
-                yield from self.get_many(keys).items()
-                keys = []
-        yield from self.get_many(keys).items()
+        names = self._server.scan_iter(match=f"{PREFIX}{'[0-9a-f]' * 4}*", count=1000)
+        keys = (name.decode().removeprefix(PREFIX) for name in names)
+        while some := list(islice(keys, _MOST_KEYS)):
+            yield from self.get_many(some).items()
 
     def take_lease(self, name: str, owner: str, seconds: float) -> bool:
         """Take or renew a lease, which ends by itself. Returns whether the owner has it now."""

@@ -17,16 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._core.runtime.forks import reset_in_child
-from .spans import (
-    ERROR_TYPE,
-    OPERATION,
-    REQUEST_MODEL,
-    RESPONSE_MODEL,
-    SCHEMA_URL,
-    describe_destination,
-    describe_target,
-    version,
-)
+from . import spans
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Histogram, MeterProvider, Observation
@@ -62,7 +53,7 @@ class _Sums:
     def add(self, amount: float, names: _Names) -> None:
         with self._lock:
             if names not in self._sums and len(self._sums) >= _MOST_NAMES:
-                names = ((REQUEST_MODEL, "other models"),)
+                names = ((spans.REQUEST_MODEL, "other models"),)
             self._sums[names] = self._sums.get(names, 0.0) + amount
 
     def rows(self) -> list[tuple[_Names, float]]:
@@ -82,20 +73,17 @@ class Metrics:
 
         self._observation = metrics.Observation
         self._pending: deque[Callable[[], None]] = deque()
-        meter = metrics.get_meter("llm_provider", version(), provider, SCHEMA_URL)
+        meter = metrics.get_meter("llm_provider", spans.version(), provider, spans.SCHEMA_URL)
 
-        def histogram(name: str, unit: str, description: str, buckets: Sequence[float]) -> Histogram:
-            return meter.create_histogram(
-                name, unit, description, explicit_bucket_boundaries_advisory=buckets
-            )
+        def histogram(
+            name: str, unit: str, text: str, buckets: Sequence[float] = DURATION_BUCKETS
+        ) -> Histogram:
+            return meter.create_histogram(name, unit, text, explicit_bucket_boundaries_advisory=buckets)
 
-        self._duration = histogram(
-            "gen_ai.client.operation.duration", "s", "Duration of calls that were sent", DURATION_BUCKETS
-        )
-        first_chunk = "Time from the request to the first part of a streamed answer"
-        self._first_chunk = histogram(
-            "gen_ai.client.operation.time_to_first_chunk", "s", first_chunk, DURATION_BUCKETS
-        )
+        calls = "Duration of calls that were sent"
+        self._duration = histogram("gen_ai.client.operation.duration", "s", calls)
+        chunks = "Time from the request to the first part of a streamed answer"
+        self._first_chunk = histogram("gen_ai.client.operation.time_to_first_chunk", "s", chunks)
         billed = "Tokens of the requests that were billed"
         self._tokens = histogram("gen_ai.client.token.usage", "{token}", billed, TOKEN_BUCKETS)
         self._sums: list[_Sums] = []
@@ -126,7 +114,7 @@ class Metrics:
 
     def note(self, record: Callable[..., None], call: Any, *values: Any) -> None:
         """Call one of the `record_…` methods later, together with others."""
-        self._pending.append(partial(record, describe_destination(call), *values))
+        self._pending.append(partial(record, spans.describe_destination(call), *values))
         if len(self._pending) >= _TOGETHER:
             self.flush()
 
@@ -143,9 +131,9 @@ class Metrics:
         self, names: _Attributes, seconds: float, error: str | None, served: str | None, first: float | None
     ) -> None:
         if error is not None:
-            names = {**names, ERROR_TYPE: error}
-        elif served is not None and served != names[REQUEST_MODEL]:
-            names = {**names, RESPONSE_MODEL: served}
+            names = {**names, spans.ERROR_TYPE: error}
+        elif served is not None and served != names[spans.REQUEST_MODEL]:
+            names = {**names, spans.RESPONSE_MODEL: served}
         self._duration.record(seconds, names)
         if first is not None:
             self._first_chunk.record(first, names)
@@ -159,7 +147,7 @@ class Metrics:
         names = tuple(attributes.items())
         if waited > 0:
             self._queue.add(waited, names)
-        self._attempts.add(1, names if error is None else (*names, (ERROR_TYPE, error)))
+        self._attempts.add(1, names if error is None else (*names, (spans.ERROR_TYPE, error)))
 
     def record_payment(self, attributes: _Attributes, posting: Posting) -> None:
         """Record the tokens and the cost of a request."""
@@ -192,9 +180,9 @@ class Metrics:
                 for scope in client.statistics():
                     value = getattr(scope, field)
                     if value is not None:
-                        names = describe_target("chat", scope.provider, scope.model, scope.base_url)
+                        names = spans.describe_target("chat", scope.provider, scope.model, scope.base_url)
                         # A limit holds for all operations together.
-                        key = tuple(each for each in names.items() if each[0] != OPERATION)
+                        key = tuple(each for each in names.items() if each[0] != spans.OPERATION)
                         totals[key] = totals.get(key, 0) + value
             return [self._observation(value, dict(names)) for names, value in totals.items()]
 
@@ -219,7 +207,7 @@ def metrics_of(provider: MeterProvider) -> Metrics:
 
 @functools.lru_cache(maxsize=1024)
 def _token_names(names: _Names, served: str, kind: str) -> Mapping[str, str | int]:
-    return {**dict(names), RESPONSE_MODEL: served, "gen_ai.token.type": kind}
+    return {**dict(names), spans.RESPONSE_MODEL: served, "gen_ai.token.type": kind}
 
 
 reset_in_child(_all, Metrics.forget_parent)

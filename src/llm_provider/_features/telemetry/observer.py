@@ -170,29 +170,24 @@ class Observer(Listener):
         """Log the end of a call."""
         if not is_logging(INFO):
             return
-        content: dict[str, str | None] = {}
+        failed, name = isinstance(outcome, BaseException), "ok"
+        if isinstance(outcome, BaseException):
+            # The name of another class says all that may be told.
+            name, why = type(outcome).__name__, reason(outcome) if isinstance(outcome, LLMError) else None
+            more = {"attempts": attempts, "reason": why, "status": getattr(outcome, "status", None)}
+        else:
+            usage = getattr(outcome, "usage", None) if usage is None else usage
+            queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
+            more = {"cached": bool(getattr(outcome, "cached", False)), "attempts": attempts}
+            more |= {"queued": queued or None, "served": getattr(outcome, "model", None)}
+            who = find_served_by(outcome)
+            more |= {part: who and getattr(who, part) for part in ("host", "fingerprint", "request_id")}
         if self._content:
             from .spans import answer_json, prompt_json
 
-            content = {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
-        if isinstance(outcome, BaseException):
-            # The name of another class says all that may be told.
-            why = reason(outcome) if isinstance(outcome, LLMError) else None
-            if self._content:
-                content["message"] = str(outcome)
-            log_call(
-                call, type(outcome).__name__, seconds, usage, usd, attempts=attempts, reason=why,
-                status=getattr(outcome, "status", None), **content,
-            )  # fmt: skip
-            return
-        queued = round(getattr(getattr(outcome, "timing", None), "queue", 0.0), 4)
-        who = find_served_by(outcome)
-        log_call(
-            call, "ok", seconds, getattr(outcome, "usage", None) if usage is None else usage, usd,
-            cached=bool(getattr(outcome, "cached", False)), attempts=attempts, queued=queued or None,
-            served=getattr(outcome, "model", None), host=who and who.host,
-            fingerprint=who and who.fingerprint, request_id=who and who.request_id, **content,
-        )  # fmt: skip
+            more |= {"prompt": prompt_json(call.request), "answer": answer_json(outcome)}
+            more |= {"message": str(outcome)} if failed else {}
+        log_call(call, name, seconds, usage, usd, **more)
 
 
 class Watch(Listener):
@@ -216,7 +211,16 @@ class Watch(Listener):
         if failure is not None and observer.spans is not None and self._span is not None:
             observer.spans.add_failure(self._span, attempt, failure)
         if is_logging(DEBUG):
-            log_attempt(call, attempt)
+            fields = {
+                **_name_model(call),
+                "attempt": attempt.retries + 1,
+                "outcome": "ok" if failure is None else failure.error,
+                "status": None if failure is None else failure.status,
+                "waited": round(attempt.waited, 4),
+                "seconds": round(attempt.seconds, 4),
+                "retry_in": None if attempt.retry_in is None else round(attempt.retry_in, 3),
+            }
+            CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
     def note_end(self, call: Any, outcome: object, sent: SentRequests) -> None:
         """End the span in the task that began it. Its usage is None if nothing was billed."""
@@ -284,32 +288,14 @@ def log_call(
     call: Any, outcome: str, seconds: float, usage: Usage | None, usd: float | None, **more: object
 ) -> None:
     """Log the end of a call at INFO: "ok" or the class of its error, and its seconds. None is left out."""
-    fields: dict[str, object] = {
-        "operation": call.exchange.name,
-        **_name_model(call),
-        "outcome": outcome,
-        "seconds": round(seconds, 4),
-    }
+    fields: dict[str, object] = {"operation": call.exchange.name, **_name_model(call)}
+    fields |= {"outcome": outcome, "seconds": round(seconds, 4)}
     if usage is not None:
         fields |= {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
     fields |= {"usd": None if usd is None else round(usd, 8), **more}
     if call.tracks.tag:
         fields["tag"] = call.tracks.tag
     CALLS.info("%s", _Line("call", fields), extra={"llm_provider": fields})
-
-
-def log_attempt(call: Any, attempt: Any) -> None:
-    failure = attempt.failure
-    fields = {
-        **_name_model(call),
-        "attempt": attempt.retries + 1,
-        "outcome": "ok" if failure is None else failure.error,
-        "status": None if failure is None else failure.status,
-        "waited": round(attempt.waited, 4),
-        "seconds": round(attempt.seconds, 4),
-        "retry_in": None if attempt.retry_in is None else round(attempt.retry_in, 3),
-    }
-    CALLS.debug("%s", _Line("attempt", fields), extra={"llm_provider": fields})
 
 
 def _name_model(call: Any) -> dict[str, str]:

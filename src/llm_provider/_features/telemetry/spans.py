@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
     from ..._core.types.messages import Message, ToolCall
-    from ..._core.types.response import Choice
     from ..._core.types.usage import Usage
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
@@ -117,16 +116,14 @@ class Spans:
 
     def start_tool(self, call: ToolCall, description: str | None) -> Started:
         """Start the span of a tool that the user's program runs, as the current span of this task."""
-        attributes = {
+        attributes = _leave_out_unknown({
             OPERATION: "execute_tool",
             "gen_ai.tool.name": call.name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": call.id,
-        }
-        if description:
-            attributes["gen_ai.tool.description"] = description
-        if self._content:
-            attributes["gen_ai.tool.call.arguments"] = call.arguments
+            "gen_ai.tool.description": description or None,
+            "gen_ai.tool.call.arguments": call.arguments if self._content else None,
+        })  # fmt: skip
         name = f"execute_tool {call.name}"
         span = self._tracer.start_span(name, kind=self._internal, attributes=attributes)
         return Started(span, self._attach(self._in_context(span)))
@@ -141,15 +138,15 @@ class Spans:
                 message = content if self._content and isinstance(content, str) else type(error).__name__
                 span.set_status(self._error(message))
             elif self._content:
-                # Few programs set the switch.
-
-                span.set_attribute("gen_ai.tool.call.result", result_text(content))
+                # As the model is told: a text as it is, parts as JSON.
+                text = content if isinstance(content, str) else _encode(_text(content))
+                span.set_attribute("gen_ai.tool.call.result", text)
         span.end()
 
     def add_failure(self, started: Started, attempt: Any, failure: FailedAttempt) -> None:
         """Add the event of a request that failed. One that was answered has none: the span tells of it."""
         if started.span.is_recording():
-            attributes: dict[str, str | float | None] = {
+            attributes = {
                 f"{ATTEMPT}.number": attempt.retries + 1,
                 f"{ATTEMPT}.wait": attempt.waited,
                 f"{ATTEMPT}.duration": attempt.seconds,
@@ -157,8 +154,7 @@ class Spans:
                 ERROR_TYPE: failure.error,
                 "http.response.status_code": failure.status,
             }
-            known = {name: value for name, value in attributes.items() if value is not None}
-            started.span.add_event(ATTEMPT, known)
+            started.span.add_event(ATTEMPT, _leave_out_unknown(attributes))
 
     def end(
         self, started: Started, call: Any, outcome: object, usage: Usage | None, usd: float | None,
@@ -195,8 +191,6 @@ class Spans:
             if isinstance(outcome, BaseException):
                 span.set_status(self._error(str(outcome) if self._content else reason(outcome)))
             if self._content:
-                # Few programs set the switch.
-
                 prompt, answer = prompt_json(call.request), answer_json(outcome)
                 for name, text in (("gen_ai.input.messages", prompt), ("gen_ai.output.messages", answer)):
                     if text is not None:
@@ -215,11 +209,8 @@ def describe_target(
 ) -> Mapping[str, str | int]:
     """The attributes that say what is called and where."""
     name = model.partition("/")[0] if provider == "litellm" else provider
-    attributes: dict[str, str | int] = {
-        OPERATION: operation,
-        PROVIDER: _PROVIDERS.get(name, name),
-        REQUEST_MODEL: model,
-    }
+    attributes: dict[str, str | int] = {OPERATION: operation, PROVIDER: _PROVIDERS.get(name, name)}
+    attributes[REQUEST_MODEL] = model
     server = urlsplit(base_url or "")
     if server.hostname:
         attributes[SERVER] = server.hostname
@@ -233,78 +224,59 @@ def describe_destination(call: Any) -> Mapping[str, str | int]:
     return describe_target(call.exchange.name, target.provider, target.model, target.base_url)
 
 
+def _leave_out_unknown(attributes: JSONObject) -> JSONObject:
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
 def _describe_request(call: Any) -> JSONObject:
     """The attributes of the parameters that the user set."""
-    request = call.request
-    attributes = {
-        attribute: value
-        for name, attribute in _PARAMETERS.items()
-        if (value := getattr(request, name, None)) is not None
-    }
-    if getattr(request, "n", 1) > 1:
-        attributes["gen_ai.request.choice.count"] = request.n
-    if getattr(request, "response_format", None) is not None:
-        attributes["gen_ai.output.type"] = "json"
-    if options := getattr(request, "options", None):
-        attributes |= {name: options[option] for option, name in _OPTIONS.items() if options.get(option)}
-    if call.tracks.tag:
-        attributes["llm_provider.tag"] = call.tracks.tag
-    if call.streamed:
-        attributes["gen_ai.request.stream"] = True
-    return attributes
+    request, options = call.request, getattr(call.request, "options", None) or {}
+    attributes = {attribute: getattr(request, name, None) for name, attribute in _PARAMETERS.items()}
+    attributes |= {attribute: options.get(name) or None for name, attribute in _OPTIONS.items()}
+    return _leave_out_unknown(attributes | {
+        "gen_ai.request.choice.count": request.n if getattr(request, "n", 1) > 1 else None,
+        "gen_ai.output.type": None if getattr(request, "response_format", None) is None else "json",
+        "llm_provider.tag": call.tracks.tag or None,
+        "gen_ai.request.stream": call.streamed or None,
+    })  # fmt: skip
 
 
 def _describe_end(
     call: Any, outcome: Any, usage: Usage | None, usd: float | None, answered: Sequence[Mapping[str, str]]
 ) -> JSONObject:
     attributes: JSONObject = {"llm_provider.cached": bool(getattr(outcome, "cached", False))}
+    attributes["llm_provider.cost"] = usd
     if usage is not None:
         attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
         attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
-        for name, attribute in _USAGE.items():
-            if count := getattr(usage, name):
-                attributes[attribute] = count
-    if usd is not None:
-        attributes["llm_provider.cost"] = usd
+        attributes |= {attribute: getattr(usage, name) or None for name, attribute in _USAGE.items()}
     if isinstance(outcome, BaseException):
         attributes[ERROR_TYPE] = type(outcome).__name__
-        if isinstance(outcome, LLMError):
-            attributes["llm_provider.attempts"] = outcome.attempts
-            if outcome.status is not None:
-                attributes["http.response.status_code"] = outcome.status
-            if outcome.request_id:
-                attributes["llm_provider.request.id"] = outcome.request_id
-        return attributes
-    timing = getattr(outcome, "timing", None)
-    if timing is None:
-        return attributes
-    attributes[RESPONSE_MODEL] = outcome.model
-    names = _OF_OPENAI if call.target.provider in ("openai", "azure") else {}
-    for name, value in _describe_who(outcome, answered).items():
-        attributes[names.get(name, f"llm_provider.served_by.{name}")] = value
-    attributes["llm_provider.attempts"] = timing.attempts
-    attributes["llm_provider.queue.duration"] = timing.queue
-    if call.streamed and timing.first_token is not None:
-        attributes["gen_ai.response.time_to_first_chunk"] = timing.first_token
-    choices = getattr(outcome, "choices", ())
-    if choices:
-        attributes["gen_ai.response.finish_reasons"] = [choice.finish_reason for choice in choices]
-        if outcome.id:
-            attributes["gen_ai.response.id"] = outcome.id
-    return attributes
-
-
-def _describe_who(outcome: object, answered: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """The fields of `served_by` of an answer, without the model.
-
-    The fields of its only request are known already. Otherwise the reply is read again.
-    """
-    if len(answered) == len(getattr(outcome, "choices", ())) == 1:
-        return answered[0]
-    served_by = find_served_by(outcome)
-    fields = {} if served_by is None else served_by.to_dict()
-    fields.pop("model", None)
-    return fields
+    if isinstance(outcome, LLMError):
+        attributes["llm_provider.attempts"] = outcome.attempts
+        attributes["http.response.status_code"] = outcome.status
+        attributes["llm_provider.request.id"] = outcome.request_id or None
+    timing = None if isinstance(outcome, BaseException) else getattr(outcome, "timing", None)
+    if timing is not None:
+        choices = getattr(outcome, "choices", ())
+        # The fields of its only request are known already. Otherwise the reply is read again.
+        served_by = None if len(answered) == len(choices) == 1 else find_served_by(outcome)
+        who = answered[0] if len(answered) == len(choices) == 1 else served_by and served_by.to_dict()
+        names = _OF_OPENAI if call.target.provider in ("openai", "azure") else {}
+        attributes |= {
+            names.get(name, f"llm_provider.served_by.{name}"): value
+            for name, value in (who or {}).items()
+            if name != "model"
+        }
+        attributes |= {
+            RESPONSE_MODEL: outcome.model,
+            "llm_provider.attempts": timing.attempts,
+            "llm_provider.queue.duration": timing.queue,
+            "gen_ai.response.time_to_first_chunk": timing.first_token if call.streamed else None,
+            "gen_ai.response.finish_reasons": [choice.finish_reason for choice in choices] or None,
+            "gen_ai.response.id": (outcome.id or None) if choices else None,
+        }
+    return _leave_out_unknown(attributes)
 
 
 def prompt_json(request: object) -> str | None:
@@ -323,26 +295,18 @@ def answer_json(outcome: object) -> str | None:
     choices = getattr(outcome, "choices", None) if not isinstance(outcome, BaseException) else None
     if choices is None:
         return None
-    # The conventions' word is in the singular.
-    reasons = [choice.finish_reason.replace("tool_calls", "tool_call") for choice in choices]
-    return _encode([
-        {"role": "assistant", "parts": list(_answer_parts(choice)), "finish_reason": reason}
-        for choice, reason in zip(choices, reasons, strict=True)
-    ])  # fmt: skip
-
-
-def result_text(content: object) -> str:
-    """What a tool returned, as the model is told: a text as it is, parts as JSON."""
-    return content if isinstance(content, str) else _encode(_text(content))
-
-
-def _answer_parts(choice: Choice) -> Iterable[dict[str, object]]:
-    if choice.reasoning:
-        yield {"type": "reasoning", "content": choice.reasoning}
-    if choice.text:
-        yield {"type": "text", "content": choice.text}
-    for call in choice.tool_calls:
-        yield {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+    samples = []
+    for choice in choices:
+        parts = [{"type": "reasoning", "content": choice.reasoning}] if choice.reasoning else []
+        parts += [{"type": "text", "content": choice.text}] if choice.text else []
+        parts += [
+            {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in choice.tool_calls
+        ]
+        # The conventions' word is in the singular.
+        reason = choice.finish_reason.replace("tool_calls", "tool_call")
+        samples.append({"role": "assistant", "parts": parts, "finish_reason": reason})
+    return _encode(samples)
 
 
 def _message(message: Message) -> dict[str, object]:
@@ -350,11 +314,9 @@ def _message(message: Message) -> dict[str, object]:
     if role == "tool":
         part = {"type": "tool_call_response", "id": message.get("tool_call_id"), "response": _text(content)}
         return {"role": role, "parts": [part]}
-    parts: list[dict[str, object]] = (
-        [{"type": "text", "content": content}] if isinstance(content, str) else []
-    )
-    if isinstance(content, (list, tuple)):
-        parts = [_part(part) for part in content]
+    parts = list(map(_part, content)) if isinstance(content, (list, tuple)) else []
+    if isinstance(content, str):
+        parts = [{"type": "text", "content": content}]
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
         called = {"name": function.get("name"), "arguments": function.get("arguments")}
@@ -375,9 +337,7 @@ def _part(part: object) -> dict[str, object]:
 
 
 def _text(content: object) -> object:
-    if isinstance(content, (list, tuple)):
-        return [_part(part) for part in content]
-    return content
+    return list(map(_part, content)) if isinstance(content, (list, tuple)) else content
 
 
 def _encode(value: object) -> str:

@@ -24,6 +24,8 @@ from ..._core.types.response import Response, Result, ToolRounds
 from ..._core.types.usage import Timing, Usage
 from .runner import run_tools
 
+_OWN_TOOLS = "the provider's own tools"
+
 
 class Rounds:
     """The rounds of one call. `emit` gets deltas and results of tools; None for one that is not streamed."""
@@ -54,30 +56,35 @@ class Rounds:
         Raises `ToolRoundsExceededError` after the last round, and what a round or the deadline raises.
         """
         try:
-            return await self._ask_until_answered(stored)
+            while True:
+                response, stored = await self._answer(stored), None
+                self._responses.append(response)
+                self._messages.append(response.message)
+                paused = self._is_paused(response)
+                if not paused and not self._has_work(response):
+                    return self._whole()
+                if len(self._responses) > self._most:
+                    called = ", ".join(sorted({call.name for call in response.tool_calls}))
+                    whole = self._whole()
+                    error = ToolRoundsExceededError(
+                        f"the model still calls {called or _OWN_TOOLS} after "
+                        f"max_tool_rounds={self._most}: raise it, or continue the conversation of "
+                        "error.response",
+                        response=whole,
+                        **self._target_names(),
+                    )
+                    raise self._engine.events.join_calls([whole], error)
+                if not paused:
+                    results = await self._run_tools(response.tool_calls)
+                    self._results += results
+                    self._messages += [result.message for result in results]
+                self._call = self._next()
         except LLMError as error:
             self._sent.parts = tuple(part.before_telling or part for part in self._sent.parts)
             self._sent.write_to(error)
             before = sum((response.passed_over for response in self._responses), ())
             error.passed_over = before + error.passed_over
             raise
-
-    async def _ask_until_answered(self, stored: Response | None) -> Response:
-        while True:
-            response = await self._answer(stored)
-            stored = None
-            self._responses.append(response)
-            self._messages.append(response.message)
-            paused = self._is_paused(response)
-            if not paused and not self._has_work(response):
-                return self._whole()
-            if len(self._responses) > self._most:
-                raise self._too_many_rounds(response)
-            if not paused:
-                results = await self._run_tools(response.tool_calls)
-                self._results += results
-                self._messages += [result.message for result in results]
-            self._call = self._next()
 
     async def _answer(self, stored: Response | None) -> Response:
         """The answer of one round, from the cache if it is stored."""
@@ -128,37 +135,29 @@ class Rounds:
         return True
 
     async def _run_tools(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
-        deadline = self._call.deadline
+        deadline, listeners = self._call.deadline, self._engine.events.listeners
+
+        def tell(result: ToolResult) -> None:
+            if self._emit is not None:
+                self._emit([Delta(tool_results=(result,))])
+
+        seconds = None if deadline is None else max(0.0, deadline.left)
         try:
-            return await run_tools(
-                list(calls),
-                self._tools,
-                None if deadline is None else max(0.0, deadline.left),
-                self._tell,
-                self._engine.events.listeners,
-            )
+            return await run_tools(list(calls), self._tools, seconds, tell, listeners)
         except TimeoutError as error:
             assert deadline is not None
-            raise APITimeoutError(
-                f"not answered by the deadline of {deadline.allowed:g} s: {error} ran in round "
-                f"{len(self._responses)}",
-                phase="deadline",
-                limit=deadline.allowed,
-                **self._target_names(),
-            ) from None
-
-    def _tell(self, result: ToolResult) -> None:
-        if self._emit is not None:
-            self._emit([Delta(tool_results=(result,))])
+            problem = f"{error} ran in round {len(self._responses)}"
+            message = f"not answered by the deadline of {deadline.allowed:g} s: {problem}"
+            own = {"limit": deadline.allowed, **self._target_names()}
+            raise APITimeoutError(message, phase="deadline", **own) from None
 
     def _next(self) -> Call[Response]:
         """The call of the next round, with the deadline, the budget and the `track` blocks of the first."""
         last, relay = self._call, self._call.relay
         # A conversation stays with its model: the others may not read all of it.
         before = (last if relay is None else relay.find_answering(self._responses[-1])).request
-        request = replace(
-            before, messages=tuple(self._messages), tool_choice=later_choice(before.tool_choice)
-        )
+        choice = later_choice(before.tool_choice)
+        request = replace(before, messages=tuple(self._messages), tool_choice=choice)
         prepare = self._engine.prepare if relay is None else relay.prepare_round
         call = prepare(last.operation, request, last.concurrency)
         call.deadline, call.patience, call.tracks = last.deadline, last.patience, last.tracks
@@ -169,15 +168,15 @@ class Rounds:
         """The last answer, with the sums of all rounds."""
         responses, sent = self._responses, self._sent.whole()
         timings = [response.timing for response in responses]
+        stored = [response.price if response.cached else response.stored_price for response in responses]
+        messages, results = tuple(self._messages), tuple(self._results)
         whole = replace(
             responses[-1],
             prompt=responses[0].prompt,
             usage=sum((response.usage for response in responses), Usage()),
             **sent.describe_cost(),
             price=sum_of_prices([response.price for response in responses]),
-            stored_price=sum_of_prices(
-                [response.price if response.cached else response.stored_price for response in responses]
-            ),
+            stored_price=sum_of_prices(stored),
             cached=all(response.cached for response in responses),
             timing=Timing(
                 queue=sum(timing.queue for timing in timings),
@@ -188,22 +187,9 @@ class Rounds:
             ),
             failures=sent.failures,
             passed_over=sum((response.passed_over for response in responses), ()),
-            tool_rounds=ToolRounds(
-                responses=tuple(responses), messages=tuple(self._messages), results=tuple(self._results)
-            ),
+            tool_rounds=ToolRounds(responses=tuple(responses), messages=messages, results=results),
         )
         return self._engine.events.join_calls(responses, whole)
-
-    def _too_many_rounds(self, response: Response) -> ToolRoundsExceededError:
-        names = ", ".join(sorted({call.name for call in response.tool_calls})) or "the provider's own tools"
-        whole = self._whole()
-        error = ToolRoundsExceededError(
-            f"the model still calls {names} after max_tool_rounds={self._most}: raise it, or continue the "
-            "conversation of error.response",
-            response=whole,
-            **self._target_names(),
-        )
-        return self._engine.events.join_calls([whole], error)
 
     def _target_names(self) -> JSONObject:
         return {"provider": self._call.target.provider, "model": self._call.request.model}

@@ -63,7 +63,17 @@ async def run_tools(
     """
 
     async def run(call: ToolCall) -> ToolResult:
-        result = await _run_observed(call, tools, listeners)
+        described = tools[call.name]["function"] if call.name in tools else {}
+        # Listeners hear of a tool in the task that runs it.
+        ends = [listener.begin_tool(call, described.get("description")) for listener in listeners]
+        try:
+            result = await _run(call, tools)
+        except BaseException as error:
+            for end in ends:
+                end(error, None)
+            raise
+        for end in ends:
+            end(result.error, result.content)
         if isinstance(result.error, KeyboardInterrupt):
             raise _InterruptedError from result.error
         emit(result)
@@ -100,28 +110,10 @@ async def _end(tasks: Sequence[asyncio.Task[ToolResult]]) -> None:
         await asyncio.wait(unfinished, timeout=_GRACE)
 
 
-async def _run_observed(
-    call: ToolCall, tools: Mapping[str, FunctionTool], listeners: Sequence[Listener]
-) -> ToolResult:
-    """Run the tool of one call. Listeners hear of it in the task that runs it."""
-    described = tools[call.name]["function"] if call.name in tools else {}
-    ends = [listener.begin_tool(call, described.get("description")) for listener in listeners]
-    try:
-        result = await _run(call, tools)
-    except BaseException as error:
-        for end in ends:
-            end(error, None)
-        raise
-    for end in ends:
-        end(result.error, result.content)
-    return result
-
-
 async def _run(call: ToolCall, tools: Mapping[str, FunctionTool]) -> ToolResult:
-    tool = tools.get(call.name)
-    if tool is None:
-        known = ", ".join(tools)
-        return _describe_failure(call, LookupError(f"there is no tool {call.name!r}; the tools are: {known}"))
+    if (tool := tools.get(call.name)) is None:
+        problem = f"there is no tool {call.name!r}; the tools are: {', '.join(tools)}"
+        return _describe_failure(call, LookupError(problem))
     try:
         arguments = tool.parse(call)
         assert tool.function is not None  # the calls of a class end the rounds
@@ -149,10 +141,8 @@ def _describe_failure(call: ToolCall, error: BaseException) -> ToolResult:
 
 
 async def _value(function: Callable[..., Any], arguments: JSONMapping) -> Outcome:
-    depth = _depth.get()
-    semaphore = _semaphores.setdefault(asyncio.get_running_loop(), {}).setdefault(
-        depth, asyncio.Semaphore(MOST_AT_ONCE)
-    )
+    depth, semaphores = _depth.get(), _semaphores.setdefault(asyncio.get_running_loop(), {})
+    semaphore = semaphores.setdefault(depth, asyncio.Semaphore(MOST_AT_ONCE))
     await semaphore.acquire()
     # This task has a copy of the context of its own.
     _depth.set(depth + 1)
@@ -161,9 +151,8 @@ async def _value(function: Callable[..., Any], arguments: JSONMapping) -> Outcom
             return await _await_result(function, arguments)
         finally:
             semaphore.release()
-    value, error = await run_in_thread(
-        functools.partial(function, **arguments), "llm_provider-tool", semaphore.release
-    )
+    work = functools.partial(function, **arguments)
+    value, error = await run_in_thread(work, "llm_provider-tool", semaphore.release)
     if error is None and inspect.isawaitable(value):
         # A function that returns a coroutine, as many decorators do.
         return await _await_result(lambda: value, {})
@@ -191,7 +180,17 @@ def content_of(value: Any) -> str | Sequence[JSONMapping]:
         # The model reads the value of an enum of texts.
         return _sendable(str.__str__(value))
     if isinstance(value, (list, tuple)) and value and all(map(_is_part, value)):
-        return _sendable_parts(list(value))
+        parts = list(value)
+        try:
+            canonical(parts)
+        except RequestError as error:
+            try:
+                # Half a surrogate pair is replaced. All else raises.
+                parts = json.loads(replace_halves(json.dumps(parts, ensure_ascii=False)))
+                canonical(parts)
+            except (RequestError, TypeError, ValueError):
+                raise TypeError(f"the tool returned content parts that cannot be sent: {error}") from None
+        return parts
     if isinstance(value, (bytes, bytearray, memoryview)) or is_image(value):
         return [_medium(value)]
     if isinstance(value, (list, tuple)) and any(map(is_image, value)):
@@ -218,20 +217,6 @@ def _sendable(text: str) -> str:
             f"{MAX_REQUEST_BYTES / 1e6:.0f} MB: return a part of it"
         )
     return replace_halves(text)
-
-
-def _sendable_parts(parts: list[Any]) -> list[Any]:
-    """Content parts that a request can hold."""
-    try:
-        canonical(parts)
-    except RequestError as error:
-        try:
-            # Half a surrogate pair is replaced. All else raises.
-            parts = json.loads(replace_halves(json.dumps(parts, ensure_ascii=False)))
-            canonical(parts)
-        except (RequestError, TypeError, ValueError):
-            raise TypeError(f"the tool returned content parts that cannot be sent: {error}") from None
-    return parts
 
 
 def _is_part(value: Any) -> bool:

@@ -1,11 +1,11 @@
-"""HTML for notebooks: the blocks that make up each view of a value.
+"""HTML for notebooks: the blocks that make up each view of a value, and tables as text.
 
 Every block escapes its text and cuts a long one. Colours and fonts are those of the page. Styles are
 attributes, because viewers remove style sheets; that of a table is for those without a style of their own.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -20,11 +20,22 @@ _BLOCK, _BLOCK_LINES = 5_000, 100
 
 _ROOM = "<style>@scope{:scope{border-collapse:collapse}th,td{padding:0.3em 0.6em}}</style>"
 _WRAP = "white-space: pre-wrap; overflow-wrap: anywhere"
+_CODE = "font-family: monospace; margin: 0.5em 1em; white-space: pre-wrap"
 _WIDE = ' style="text-align: start"'
 _SHORT = 24
 """Characters of a text that has a line of its own in a table."""
 _FENCED = re.compile(r"^```[^\n`]*\n(.*?)(?:^```[ \t]*$\n?|\Z)", re.DOTALL | re.MULTILINE)
 """Code of a Markdown text, which may be cut before the end of the code."""
+
+
+def align(header: Sequence[str], lines: Iterable[Sequence[str]], left: Collection[str]) -> Iterator[str]:
+    """A table as lines of text. Columns are right-aligned unless `left` has their titles."""
+    table = [header, *lines]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    columns = [(width, "<" if title in left else ">") for title, width in zip(header, widths, strict=True)]
+    for line in table:
+        cells = (f"{cell:{side}{width}}" for cell, (width, side) in zip(line, columns, strict=True))
+        yield "  ".join(cells).rstrip()
 
 
 def block(*parts: str) -> str:
@@ -35,21 +46,16 @@ def text(content: str) -> str:
     """A text with its line breaks, in the direction of its script. Code in Markdown is set as code."""
     beginning = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
     rest = len(content) - len(beginning)
+    parts = []
     # Texts and codes alternate.
-    pieces = enumerate(_FENCED.split(beginning))
-    parts = [_code(piece) if number % 2 else _prose(piece) for number, piece in pieces if piece.strip()]
+    for number, piece in enumerate(_FENCED.split(beginning)):
+        if piece.strip() and number % 2:
+            parts.append(f'<pre style="{_CODE}">{safe(piece.rstrip())}</pre>')
+        elif piece.strip():
+            prose = safe(piece.strip("\n"))
+            parts.append(f'<div dir="auto" style="{_WRAP}">{prose}</div>')
     more = small(f"… {rest:,} more characters") if rest else ""
     return f'<div style="max-width: 60em">{"".join(parts)}</div>{more}'
-
-
-def _prose(content: str) -> str:
-    prose = safe(content.strip("\n"))
-    return f'<div dir="auto" style="{_WRAP}">{prose}</div>'
-
-
-def _code(content: str) -> str:
-    style = "font-family: monospace; margin: 0.5em 1em; white-space: pre-wrap"
-    return f'<pre style="{style}">{safe(content.rstrip())}</pre>'
 
 
 def code(content: str) -> str:

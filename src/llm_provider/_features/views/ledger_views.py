@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..._core.money.totals import LedgerRow
-    from ..._core.types.usage import Usage
 
 
 def _format_unknown(row: LedgerRow) -> str:
@@ -73,24 +72,17 @@ def _cells(rows: list[LedgerRow], total: LedgerRow) -> dict[str, list[str]]:
 
 
 def format_text(rows: list[LedgerRow], total: LedgerRow) -> str:
-    columns = []
-    for title, cells in _cells(rows, total).items():
-        width = max(map(len, (title, *cells)))
-        columns.append([f"{cell:{'<' if title in _WORDS else '>'}{width}}" for cell in (title, *cells)])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    columns = _cells(rows, total)
+    return "\n".join(html.align(list(columns), zip(*columns.values(), strict=True), _WORDS))
 
 
 def format_html(rows: list[LedgerRow], total: LedgerRow) -> str:
     """The first rows and the total of all as an HTML table for a notebook."""
     cells = _cells(rows, total)
     left_out = max(0, len(rows) - html.ROWS)
-    lines = [
-        [
-            html.words(cell) if title in _WORDS else html.figure(cell)
-            for title, cell in zip(cells, line, strict=True)
-        ]
-        for line in zip(*cells.values(), strict=True)
-    ]
+    writers = [html.words if title in _WORDS else html.figure for title in cells]
+    columns = zip(*cells.values(), strict=True)
+    lines = [[write(cell) for write, cell in zip(writers, line, strict=True)] for line in columns]
     return html.table(list(cells), [*lines[: html.ROWS][: len(rows)], lines[-1]], left_out=left_out)
 
 
@@ -111,8 +103,6 @@ def write_jsonl(rows: list[LedgerRow], path: str | os.PathLike[str]) -> None:
 
 
 _Timeline: TypeAlias = "dict[str, list[tuple[int, Decimal]]]"
-
-_CLASSES = ("input", "cache read", "cache write", "reasoning", "output")
 
 
 def plot(by_model: list[LedgerRow], timeline: _Timeline) -> Figure:
@@ -139,12 +129,10 @@ def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType
     axes.set_ylabel("USD")
     end = max((points[-1][0] for points in series.values()), default=0)
     for model, points in series.items():
-        moments = [moment for moment, _ in points]
-        sums = list(accumulate(float(amount) for _, amount in points))
         # Each line begins at 0 with the model's first request and reaches the right end of the plot.
-        steps = dates.date2num(
-            [datetime.fromtimestamp(moment, UTC) for moment in (moments[0], *moments, end)]
-        )
+        moments = [points[0][0], *(moment for moment, _ in points), end]
+        sums = list(accumulate(float(amount) for _, amount in points))
+        steps = dates.date2num([datetime.fromtimestamp(moment, UTC) for moment in moments])
         axes.step(steps, [0, *sums, sums[-1]], where="post", label=model)
     if series:
         axes.xaxis_date("UTC")
@@ -156,10 +144,16 @@ def _draw_costs(axes: matplotlib.axes.Axes, series: _Timeline, dates: ModuleType
 
 def _draw_tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
     axes.set_title("tokens by class")
-    names = [row.model for row in rows]
+    names, usages = [row.model for row in rows], [row.usage for row in rows]
+    reads = [usage.cache_read_input_tokens for usage in usages]
+    writes = [usage.cache_write_input_tokens for usage in usages]
+    reasoning = [usage.reasoning_output_tokens for usage in usages]
+    # Every token counts in one class.
+    inputs = [each.input_tokens - reads[at] - writes[at] for at, each in enumerate(usages)]
+    outputs = [each.output_tokens - reasoning[at] for at, each in enumerate(usages)]
+    classes = {"input": inputs, "cache read": reads, "cache write": writes, "reasoning": reasoning}
     lower = [0] * len(rows)
-    for index, label in enumerate(_CLASSES):
-        counts = [_by_class(row.usage)[index] for row in rows]
+    for label, counts in {**classes, "output": outputs}.items():
         axes.bar(names, counts, bottom=lower, label=label)
         lower = [below + count for below, count in zip(lower, counts, strict=True)]
     if rows:
@@ -167,10 +161,3 @@ def _draw_tokens(axes: matplotlib.axes.Axes, rows: list[LedgerRow]) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         axes.tick_params("x", rotation=30)
     axes.set_ylabel("tokens")
-
-
-def _by_class(usage: Usage) -> tuple[int, ...]:
-    """The tokens of a usage in each of `_CLASSES`; every token counts in one class."""
-    read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    reasoning = usage.reasoning_output_tokens
-    return usage.input_tokens - read - written, read, written, reasoning, usage.output_tokens - reasoning

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import repeat, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
@@ -45,21 +45,13 @@ _MEDIA = 200
 """Characters of a part of a message that is no text."""
 
 
-class Run(NamedTuple):
-    """Results with a name, such as the name of their file, and a line that sums them up."""
-
-    name: str
-    results: Sequence[AnyResult]
-    summary: str
-
-
 def check_results(results: object) -> None:
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
         raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
 
 
-def name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
+def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
     """The names that were chosen, one for each run, else its models, and its number if that is needed."""
     if chosen_names:
         if isinstance(chosen_names, str) or len(chosen_names) != len(runs):
@@ -72,19 +64,28 @@ def name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) 
     return [f"{name} ({number})" if alike else name for number, name in enumerate(names, start=1)]
 
 
-def write_page(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
-    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was."""
-    tables = [_Table(run) for run in runs]
+def write_page(
+    runs: Sequence[Sequence[AnyResult]], names: Sequence[str], sums: Sequence[str],
+    path: str | os.PathLike[str],
+) -> None:  # fmt: skip
+    """Write the page of one run, or of two side by side. If that fails, an earlier file is as it was.
+
+    `names` are empty, or one for each run. `sums` has a line that sums up each.
+    """
+    tables = list(map(_Table, runs, _name_runs(runs, names), sums))
     rows = sorted(_join_rows(tables), key=lambda row: STATES.index(row[0]))
     states = Counter(state for state, *_ in rows)
     write_file(_page_parts(tables, rows, states), path)
 
 
 def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
-    scripts = [
-        *map(_read_component, _COMPONENTS[: len(tables)]),
-        (_FOLDER / "page.js").read_text(encoding="utf-8"),
-    ]
+    scripts = []
+    for name in _COMPONENTS[: len(tables)]:
+        ends = (".min.js", ".LICENSE.txt")
+        code, licence = ((_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8") for end in ends)
+        # Each copy of a component must have its licence.
+        scripts.append(f"/*! {name}\n\n{licence}*/\n{code}")
+    scripts.append((_FOLDER / "page.js").read_text(encoding="utf-8"))
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     page = (_FOLDER / "page.html").read_text(encoding="utf-8")
     head, _, rest = page.partition("{data}")
@@ -99,15 +100,6 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
     yield b"\n]}\n"
     # A replacement of `str.replace` is taken as it is, whatever is in the scripts.
     yield rest.replace("{scripts}", "".join(f"<script>{script}</script>\n" for script in scripts)).encode()
-
-
-def _read_component(name: str) -> str:
-    """A component behind its licence, which each copy must have."""
-    code, licence = (
-        (_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8")
-        for end in (".min.js", ".LICENSE.txt")
-    )
-    return f"/*! {name}\n\n{licence}*/\n{code}"
 
 
 def embed_json(value: object) -> bytes:
@@ -144,9 +136,8 @@ def _says_something(name: str, cell: object) -> bool:
 class _Table:
     """The rows of one run."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        table = columns_with_index(run.results)
+    def __init__(self, results: Sequence[AnyResult], name: str, summary: str) -> None:
+        self.results, table = results, columns_with_index(results)
         prompts = table.pop("prompt")
         names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
         # As a row is read: its number first, and the question before the answer.
@@ -154,15 +145,11 @@ class _Table:
         names.insert(names.index("text") if "text" in names else len(names), "prompt")
         self.names = names
         self.cells = table
-        self.head = {
-            "name": run.name,
-            "summary": run.summary,
-            "columns": names,
-            "prompts": [_shorten_media(each.prompt) for each in (run.results if any(prompts) else ())],
-        }
+        shortened = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
+        self.head = {"name": name, "summary": summary, "columns": names, "prompts": shortened}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
-        for result in run.results:
+        for result in results:
             samples, begin = [*getattr(result, "samples", ())], len(self.samples)
             # The row of an error, or the rows of a result that has no samples.
             samples += [result] * (row_count(result) - len(samples))
@@ -191,7 +178,7 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
         yield from ((tables[0].state(row), row) for row in range(len(tables[0].samples)))
         return
     first, second = tables
-    for left, right in pair_results(first.run.results, second.run.results):
+    for left, right in pair_results(first.results, second.results):
         ours = [] if left is None else first.of_result[left]
         theirs = [] if right is None else second.of_result[right]
         for row, other in zip_longest(ours, theirs):
@@ -212,12 +199,9 @@ def _shorten_media(prompt: object) -> object:
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list):
-            message["content"] = [
-                part
-                if isinstance(part, dict) and isinstance(part.get("text"), str)
-                else {"text": f"[{json.dumps(part, ensure_ascii=False)[:_MEDIA]}]"}
-                for part in content
-            ]
+            for index, part in enumerate(content):
+                if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+                    content[index] = {"text": f"[{json.dumps(part, ensure_ascii=False)[:_MEDIA]}]"}
     return messages
 
 
@@ -235,14 +219,9 @@ def _parts(sample: object, name: str) -> Iterable[Any]:
 def _read_extra(sample: AnyResult) -> JSONObject:
     """What an open row shows besides its cells. What is empty is left out."""
     usage = sample.usage
-    details: JSONObject = {
-        "facts": {
-            name: value
-            for name, value in (asdict(usage) if usage is not None else {}).items()
-            if value
-        },
-        "failures": [asdict(failure) for failure in sample.failures],
-    }  # fmt: skip
+    counts = {} if usage is None else asdict(usage)
+    details: JSONObject = {"facts": {name: count for name, count in counts.items() if count}}
+    details["failures"] = [asdict(failure) for failure in sample.failures]
     if isinstance(sample, Response):
         rounds = sample.tool_rounds
         details |= {

@@ -68,7 +68,15 @@ def call_text(call: ToolCall) -> str:
 
 def to_jsonl(results: Iterable[AnyResult], path: str | os.PathLike[str]) -> None:
     """Write a line of JSON for each result, into a file that is then complete, or into a pipe."""
-    parts = (part for result in results for part in _parts_of_line(result))
+    encoder = json.JSONEncoder(ensure_ascii=False)
+
+    def encode(result: AnyResult) -> Iterator[str]:
+        is_large = isinstance(result, Response) and len(result.body) >= LARGE
+        # In one part, a large one would stop the other threads for so long.
+        yield from encoder.iterencode(result.to_dict()) if is_large else [encoder.encode(result.to_dict())]
+        yield "\n"
+
+    parts = (part for result in results for part in encode(result))
     write_file((part.encode("utf-8", "backslashreplace") for part in parts), path)
 
 
@@ -77,13 +85,6 @@ def write_file(lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
     safe = "the results are in memory, and an earlier file is as it was"
     with replace_file(Path(path).expanduser(), 0o666, safe) as file:
         file.writelines(lines)
-
-
-def _parts_of_line(result: AnyResult) -> Iterable[str]:
-    """The JSON of a result, in parts if it is large: in one, it would stop the other threads for so long."""
-    if isinstance(result, Response) and len(result.body) >= LARGE:
-        return (*json.JSONEncoder(ensure_ascii=False).iterencode(result.to_dict()), "\n")
-    return (json.dumps(result.to_dict(), ensure_ascii=False), "\n")
 
 
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import Pair, read
-from llm_provider._core.formats.openai_chat.decode import read_usage
+from llm_provider._core.formats.shared.replies import read_usage
 from openai_support import JSON_VALUES
 
 PAIRS = {**read("shapes/openai"), **read("_features/quirks/any_server")}

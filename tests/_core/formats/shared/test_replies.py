@@ -14,6 +14,7 @@ import pytest
 from llm_provider import Budget, Client, Response, Usage, price
 from llm_provider._core.formats.anthropic import encode as anthropic
 from llm_provider._core.formats.gemini import encode as gemini
+from llm_provider._core.formats.protocol import EncodedRequest
 from llm_provider._core.money.pricing import default_prices_path
 from llm_provider._features.litellm import encode as chat
 from llm_provider._features.quirks import any_server as openai_chat
@@ -52,7 +53,7 @@ def test_the_counts_of_a_stream_grow(form: Any, told: list[Any], counts: tuple[i
     elif form is anthropic:
         start = {"type": "message_start", "message": {"content": [], "usage": usages[0]}}
         events = [start, *({**END, "usage": usage} for usage in usages[1:]), {"type": "message_stop"}]
-    assembler = form.assembler(None)
+    assembler = form.assembler(EncodedRequest("", {}))
     for event in events:
         assembler.feed(event)
     usage = form.decode(assembler.reply()).usage

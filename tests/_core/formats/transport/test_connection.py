@@ -111,7 +111,7 @@ async def test_keys_that_always_differ_take_no_more_clients(simulator: Simulator
     async with connected("aiohttp") as connection:
         for key in keys:
             request = replace(gemini_outgoing(simulator.url("gemini")), key=APIKey(key))
-            await connection.send(request, ignore)
+            await connection.send(request)
         assert len(connection._clients) <= MOST_ENDPOINTS
     assert len({request.headers["x-goog-api-key"] for request in simulator.requests()}) == len(keys)
 

@@ -26,16 +26,10 @@ _PATH = "/v1/messages/batches"
 _PAGE = 100
 
 _STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
+    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+    "not_found_error": 404, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504,
     "overloaded_error": 529,
-}
+}  # fmt: skip
 
 
 def limits(target: Target, operation: str) -> shared.BatchLimits | None:
@@ -64,14 +58,9 @@ class AnthropicBatches:
         rows = await asyncio.to_thread(path.read_bytes)
         body = b'{"requests":[' + rows.rstrip(b"\n").replace(b"\n", b",") + b"]}"
         headers = {**spec.headers, "content-type": "application/json"}
-        return _remote(
-            await self._client.post(
-                _PATH,
-                content=body,
-                cast_to=self._batch_class,
-                options={"headers": headers, "timeout": SECONDS_OF_A_FILE},
-            )
-        )
+        options: Any = {"headers": headers, "timeout": SECONDS_OF_A_FILE}
+        cast_to = self._batch_class
+        return _remote(await self._client.post(_PATH, content=body, cast_to=cast_to, options=options))
 
     async def retrieve(self, identifier: str) -> shared.RemoteBatch:
         return _remote(await self._batches.retrieve(identifier))
@@ -90,8 +79,8 @@ class AnthropicBatches:
             async with self._batches.with_streaming_response.results(
                 remote.identifier, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in shared.lines_of(response.iter_bytes(), longest):
-                    yield await shared.read_row(line, _reply)
+                async for row in shared.rows_of(response.iter_bytes(), longest, _reply):
+                    yield row
         except AnthropicError as error:
             # The SDK asks for the place of the results once more. It raises this class if there is none now.
             if type(error) is not AnthropicError:
@@ -133,11 +122,8 @@ def _reply(line: bytes) -> shared.RowReply:
         return shared.fail_row(line)
     if kind == "succeeded":
         return shared.RowReply(name, write_exactly(result.get("message")), None)
-    if error := shared.explain_unreached(str(kind)):
-        return shared.RowReply(name, None, error)
     # The type of an error stands for the status that a live request would have had.
     codes, message = error_fields(result.get("error"))
     status = next((_STATUSES[code] for code in codes if code in _STATUSES), None)
-    return shared.RowReply(
-        name, None, shared.mark_unbilled(from_answer(status, codes=codes, message=message))
-    )
+    failed = shared.mark_unbilled(from_answer(status, codes=codes, message=message))
+    return shared.RowReply(name, None, shared.explain_unreached(str(kind)) or failed)

@@ -13,16 +13,16 @@ from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
 from ..shared.replies import (
-    anthropic_tools,
     call_entry,
     count,
+    count_other_models,
+    dicts,
     expect_dict,
     find_counts,
     judge_calls,
-    list_iterations,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
     text_of,
     with_tools,
 )
@@ -36,8 +36,7 @@ Block: TypeAlias = JSONObject
 # A paused turn reached a limit of Anthropic's own tool loop, and "compaction" ends one after its summary. The
 # model continues if its message is sent back.
 def decode(reply: Any) -> Answer:
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "content")
+    reply = read_object(reply, "content")
     blocks = reply.get("content")
     if not isinstance(blocks, list):
         raise APIResponseValidationError("the answer holds no content")
@@ -113,7 +112,7 @@ def kind_of(fields: Iterable[str]) -> str | None:
 def arguments_of(block: Block) -> str:
     written = block.get("input")
     if isinstance(written, str):
-        # The answer ended inside this call, see `_parse`.
+        # The answer ended inside this call, as `stream` says.
         return written
     try:
         return write_exactly(expect_dict(written, "tool call's input")).decode()
@@ -143,19 +142,19 @@ def compacts(payload: JSONMapping) -> bool:
 
 def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
-    conversation = shared.Conversation(_LABELS, medium, map(payload.get, ("system", "messages")))
     tools, output = payload.get("tools") or (), payload.get("output_config")
-    return shared.RequestFacts(
+    return shared.collect_facts(
+        _LABELS,
+        medium,
+        map(payload.get, ("system", "messages")),
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(payload.get("max_tokens")),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=(output,) if output else (),
         adds_input=not ADDS_INPUT.isdisjoint(payload)
         or compacts(payload)
-        or any(map(_runs_at_anthropic, tools)),
+        # Anthropic may run the tools that it defines by itself, and read their results.
+        or any(not isinstance(tool, dict) or tool.get("type", "custom") != "custom" for tool in tools),
         # Any block, any tool and the request itself may set the lifetime of a cache entry.
         special_prices=lambda: shared.SpecialPrices(bool(shared.find_words(payload, "1h"))),
     )
@@ -181,19 +180,29 @@ def medium(part: JSONObject) -> shared.Medium | None:
     return shared.Medium("image" if kind == "image" else "application", source.get("data"))
 
 
-def _runs_at_anthropic(tool: Any) -> bool:
-    """Whether Anthropic defines a tool, and may run it by itself and read its results."""
-    return not isinstance(tool, dict) or tool.get("type", "custom") != "custom"
-
-
 def usage(reply: Any) -> Usage | None:
     reported = find_counts(reply, "usage")
     if reported is None:
         return None
     # The counts of the message do not have the tokens of summaries.
-    summaries = (entry for entry in list_iterations(reported) if entry.get("type") == "compaction")
+    summaries = (entry for entry in dicts(reported.get("iterations")) if entry.get("type") == "compaction")
     counts = sum(map(decode_usage, summaries), decode_usage(reported))
-    return with_tools(counts, 0, anthropic_tools(reply, reported))
+    return with_tools(counts, 0, count_unpriced_tools(reply, reported))
+
+
+def count_unpriced_tools(reply: JSONMapping, usage: JSONMapping) -> int:
+    """What a message has used without a known price: runs of code, and other models.
+
+    Code is billed by the time of its container, and is free beside searches that it makes itself.
+    """
+    others, content = count_other_models(usage), reply.get("content")
+    runs = count(part(usage, "server_tool_use"), "code_execution_requests")
+    blocks = [block for block in dicts(content) if block.get("type") == "server_tool_use"]
+    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
+        return others
+    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
+    # A container with files is billed without a run too.
+    return others + (runs or int(isinstance(reply.get("container"), dict)))
 
 
 def decode_usage(usage: JSONMapping) -> Usage:
@@ -208,12 +217,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
         output_tokens=count(usage, "output_tokens"),
         cache_read_input_tokens=read,
         cache_write_input_tokens=written,
-        cache_write_1h_input_tokens=_count_within(usage, "cache_creation", "ephemeral_1h_input_tokens"),
-        reasoning_output_tokens=_count_within(usage, "output_tokens_details", "thinking_tokens"),
-        web_searches=_count_within(usage, "server_tool_use", "web_search_requests"),
+        cache_write_1h_input_tokens=count(part(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
+        reasoning_output_tokens=count(part(usage, "output_tokens_details"), "thinking_tokens"),
+        web_searches=count(part(usage, "server_tool_use"), "web_search_requests"),
     )
-
-
-def _count_within(usage: JSONMapping, group: str, name: str) -> int:
-    counts = usage.get(group)
-    return count(counts, name) if counts and isinstance(counts, dict) else 0

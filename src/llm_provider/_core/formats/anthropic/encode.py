@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ... import doors
 from ...errors import RequestError
@@ -68,8 +68,13 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     payload["messages"] = encode_messages(request, target, leading, later_system=family.later_system)
     if not payload["messages"]:
         raise RequestError("messages holds only empty answers: add a user message", provider=PROVIDER)
-    _check_prefill(request, family, payload["messages"])
     draft = Draft(request, target, family, payload)
+    last = request.messages[-1]
+    # A paused turn is sent back unchanged, and the model continues it.
+    prefills = last["role"] == "assistant" == payload["messages"][-1]["role"]
+    if prefills and not family.prefill and original_blocks(last) is None:
+        # langchain-ai/deepagents#1585, livekit/agents#7217
+        raise draft.refuse("the beginning of its answer", "end the conversation with a user message")
     payload = fill_payload(draft, ACCEPTS)
     headers = dict(request.extra_headers or {})
     if not payload.keys().isdisjoint(_SAMPLING):
@@ -81,24 +86,9 @@ def encode(request: Request, target: Target) -> EncodedRequest:
         skills = isinstance(payload.get("container"), Mapping)
         draft.labels["container"] = {"id": container} if skills else container
     encoded = EncodedRequest(OPERATION, payload, headers, labels=draft.labels or None)
-    return (
-        encoded
-        if cloud is None or not cloud.version
-        else doors.cloud_anthropic.move_model(encoded, target, cloud)
-    )
-
-
-def _refuse(parameter: str, request: Request, remedy: str) -> RequestError:
-    return refuse(parameter, request, remedy, provider=PROVIDER)
-
-
-def _check_prefill(request: Request, family: Family, converted: list[JSONObject]) -> None:
-    # A paused turn is sent back unchanged, and the model continues it.
-    last = request.messages[-1]
-    prefills = last["role"] == "assistant" == converted[-1]["role"] and original_blocks(last) is None
-    if prefills and not family.prefill:
-        # langchain-ai/deepagents#1585, livekit/agents#7217
-        raise _refuse("the beginning of its answer", request, "end the conversation with a user message")
+    if cloud is None or not cloud.version:
+        return encoded
+    return doors.cloud_anthropic.move_model(encoded, target, cloud)
 
 
 def _write_temperature(draft: Draft[Family], value: float) -> None:
@@ -126,7 +116,7 @@ def _write_top_k(draft: Draft[Family], value: int) -> None:
     draft.payload["top_k"] = value
 
 
-def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool = False) -> None:
+def _check_sampling(draft: Draft[Family], name: str, *, accepted_while_thinking: bool) -> None:
     if not draft.family.sampling:
         # `_FAMILIES` of encode.py
         raise draft.refuse(name, "leave it out; it does its own sampling")
@@ -145,21 +135,19 @@ def _thinks_by_budget(draft: Draft[Family]) -> bool:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
-    tools = doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()
-    draft.payload["tools"] = [_encode_tool(tool, index, draft) for index, tool in enumerate(tools)]
-
-
-def _encode_tool(tool: JSONMapping, index: int, draft: Draft[Family]) -> JSONObject:
-    """A tool in Anthropic's form. Tools and fields of Anthropic's own, such as cache_control, are kept."""
-    if doors.foreign_messages.owner_of(tool) == PROVIDER:
-        return dict(tool)
-    if "function" not in tool:
-        # anthropic 2.11: tool_union_param.py has functions and tools of its own.
-        raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
-    function = dict(tool["function"])
-    own = {name: value for name, value in tool.items() if name not in ("type", "function")}
-    schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
-    return {"name": function.pop("name"), "input_schema": schema, **function, **own}
+    """Write tools in Anthropic's form. Tools and fields of its own, such as cache_control, are kept."""
+    encoded = draft.payload["tools"] = list[JSONObject]()
+    for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
+        if doors.foreign_messages.owner_of(tool) == PROVIDER:
+            encoded.append(dict(tool))
+            continue
+        if "function" not in tool:
+            # anthropic 2.11: tool_union_param.py has functions and tools of its own.
+            raise draft.refuse(f"tools[{index}] of type {tool.get('type')!r}", "use one of Anthropic's tools")
+        function = dict(tool["function"])
+        own = {name: value for name, value in tool.items() if name not in ("type", "function")}
+        schema = function.pop("parameters", None) or {"type": "object", "properties": {}}
+        encoded.append({"name": function.pop("name"), "input_schema": schema, **function, **own})
 
 
 def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
@@ -206,11 +194,10 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
         return
     budget = THINKING_BUDGETS[effort]
     if request.max_tokens is not None and request.max_tokens <= budget:
-        raise RequestError(
+        raise _wrong(
+            request,
             f"max_tokens={request.max_tokens} leaves no room for an answer: reasoning_effort={effort!r} lets "
             f"{request.model} think for {budget} tokens, which count as output; raise max_tokens above that",
-            provider=PROVIDER,
-            model=request.model,
         )
     payload["thinking"] = {"type": "enabled", "budget_tokens": budget}
 
@@ -218,11 +205,11 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
 def _check_extra_body(request: Request, parameter: str) -> None:
     extra = request.extra_body or {}
     if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
-        raise RequestError(
-            f"{parameter} and extra_body both say how much to think: leave one of them out",
-            provider=PROVIDER,
-            model=request.model,
-        )
+        raise _wrong(request, f"{parameter} and extra_body both say how much to think: leave one of them out")
+
+
+def _wrong(request: Request, problem: str) -> RequestError:
+    return RequestError(problem, provider=PROVIDER, model=request.model)
 
 
 def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
@@ -247,11 +234,10 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
         raise draft.refuse(f"thinking_budget={tokens}", remedy)
     if tokens >= payload["max_tokens"]:
         most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
-        raise RequestError(
+        raise _wrong(
+            request,
             f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
             "set max_tokens above the budget",
-            provider=PROVIDER,
-            model=request.model,
         )
     payload["thinking"] = {"type": "enabled", "budget_tokens": tokens}
 
@@ -353,14 +339,10 @@ def adapt_schema(schema: JSONMapping, request: Request) -> JSONObject:
     recursion = next(find_recursions(schema), None)
     if recursion is not None:
         # "Recursive schemas" in Anthropic's guide of structured outputs.
-        raise refuse(
-            f"a response_format that contains itself (at {recursion})",
-            request,
-            "its schemas cannot be recursive; nest the types to the depth that you need",
-            provider=PROVIDER,
-        )
-    accepted: JSONObject = _adapt(schema, request, "$")
-    return accepted
+        remedy = "its schemas cannot be recursive; nest the types to the depth that you need"
+        what = f"a response_format that contains itself (at {recursion})"
+        raise refuse(what, request, remedy, provider=PROVIDER)
+    return cast("JSONObject", _adapt(schema, request, "$"))
 
 
 def _adapt(schema: object, request: Request, path: str) -> Any:
@@ -389,12 +371,10 @@ def _adapt(schema: object, request: Request, path: str) -> Any:
         elif word == "additionalProperties":
             if value is not False and not (value is True and "properties" in schema):
                 # `transform_schema` in lib/_parse/_transform.py of anthropic 2.11 closes all objects.
-                raise refuse(
-                    f"a response_format with free keys ({schema.get('title', 'a dict')}, at {path}.{word})",
-                    request,
-                    "its objects have fixed fields only; use a list of key and value pairs",
-                    provider=PROVIDER,
-                )
+                remedy = "its objects have fixed fields only; use a list of key and value pairs"
+                title = schema.get("title", "a dict")
+                what = f"a response_format with free keys ({title}, at {path}.{word})"
+                raise refuse(what, request, remedy, provider=PROVIDER)
         else:
             limits[word] = value
     if schema.get("type") == "object":

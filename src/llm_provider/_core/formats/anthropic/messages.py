@@ -39,13 +39,9 @@ def encode_system(messages: Sequence[Message]) -> tuple[str | list[Block] | None
     for index, message in doors.foreign_messages.in_chat_form(messages[:leading], PROVIDER, own=PROVIDER):
         said = _without_blanks(_system(message, f"messages[{index}]"))
         blocks += _add_cache_control(said, message) if said else []
-    if (
-        leading == 1
-        and blocks
-        and isinstance(messages[0]["content"], str)
-        and "cache_control" not in messages[0]
-    ):
-        return messages[0]["content"], 1
+    first = messages[0]
+    if leading == 1 and blocks and isinstance(first["content"], str) and "cache_control" not in first:
+        return first["content"], 1
     return blocks or None, leading
 
 
@@ -65,10 +61,10 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
         if role == "assistant" and "function_call" in message:
             message = {**message, "tool_calls": calls_of(message)}
         if "cache_control" in message:
-            rest = {name: value for name, value in message.items() if name != "cache_control"}
-            blocks = _add_cache_control(_drop_blanks(_CONVERTERS[role](rest, where)), message)
+            plain = {name: value for name, value in message.items() if name != "cache_control"}
+            blocks = _add_cache_control(_without_blanks(_CONVERTERS[role](plain, where)), message)
         else:
-            blocks = _drop_blanks(_CONVERTERS[role](message, where))
+            blocks = _without_blanks(_CONVERTERS[role](message, where))
         if not blocks:
             if role != "assistant":
                 # microsoft/autogen#6083
@@ -76,7 +72,9 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
             conversations.warn_of_empty_turn(PROVIDER)
             continue
         if type(blocks) is list:
-            blocks = _link(blocks, index, where, message.get("name"), sent)
+            calls = [(block.get("id"), block.get("name", "")) for block in blocks if _is_call(block)]
+            links = iter(sent.add_answer(calls, index) if calls else ())
+            blocks = [_link(block, where, message.get("name"), links, sent) for block in blocks]
         if role == previous and role in ("tool", "system"):
             converted[-1]["content"] += blocks
         else:
@@ -91,11 +89,19 @@ def encode_messages(request: Request, target: Target, start: int, *, later_syste
 
 def _in_order(turns: list[JSONObject]) -> list[JSONObject]:
     """The turns as Anthropic takes them one after another."""
-    turns, ordered = _results_first(turns), list[JSONObject]()
-    for index, turn in enumerate(turns):
+    ordered, said = list[JSONObject](), list[JSONObject]()
+    for role, group in itertools.groupby(turns, key=lambda turn: turn["role"]):
+        run = list(group)
+        blocks = [block for turn in run for block in _blocks_of(turn)]
+        first = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
+        if role == "user" and first != blocks:
+            # What the user says after an answer begins with the results of its calls: mindsdb/anton#230.
+            run = [{"role": role, "content": first}]
+        said += run
+    for index, turn in enumerate(said):
         content = turn["content"]
         if turn["role"] == "assistant" and type(content) is list:
-            content = _without_open_tools(content, turns, turns[index + 1 :])
+            content = _without_open_tools(content, said, said[index + 1 :])
         if content:
             ordered.append({**turn, "content": content})
     last = ordered[-1] if ordered else {}
@@ -106,20 +112,6 @@ def _in_order(turns: list[JSONObject]) -> list[JSONObject]:
             last["content"] = content.rstrip()
         elif isinstance(content[-1].get("text"), str):
             last["content"] = [*content[:-1], {**content[-1], "text": content[-1]["text"].rstrip()}]
-    return ordered
-
-
-def _results_first(turns: list[JSONObject]) -> list[JSONObject]:
-    """What the user says after an answer begins with the results of its calls: mindsdb/anton#230."""
-    ordered = list[JSONObject]()
-    for role, group in itertools.groupby(turns, key=lambda turn: turn["role"]):
-        run = list(group)
-        kinds = [block.get("type") == "tool_result" for turn in run for block in _blocks_of(turn)]
-        if role == "user" and kinds != sorted(kinds, reverse=True):
-            blocks = [block for turn in run for block in _blocks_of(turn)]
-            blocks.sort(key=lambda block: block.get("type") != "tool_result")
-            run = [{"role": role, "content": blocks}]
-        ordered += run
     return ordered
 
 
@@ -154,15 +146,11 @@ def _blocks_of(turn: JSONObject) -> list[Block]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _drop_blanks(content: str | list[Block]) -> Any:
+def _without_blanks(content: Any) -> Any:
     """A turn without blank texts, which Anthropic refuses; empty if it holds nothing else."""
     if isinstance(content, str):
         return content if content.strip() else ""
-    return _without_blanks(content)
-
-
-def _without_blanks(blocks: list[Block]) -> list[Block]:
-    return [block for block in blocks if not _is_blank(block)] if any(map(_is_blank, blocks)) else blocks
+    return [block for block in content if not _is_blank(block)] if any(map(_is_blank, content)) else content
 
 
 def _is_blank(block: Block) -> bool:
@@ -170,15 +158,13 @@ def _is_blank(block: Block) -> bool:
     return block.get("type") == "text" and isinstance(text, str) and not text.strip()
 
 
-def _link(blocks: list[Block], index: int, where: str, name: object, sent: SentCalls) -> list[Block]:
-    """The blocks of a message, whose calls have ids and names that Anthropic takes, and results these ids."""
-    calls = [(block.get("id"), block.get("name", "")) for block in blocks if block.get("type") == "tool_use"]
-    links = iter(sent.add_answer(calls, index) if calls else ())
-    return [_link_block(block, where, name, links, sent) for block in blocks]
+def _is_call(block: Block) -> bool:
+    return block.get("type") == "tool_use"
 
 
-def _link_block(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
-    if block.get("type") == "tool_use":
+def _link(block: Block, where: str, name: object, links: Iterator[SentCall], sent: SentCalls) -> Block:
+    """A block. A call has an id and a name that Anthropic takes, and a result the id of its call."""
+    if _is_call(block):
         link = next(links)
         return {**conversations.with_object(block, PROVIDER), "id": link.id, "name": link.name}
     if block.get("type") == "tool_result":
@@ -201,43 +187,28 @@ def _add_cache_control(content: str | list[Block], message: Message) -> list[Blo
 
 
 def _user(message: Message, where: str) -> str | list[Block]:
-    _leave_out_name(message)
+    if message.get("name"):
+        conversations.warn_of("name", PROVIDER)
     content = message["content"]
     return content if isinstance(content, str) else _blocks(content, f"{where}.content")
 
 
 def _system(message: Message, where: str) -> list[Block]:
-    _leave_out_name(message)
-    content = message["content"]
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    blocks = _blocks(content, f"{where}.content")
+    content = _user(message, where)
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for position, block in enumerate(blocks):
         if block["type"] != "text":
             # anthropic 2.11: `system` of message_create_params.py
-            raise _wrong(
-                f"{where}.content[{position}]", "must be text: a system message cannot contain anything else"
-            )
+            problem = "must be text: a system message cannot contain anything else"
+            raise _wrong(f"{where}.content[{position}]", problem)
     return blocks
 
 
-def _leave_out_name(message: Message) -> None:
-    if message.get("name"):
-        conversations.warn_of("name", PROVIDER)
-
-
 def _tool(message: Message, where: str) -> list[Block]:
-    content = message["content"]
-    block: Block = {
-        "type": "tool_result",
-        "tool_use_id": message["tool_call_id"],
-        "content": content
-        if isinstance(content, str)
-        else _without_blanks(_blocks(content, f"{where}.content")),
-    }
-    if message.get("is_error"):
-        block["is_error"] = True
-    return [block]
+    said = message["content"]
+    said = said if isinstance(said, str) else _without_blanks(_blocks(said, f"{where}.content"))
+    error = {"is_error": True} if message.get("is_error") else {}
+    return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": said, **error}]
 
 
 def _assistant(message: Message, where: str) -> str | list[Block]:
@@ -256,7 +227,7 @@ def _assistant(message: Message, where: str) -> str | list[Block]:
         # Anthropic refuses empty text blocks.
         content = [{"type": "text", "text": content}] if content else []
     blocks = _blocks(content or (), f"{where}.content")
-    held = {block.get("id") for block in blocks if block.get("type") == "tool_use"}
+    held = {block.get("id") for block in blocks if _is_call(block)}
     for position, call in enumerate(calls):
         if not held or call.get("id") not in held:
             blocks.append(_tool_use(call, f"{where}.tool_calls[{position}]"))
@@ -267,16 +238,10 @@ def _tool_use(call: Any, where: str) -> Block:
     function = function_of(call)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise _wrong(where, "must have a 'function' with 'name' and 'arguments'")
-    arguments = function.get("arguments")
-    arguments = conversations.write_arguments(arguments, any_text=True)
-    if not isinstance(arguments, str):
-        raise _wrong(f"{where}.function.arguments", "must be the JSON text of an object")
+    arguments = conversations.parse_arguments(function.get("arguments"), PROVIDER)
     return {
-        "type": "tool_use",
-        "id": read_id(call.get("id")),
-        "name": function["name"],
-        "input": conversations.parse_arguments(arguments, PROVIDER),
-    }
+        "type": "tool_use", "id": read_id(call.get("id")), "name": function["name"], "input": arguments
+    }  # fmt: skip
 
 
 _CONVERTERS: Mapping[str, Callable[[Message, str], Any]] = {
@@ -323,10 +288,10 @@ def _blocks(parts: Iterable[JSONMapping], where: str) -> list[Block]:
 
 
 # Fields of other providers' parts, which are converted, or repeat what the part says, and the `source`.
-_OPENAI_FIELDS = frozenset(
-    {"type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs"}
-    | {"source"}
-)
+_OPENAI_FIELDS = (
+    "type", "image_url", "file", "refusal", "document_url", "document_name", "annotations", "logprobs",
+    "source",
+)  # fmt: skip
 
 
 def _text_part(entry: JSONMapping, where: str) -> Block:
@@ -363,7 +328,17 @@ def _file_part(entry: JSONMapping, where: str) -> Block:
     file = entry.get("file")
     if not isinstance(file, Mapping):
         raise _wrong(where, "must look like {'type': 'file', 'file': {'file_data': ...}}")
-    title = {"title": file["filename"]} if file.get("filename") else {}
+    return _document(file, where, file.get("filename"))
+
+
+def _document_part(entry: JSONMapping, where: str) -> Block:
+    url = entry.get("document_url")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    return _document({"file_data": url}, where, entry.get("document_name"))
+
+
+def _document(file: JSONMapping, where: str, name: Any) -> Block:
+    title = {"title": name} if name else {}
     return {"type": "document", "source": _file_source(file, where), **title}
 
 
@@ -386,13 +361,6 @@ def _file_source(file: JSONMapping, where: str) -> dict[str, str]:
         # anthropic 2.11: base64_pdf_source_param.py, plain_text_source_param.py
         raise _wrong(where, f"is {media_type}; Anthropic accepts application/pdf and text/plain")
     return {"type": "base64", "media_type": media_type, "data": data}
-
-
-def _document_part(entry: JSONMapping, where: str) -> Block:
-    url, name = entry.get("document_url"), entry.get("document_name")
-    url = url.get("url") if isinstance(url, Mapping) else url
-    title = {"title": name} if name else {}
-    return {"type": "document", "source": _file_source({"file_data": url}, where), **title}
 
 
 def _encode_source(entry: JSONMapping, where: str) -> Block:
@@ -451,8 +419,12 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
     called, answered = set[str | None](), set[str | None]()
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if message["role"] == "user" and _begins_turn(messages, index):
-            break
+        if message["role"] == "user" and (index == 0 or messages[index - 1]["role"] != "tool"):
+            content = message.get("content")
+            blocks = content if isinstance(content, (list, tuple)) else ()
+            if not any(block.get("type") == "tool_result" for block in blocks):
+                # A new turn begins.
+                break
         kept = part(message, "provider_specific_fields")
         if kept.get("provider") != PROVIDER:
             continue
@@ -464,17 +436,6 @@ def find_container(messages: Sequence[Message], *, has_containers: bool) -> str 
                 answered.add(text(block, "tool_use_id"))
     identifier = text(container, "id")
     return identifier if called - answered or (has_containers and _is_alive(container)) else None
-
-
-def _begins_turn(messages: Sequence[Message], index: int) -> bool:
-    """Whether a user's message comes neither with results of tools nor after them."""
-    if index > 0 and messages[index - 1]["role"] == "tool":
-        return False
-    content = messages[index].get("content")
-    return not any(
-        entry.get("type") == "tool_result"
-        for entry in (content if isinstance(content, (list, tuple)) else ())
-    )
 
 
 def _is_alive(container: JSONMapping) -> bool:

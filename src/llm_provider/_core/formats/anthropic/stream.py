@@ -14,7 +14,7 @@ from ..shared.replies import (
     join_counts,
     join_steps,
     part,
-    raise_error_in,
+    read_object,
     same,
     text_of,
 )
@@ -59,8 +59,7 @@ class Assembler:
                 return text
         except (KeyError, TypeError):
             pass
-        event = expect_dict(event, "stream event")
-        raise_error_in(event, "type")
+        event = read_object(event, "type", "stream event")
         match event.get("type"):
             case "message_start":
                 return self._start(event)
@@ -69,7 +68,12 @@ class Assembler:
             case "content_block_delta":
                 return self._extend(event)
             case "content_block_stop":
-                return self._end_block(event.get("index"))
+                index = event.get("index")
+                position = self._positions.get(index) if isinstance(index, int) else None
+                if position is None:
+                    return ""
+                self._open.pop(index, None)
+                return self._input(position) if position in self._without_pieces else ""
             case "message_delta":
                 return self._update(event)
             case "message_stop":
@@ -147,13 +151,6 @@ class Assembler:
         """How many tool calls come before this block."""
         return sum(1 for block in self._blocks[:position] if block.get("type") == "tool_use")
 
-    def _end_block(self, index: Any) -> Step:
-        position = self._positions.get(index) if isinstance(index, int) else None
-        if position is None:
-            return ""
-        self._open.pop(index, None)
-        return self._input(position) if position in self._without_pieces else ""
-
     def _input(self, position: int) -> Step:
         """The input of a tool call that came with its block, and not in pieces."""
         self._without_pieces.remove(position)
@@ -167,29 +164,22 @@ class Assembler:
         return join_steps([self._input(position) for position in sorted(self._without_pieces)])
 
     def _update(self, event: JSONObject) -> Step:
-        if self._message is None:
-            self._message = {}
         # Fields of the message that arrive late, such as context_management, are outside `delta`.
         late = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
-        self._message |= late
+        message = self._message = (self._message or {}) | late
         # A null tells nothing of a field that came before, such as the container of `message_start`.
-        self._message |= {
-            name: value
-            for name, value in expect_dict(event.get("delta"), "message_delta").items()
-            if value is not None or name not in self._message
-        }
-        self._message["usage"] = join_counts(part(self._message, "usage"), part(event, "usage"))
-        if self._message.get("stop_reason") == "refusal" and not self._explained and not self._has_text():
-            self._explained = True
-            return join_steps([self._inputs(), explain_refusal(self._message)])
-        return self._inputs() if self._without_pieces else ""
-
-    def _has_text(self) -> bool:
-        texts = [position for position, block in enumerate(self._blocks) if block.get("type") == "text"]
-        return any(
-            self._blocks[position].get("text") or any(self._pieces.get((position, "text"), ()))
-            for position in texts
+        delta = expect_dict(event.get("delta"), "message_delta").items()
+        message |= {name: value for name, value in delta if value is not None or name not in message}
+        message["usage"] = join_counts(part(message, "usage"), part(event, "usage"))
+        has_text = any(
+            block.get("type") == "text"
+            and (block.get("text") or any(self._pieces.get((position, "text"), ())))
+            for position, block in enumerate(self._blocks)
         )
+        if message.get("stop_reason") == "refusal" and not self._explained and not has_text:
+            self._explained = True
+            return join_steps([self._inputs(), explain_refusal(message)])
+        return self._inputs() if self._without_pieces else ""
 
     def is_complete(self) -> bool:
         return self._ended
@@ -213,18 +203,14 @@ class Assembler:
             if field != "partial_json":
                 block[field] = (text_of(block.get(field)) or "") + written
             elif written:
-                block["input"] = _parse(written, cut=cut)
+                try:
+                    block["input"] = read_exactly(written)
+                except (ValueError, RecursionError):
+                    if not cut:
+                        raise APIResponseValidationError("a tool call's input is not valid JSON") from None
+                    # The answer ended inside it. The incomplete text stays, so that the tool cannot be run.
+                    block["input"] = written
         return {**self._message, "content": blocks}
-
-
-def _parse(text: str, *, cut: bool) -> Any:
-    """A tool's input. If the answer ended inside it, the incomplete text, so that the tool cannot be run."""
-    try:
-        return read_exactly(text)
-    except (ValueError, RecursionError):
-        if cut:
-            return text
-        raise APIResponseValidationError("a tool call's input is not valid JSON") from None
 
 
 def _index(event: JSONMapping) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ...errors import APIResponseValidationError, LLMError
+from ...errors import APIResponseValidationError
 from ...json_values import JSONObject
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
@@ -27,9 +27,8 @@ from ..shared.batches import (
     RowReply,
     fail_row,
     id_of,
-    lines_of,
     mark_unbilled,
-    read_row,
+    rows_of,
     time_of,
 )
 from ..shared.errors import from_answer
@@ -104,8 +103,10 @@ class GeminiBatches:
                 body = loads(await response.aread())
             if identifier and isinstance(body, dict):
                 self._operations[f"batches{identifier}"] = body
-            elif not identifier and body != {} and not _is_list(body):
-                raise APIResponseValidationError("the answer is no list of batches")
+            elif not identifier and body != {}:
+                fields = body if isinstance(body, dict) else {}
+                if not ("nextPageToken" in fields or isinstance(fields.get("operations"), list)):
+                    raise APIResponseValidationError("the answer is no list of batches")
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
         config = self._types.ListBatchJobsConfig(page_size=_PAGE)
@@ -123,18 +124,14 @@ class GeminiBatches:
         for name in remote.results:
             config = self._types.DownloadFileConfig(http_options=self._long)
             await self._client.aio.files.download(file=name, destination=scratch, config=config)
-            async for line in lines_of(_pieces_of(scratch), longest):
-                yield await read_row(line, _reply)
+            async for row in rows_of(_pieces_of(scratch), longest, _reply):
+                yield row
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)
 
     async def close(self) -> None:
         await close_gemini_client(self._client, self._http_client)
-
-
-def _is_list(body: Any) -> bool:
-    return isinstance(body, dict) and ("nextPageToken" in body or isinstance(body.get("operations"), list))
 
 
 async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
@@ -188,7 +185,12 @@ def _reply(line: bytes) -> RowReply:
             # The form of a live answer with one text.
             response["embeddings"] = [response.pop("embedding")]
         return RowReply(name, write_exactly(response), None)
-    return RowReply(name, None, _error(failure))
+    fields = failure if isinstance(failure, dict) else {}
+    code, status = fields.get("code"), fields.get("status")
+    number = _STATUSES.get(code, code) if isinstance(code, int) else None
+    codes = (status if isinstance(status, str) else None,)
+    failed = from_answer(number, codes=codes, message=str(fields.get("message") or ""))
+    return RowReply(name, None, mark_unbilled(failed))
 
 
 # The codes of google.rpc, with which a row reports its failure.
@@ -196,11 +198,3 @@ _STATUSES = {
     1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
     13: 500, 14: 503, 15: 500, 16: 401,
 }  # fmt: skip
-
-
-def _error(failure: Any) -> LLMError:
-    fields = failure if isinstance(failure, dict) else {}
-    code, status = fields.get("code"), fields.get("status")
-    number = _STATUSES.get(code, code) if isinstance(code, int) else None
-    codes = (status if isinstance(status, str) else None,)
-    return mark_unbilled(from_answer(number, codes=codes, message=str(fields.get("message") or "")))

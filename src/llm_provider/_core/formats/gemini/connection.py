@@ -32,7 +32,9 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
 
     sdk = SDK(
         library=httpx2,
-        build_client=_build_client,
+        build_client=lambda outgoing, recorder: sdk_client(
+            outgoing.target.base_url, outgoing.key.reveal(), recorder, share_context(certificates)
+        ),
         ask=_ask,
         live_headers=lambda outgoing: {"x-server-timeout": str(math.ceil(outgoing.timeout))},
         stream_url=lambda url: url.removesuffix(_WHOLE) + _STREAMED,
@@ -40,10 +42,6 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
         certificates=certificates,
     )
     return SDKConnection(sdk, transport, most_bytes)
-
-
-def _build_client(outgoing: Outgoing, recorder: Any) -> Any:
-    return sdk_client(outgoing.target.base_url, outgoing.key.reveal(), recorder, share_context(certificates))
 
 
 def sdk_client(

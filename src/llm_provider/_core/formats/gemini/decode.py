@@ -6,7 +6,7 @@ Most models return function calls without an id; these get the answer's id and t
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import APIResponseValidationError, LLMError
@@ -46,9 +46,7 @@ _FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
 _LONGEST_DETAIL = 2000
 
 _DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
-_DETAILS = frozenset(_DETAIL_FIELDS)
 _WITH_OWN_PRICE = ("AUDIO", "IMAGE")
-_NO_DETAILS: Mapping[str, int] = {}
 
 CONTINUES = "continuationToken"
 """The field of a candidate that ended before its answer: a request with it goes on."""
@@ -66,29 +64,19 @@ def decode(reply: Any) -> Answer:
     reply = expect_dict(reply, "answer")
     if reports_error(reply, "candidates"):
         raise error_of(reply, status=200)
-    choices = _choices(reply)
+    choices, counts = _choices(reply), part(reply, "usageMetadata")
+    kept = (part(choice.message, "provider_specific_fields").get("content") for choice in choices)
+    tier = counts.get("serviceTier")
     return Answer(
         choices=choices,
         usage=usage(reply),
         model=text_of(reply.get("modelVersion")),
         id=text_of(reply.get("responseId")),
-        service_tier=_service_tier(part(reply, "usageMetadata")),
-        has_media=not choices[0].text and _has_media(choices),
-    )
-
-
-def _has_media(choices: tuple[Choice, ...]) -> bool:
-    """Whether a sample has a part with an image or audio."""
-    kept = (part(choice.message, "provider_specific_fields").get("content") for choice in choices)
-    return any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ())
-
-
-def _service_tier(usage: JSONMapping) -> str | None:
-    tier = usage.get("serviceTier")
-    return (
-        shared.variant_of(tier.lower())
+        service_tier=shared.variant_of(tier.lower())
         if isinstance(tier, str)
-        else _TRAFFIC.get(str(usage.get("trafficType")))
+        else _TRAFFIC.get(str(counts.get("trafficType"))),
+        has_media=not choices[0].text
+        and any(entry.get("inlineData") or entry.get("fileData") for parts in kept for entry in parts or ()),
     )
 
 
@@ -105,9 +93,8 @@ def _choices(reply: JSONObject) -> tuple[Choice, ...]:
         message = {"role": "assistant", "content": None}
         return (Choice(finish_reason="content_filter", message=AssistantMessage(message)),)
     if not isinstance(candidates, list):
-        raise APIResponseValidationError(
-            f"the answer's candidates are {type(candidates).__name__}, not a list"
-        )
+        kind = type(candidates).__name__
+        raise APIResponseValidationError(f"the answer's candidates are {kind}, not a list")
     ordered = [expect_dict(candidate, "candidate") for candidate in candidates]
     if len(ordered) > 1:
         ordered.sort(key=index_of)
@@ -126,11 +113,9 @@ def _choice(candidate: JSONObject, response_id: str | None) -> Choice:
         raise APIResponseValidationError(f"the answer's parts are {type(parts).__name__}, not a list")
     text, reasoning, functions = read_parts(parts or [])
     reason = _finish_reason(candidate, parts or [], called=bool(functions))
+    named = ((call, call_id(call, response_id, index)) for index, call in enumerate(functions))
     calls = tell_apart(
-        [
-            ToolCall(id=call_id(call, response_id, index), name=call["name"], arguments=arguments_of(call))
-            for index, call in enumerate(functions)
-        ]
+        [ToolCall(id=name, name=call["name"], arguments=arguments_of(call)) for call, name in named]
     )
     message: JSONObject = {"role": "assistant", "content": text or None}
     if calls:
@@ -159,7 +144,15 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
     if called and known == "stop":
         return "tool_calls"
     is_failed = known == "unknown" or word in _FAILED_CALLS
-    if not is_failed or called or any(map(_has_content, parts)):
+    # A part may have nothing but a thought or a signature.
+    if (
+        not is_failed
+        or called
+        or any(
+            not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
+            for entry in parts
+        )
+    ):
         return read_finish_word(word) if known == "unknown" else known
     detail = candidate.get("finishMessage")
     said = f": {detail}" if isinstance(detail, str) and detail else ""
@@ -168,17 +161,9 @@ def _finish_reason(candidate: JSONMapping, parts: list[Any], *, called: bool) ->
     )
 
 
-def _has_content(entry: JSONMapping) -> bool:
-    """Whether a part holds anything but thoughts and signatures."""
-    return not entry.get("thought") and any(entry[name] for name in entry if name != "thoughtSignature")
-
-
 def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
     """The text, the thoughts and the open function calls (`name`, `args`, perhaps `id`) of a candidate."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    calls: list[JSONObject] = []
-    called = False
+    texts, thoughts, called = list[str](), list[str](), False
     for item in parts:
         entry = expect_dict(item, "part")
         text, call = entry.get("text"), entry.get("functionCall")
@@ -187,8 +172,7 @@ def read_parts(parts: list[Any]) -> tuple[str, str, list[JSONObject]]:
                 raise APIResponseValidationError(f"the answer's text is {type(text).__name__}")
             (thoughts if entry.get("thought") else texts).append(text)
         called = called or call is not None
-    if called:
-        calls = [_function_call(entry["functionCall"]) for entry in open_calls(parts)]
+    calls = [_function_call(entry["functionCall"]) for entry in open_calls(parts)] if called else []
     return "".join(texts), "".join(thoughts), calls
 
 
@@ -221,14 +205,9 @@ def _function_call(call: Any) -> JSONObject:
     call = expect_dict(call, "function call")
     if not isinstance(call.get("name"), str):
         raise APIResponseValidationError("a function call has no name")
-    arguments = call.get("args")
-    read = {
-        "name": call["name"],
-        "args": expect_dict({} if arguments is None else arguments, "function's args"),
-    }
-    if isinstance(call.get("id"), str) and call["id"]:
-        read["id"] = call["id"]
-    return read
+    arguments = {} if call.get("args") is None else expect_dict(call["args"], "function's args")
+    own_id = {"id": call["id"]} if isinstance(call.get("id"), str) and call["id"] else {}
+    return {"name": call["name"], "args": arguments, **own_id}
 
 
 def arguments_of(call: JSONMapping) -> str:
@@ -256,14 +235,21 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
         error = _error_in(inner) or inner
     if not isinstance(error, dict):
         return from_answer(status, message=error_fields(error)[1], headers=headers)
-    details = error.get("details")
-    entries = [entry for entry in details if isinstance(entry, dict)] if isinstance(details, list) else []
+    entries = dicts(error.get("details"))
     codes, message = error_fields(error)
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)
+    violations = (violation for entry in entries for violation in dicts(entry.get("violations")))
+    quotas = (text_of(violation.get("quotaId")) or "" for violation in violations)
+    reasons = {entry["reason"] for entry in entries if isinstance(entry.get("reason"), str)}
     return from_answer(
         status,
         # A gateway's error has OpenAI's form, whatever the form of its path.
-        codes=(*_daily_quotas(entries), *_reasons(entries), text_of(error.get("status")), *codes),
+        codes=(
+            *(quota for quota in quotas if "perday" in quota.lower()),
+            *sorted(reasons),
+            text_of(error.get("status")),
+            *codes,
+        ),
         message=message,
         headers=headers,
         wait=next((wait for wait in waits if wait is not None), None),
@@ -277,19 +263,6 @@ def _error_in(body: Any) -> Any:
     return body.get("error") if isinstance(body, dict) else body
 
 
-def _daily_quotas(details: list[JSONObject]) -> Iterator[str]:
-    for entry in details:
-        violations = entry.get("violations")
-        for violation in violations if isinstance(violations, list) else ():
-            quota = violation.get("quotaId") if isinstance(violation, dict) else None
-            if isinstance(quota, str) and "perday" in quota.lower():
-                yield quota
-
-
-def _reasons(details: list[JSONObject]) -> list[str]:
-    return sorted({entry["reason"] for entry in details if isinstance(entry.get("reason"), str)})
-
-
 def map_error(error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
@@ -298,12 +271,9 @@ def map_error(error: BaseException) -> LLMError:
     response = getattr(error, "response", None)
     # An error event inside a stream has a code of its own, although the status of the answer is 200.
     status = getattr(response, "status", None) or getattr(response, "status_code", None)
-    code = getattr(error, "code", None)
-    return error_of(
-        getattr(error, "details", None),
-        status=status if isinstance(status, int) else code if isinstance(code, int) else None,
-        headers=headers_of(response),
-    )
+    known = (number for number in (status, getattr(error, "code", None)) if isinstance(number, int))
+    details = getattr(error, "details", None)
+    return error_of(details, status=next(known, None), headers=headers_of(response))
 
 
 # --- answers that Google divides: a request ends with `CONTINUATION`, and the next one goes on
@@ -343,27 +313,21 @@ def join(before: JSONMapping, after: JSONMapping) -> JSONObject:
     return {**joined, "candidates": [*candidates, *later.values()]}
 
 
-def _join_candidates(before: JSONMapping, after: JSONMapping) -> JSONObject:
+def _join_candidates(before: JSONMapping, after: JSONMapping) -> Any:
     kept = {name: value for name, value in before.items() if name not in _OF_THE_LAST}
-    metadata = part(after, "groundingMetadata")
-    if supports := list(dicts(metadata.get("groundingSupports"))):
-        chunks = len(dicts(part(before, "groundingMetadata").get("groundingChunks")))
-        parts = len(part(before, "content").get("parts") or ())
-        moved = [_move(support, chunks, parts) for support in supports]
+    metadata, moved = part(after, "groundingMetadata"), []
+    # The sources and parts that come before those of the later answer.
+    chunks = len(dicts(part(before, "groundingMetadata").get("groundingChunks")))
+    parts = len(part(before, "content").get("parts") or ())
+    for support in dicts(metadata.get("groundingSupports")):
+        segment, numbers = part(support, "segment"), support.get("groundingChunkIndices")
+        indices = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
+        segment = {**segment, "partIndex": parts + count(segment, "partIndex")}
+        indices = [chunks + index for index in indices]
+        moved.append({**support, "groundingChunkIndices": indices, "segment": segment})
+    if moved:
         after = {**after, "groundingMetadata": {**metadata, "groundingSupports": moved}}
-    joined: JSONObject = _merge(kept, after)
-    return joined
-
-
-def _move(support: JSONMapping, chunks: int, parts: int) -> JSONObject:
-    """A support of the text whose sources and part have so many others before them."""
-    segment, numbers = part(support, "segment"), support.get("groundingChunkIndices")
-    indices = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
-    return {
-        **support,
-        "groundingChunkIndices": [chunks + number for number in indices],
-        "segment": {**segment, "partIndex": parts + count(segment, "partIndex")},
-    }
+    return _merge(kept, after)
 
 
 def _merge(before: Any, after: Any, name: str = "") -> Any:
@@ -371,11 +335,8 @@ def _merge(before: Any, after: Any, name: str = "") -> Any:
         return {**before, **{key: _merge(before.get(key), after[key], key) for key in after}}
     if isinstance(before, list) and isinstance(after, list) and name != "safetyRatings":
         return [*before, *after]
-    if (
-        name.endswith(("Count", "Sum"))
-        and isinstance(before, (int, float))
-        and isinstance(after, (int, float))
-    ):
+    numbers = isinstance(before, (int, float)) and isinstance(after, (int, float))
+    if numbers and name.endswith(("Count", "Sum")):
         return before + after
     return before if after is None else after
 
@@ -389,21 +350,27 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     settings = _field(payload, "generationConfig")
     resolution = str(_field(settings, "mediaResolution")).lower().removeprefix("media_resolution_")
     groups = (_field(payload, name) for name in ("systemInstruction", "contents"))
-    conversation = shared.Conversation(_LABELS, functools.partial(_medium, resolution=resolution), groups)
     tools, schema = _field(payload, "tools") or (), _field(settings, "responseJsonSchema")
-    return shared.RequestFacts(
+    written = 0
+    if encoded.continues is not None:
+        # A bound where the answer so far tells no tokens.
+        reported = usage(encoded.continues)
+        written = len(canonical(encoded.continues)) if reported is None else reported.output_tokens
+    return shared.collect_facts(
+        _LABELS,
+        functools.partial(_medium, resolution=resolution),
+        groups,
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(_field(settings, "maxOutputTokens")),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=(schema,) if schema else (),
-        adds_input=_field(payload, "cachedContent") is not None or any(map(_runs_at_google, tools)),
+        # Google runs tools without functions by itself, and then reads their results.
+        adds_input=_field(payload, "cachedContent") is not None
+        or any(_field(tool, "functionDeclarations") is None or len(tool) > 1 for tool in tools),
         special_prices=lambda: shared.SpecialPrices(
             speaks="AUDIO" in str(_field(settings, "responseModalities"))
         ),
-        continued=0 if encoded.continues is None else _count_written(encoded.continues),
+        continued=written,
     )
 
 
@@ -422,12 +389,6 @@ def _medium(part: JSONObject, resolution: str) -> shared.Medium | None:
     return None
 
 
-def _runs_at_google(tool: Any) -> bool:
-    """Whether Google runs a tool by itself, and then reads its results."""
-    declared = isinstance(tool, dict) and _field(tool, "functionDeclarations") is not None
-    return not declared or len(tool) > 1
-
-
 def find_declared_functions(payload: JSONObject) -> set[str] | None:
     """The names of the functions that the user runs; None for an empty payload, which tells nothing.
 
@@ -439,12 +400,6 @@ def find_declared_functions(payload: JSONObject) -> set[str] | None:
             return set()
         names.update(str(_field(each, "name")) for each in _field(tool, "functionDeclarations") or ())
     return names if payload else None
-
-
-def _count_written(reply: JSONMapping) -> int:
-    """The tokens of an answer so far, which a request that goes on may read; a bound where none are told."""
-    reported = usage(reply)
-    return len(canonical(reply)) if reported is None else reported.output_tokens
 
 
 def _field(container: Any, name: str) -> Any:
@@ -472,10 +427,7 @@ def decode_usage(usage: JSONMapping) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
-    if _DETAILS.isdisjoint(usage):
-        read = cached = written = _NO_DETAILS
-    else:
-        read, cached, written = map(_by_modality, map(usage.get, _DETAIL_FIELDS))
+    read, cached, written = [_by_modality(usage[name]) if name in usage else {} for name in _DETAIL_FIELDS]
     return Usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
@@ -492,8 +444,8 @@ def decode_usage(usage: JSONMapping) -> Usage:
 def _by_modality(details: Any) -> Mapping[str, int]:
     """The tokens of audio and of images in the details of a count."""
     tokens: dict[str, int] = {}
-    for entry in details if isinstance(details, list) else ():
-        modality = entry.get("modality") if isinstance(entry, dict) else None
+    for entry in dicts(details):
+        modality = entry.get("modality")
         if modality in _WITH_OWN_PRICE:
             tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
     return tokens

@@ -15,7 +15,7 @@ from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
-from ..shared.replies import expect_dict, find_counts
+from ..shared.replies import count, expect_dict, find_counts
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
 from .encode import operation, resource
@@ -50,7 +50,14 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     if at_cloud and not target.model.startswith("gemini"):
         action = "predict"
     if request.dimensions is not None:
-        _check_dimensions(request, target)
+        name, remedy = target.model.rpartition("/")[2], ""
+        # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
+        if name == "embedding-001":
+            remedy = "leave it out; its vectors have 768 dimensions"
+        elif name.startswith("gemini-embedding") and request.dimensions > _MOST_DIMENSIONS:
+            remedy = f"use at most {_MOST_DIMENSIONS}"
+        if remedy:
+            raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
         size = {"outputDimensionality": request.dimensions}
         payload |= size if not at_cloud else {_FIELD_AT_CLOUD[action]: size}
     if request.extra_body:
@@ -63,18 +70,6 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
                 )
         payload = merge(payload, request.extra_body)
     return EncodedRequest(operation(target, action), payload, request.extra_headers or {})
-
-
-def _check_dimensions(request: EmbedRequest, target: Target) -> None:
-    name = target.model.rpartition("/")[2]
-    # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
-    if name == "embedding-001":
-        remedy = "leave it out; its vectors have 768 dimensions"
-    elif name.startswith("gemini-embedding") and (request.dimensions or 0) > _MOST_DIMENSIONS:
-        remedy = f"use at most {_MOST_DIMENSIONS}"
-    else:
-        return
-    raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
 
 
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
@@ -125,9 +120,10 @@ def _in_common_form(reply: Any) -> Any:
     entries = [
         expect_dict(expect_dict(entry, "prediction").get("embeddings"), "vector") for entry in predictions
     ]
-    counts = [expect_dict(entry.get("statistics", {}), "statistics").get("token_count") for entry in entries]
-    tokens = sum(count for count in counts if isinstance(count, (int, float)) and not isinstance(count, bool))
-    usage = {"usageMetadata": {"promptTokenCount": int(tokens)}} if tokens else {}
+    tokens = sum(
+        count(expect_dict(entry.get("statistics", {}), "statistics"), "token_count") for entry in entries
+    )
+    usage = {"usageMetadata": {"promptTokenCount": tokens}} if tokens else {}
     return {"embeddings": [{"values": entry.get("values")} for entry in entries], **usage}
 
 

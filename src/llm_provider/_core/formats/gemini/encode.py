@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ... import doors
 from ...errors import RequestError
@@ -81,26 +81,28 @@ def _check_thinking(request: Request, payload: JSONMapping, added: JSONMapping) 
     raise RequestError(problem, provider=PROVIDER, model=request.model)
 
 
+_THINKING = ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget")
+
+
 def _thinking_fields(body: JSONMapping) -> Iterator[str]:
-    for settings in (body.get("generationConfig"), body.get("generation_config")):
-        if not isinstance(settings, Mapping):
-            continue
-        for config in (settings.get("thinkingConfig"), settings.get("thinking_config")):
-            for name in config if isinstance(config, Mapping) else ():
-                if name in ("thinkingLevel", "thinking_level", "thinkingBudget", "thinking_budget"):
-                    yield name
+    for settings in map(body.get, ("generationConfig", "generation_config")):
+        for name in ("thinkingConfig", "thinking_config"):
+            config = settings.get(name) if isinstance(settings, Mapping) else None
+            yield from (field for field in _THINKING if isinstance(config, Mapping) and field in config)
 
 
-def _write_setting(name: str, field_name: str) -> Callable[[Draft[Family], object], None]:
-    """A writer of a parameter that the models which choose their own sampling do not accept."""
+def _write_sampling(draft: Draft[Family], value: object, *, name: str, field_name: str) -> None:
+    """Write a parameter that the models which choose their own sampling do not accept."""
+    if not draft.family.sampling:
+        # `_FAMILIES` of encode.py
+        raise draft.refuse(name, "leave it out; the model chooses its own sampling")
+    _settings(draft)[field_name] = value
 
-    def write(draft: Draft[Family], value: object) -> None:
-        if not draft.family.sampling:
-            # `_FAMILIES` of encode.py
-            raise draft.refuse(name, "leave it out; the model chooses its own sampling")
-        _settings(draft)[field_name] = value
 
-    return write
+_SAMPLING = {
+    "temperature": "temperature", "top_p": "topP", "top_k": "topK", "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}  # fmt: skip
 
 
 def _settings(draft: Draft[Family]) -> JSONObject:
@@ -115,15 +117,10 @@ def _write_seed(draft: Draft[Family], seed: int) -> None:
     _settings(draft)["seed"] = seed
 
 
-def _write_logprobs(draft: Draft[Family], value: bool) -> None:
+def _write_logprobs(draft: Draft[Family], value: bool | int) -> None:
+    """A flag, or the number of alternatives. The flag alone asks for none."""
     if value:
-        _settings(draft)["responseLogprobs"] = True
-
-
-def _write_top_logprobs(draft: Draft[Family], count: int) -> None:
-    # `responseLogprobs` alone asks for 0 alternatives.
-    if count:
-        _settings(draft)["logprobs"] = count
+        _settings(draft)["responseLogprobs" if value is True else "logprobs"] = value
 
 
 def _write_format(draft: Draft[Family], response_format: object) -> None:
@@ -191,8 +188,6 @@ def _write_service_tier(draft: Draft[Family], tier: str) -> None:
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:
-    # Calls without tools do not need its module.
-
     declarations, own, strict = [], [], False
     for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
         if doors.foreign_messages.owner_of(tool) == PROVIDER:
@@ -248,8 +243,10 @@ def _set_calling(draft: Draft[Family], mode: str, names: Sequence[str] = ()) -> 
 
 ACCEPTS: Accepts = {
     "max_tokens": "generationConfig.maxOutputTokens",
-    "temperature": _write_setting("temperature", "temperature"),
-    "top_p": _write_setting("top_p", "topP"),
+    **{
+        name: functools.partial(_write_sampling, name=name, field_name=field_name)
+        for name, field_name in _SAMPLING.items()
+    },
     "stop": "generationConfig.stopSequences",
     "seed": _write_seed,
     "tools": _write_tools,
@@ -257,12 +254,9 @@ ACCEPTS: Accepts = {
     "response_format": _write_format,
     "reasoning_effort": _write_effort,
     "logprobs": _write_logprobs,
-    "top_logprobs": _write_top_logprobs,
+    "top_logprobs": _write_logprobs,
     "thinking_budget": _write_thinking_budget,
     "reasoning_summary": _write_summary,
-    "top_k": _write_setting("top_k", "topK"),
-    "frequency_penalty": _write_setting("frequency_penalty", "frequencyPenalty"),
-    "presence_penalty": _write_setting("presence_penalty", "presencePenalty"),
     "allowed_tools": _write_allowed_tools,
     "cached_content": "cachedContent",
     "modalities": lambda draft, words: _settings(draft).update(
@@ -278,8 +272,7 @@ def adapt_schema(schema: JSONMapping) -> JSONObject:
     from ..shared.schema_rules import find_recursions
 
     optional = {path.rpartition(".$ref")[0] for path in find_recursions(schema)}
-    accepted: JSONObject = replace_constants(_adapt(schema, "$", optional))
-    return accepted
+    return cast("JSONObject", replace_constants(_adapt(schema, "$", optional)))
 
 
 def replace_constants(schema: Any) -> Any:
@@ -316,10 +309,8 @@ def _adapt(schema: object, path: str, optional: set[str]) -> Any:
     made = dict(schema)
     for word in ("properties", "$defs", "definitions"):
         if isinstance(schema.get(word), Mapping):
-            inner = {
-                name: _adapt(part, f"{path}.{word}.{name}", optional) for name, part in schema[word].items()
-            }
-            made[word] = inner
+            parts = schema[word].items()
+            made[word] = {name: _adapt(part, f"{path}.{word}.{name}", optional) for name, part in parts}
     for word in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"):
         if word in schema:
             made[word] = _adapt(schema[word], f"{path}.{word}", optional)

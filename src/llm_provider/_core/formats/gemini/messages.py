@@ -23,12 +23,7 @@ from .decode import PROVIDER, open_calls, read_parts
 
 # The fields of a message that are encoded, by role. An assistant message may have others, which its provider
 # put there: `conversations` warns of them.
-_FIELDS: Mapping[str, frozenset[str]] = {
-    "system": frozenset(),
-    "developer": frozenset(),
-    "user": frozenset(),
-    "tool": frozenset({"tool_call_id", "name", "is_error"}),
-}
+_FIELDS = {"system": (), "developer": (), "user": (), "tool": ("tool_call_id", "name", "is_error")}
 
 _IMAGE_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "heic": "image/heic",
@@ -120,14 +115,14 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObjec
         return [{"text": content}] if content else []
     texts = []
     for position, piece in enumerate(message.get("content") or ()):
-        path = f"{where}.content[{position}]"
-        if piece["type"] == "thinking":
+        path, kind = f"{where}.content[{position}]", piece["type"]
+        if kind == "thinking":
             conversations.warn_of("thinking of another provider's model", PROVIDER)
-            continue
-        if piece["type"] not in ("text", "refusal"):
+        elif kind in ("text", "refusal"):
+            texts.append(_text_part(state, piece, path))
+        else:
             # langgenius/dify-official-plugins#3451
-            raise state.problem(path, f"is of type {piece['type']!r}; only text is accepted here")
-        texts.append({"text": _text(state, piece, piece["type"], path)})
+            raise state.problem(path, f"is of type {kind!r}; only text is accepted here")
     return texts
 
 
@@ -155,14 +150,6 @@ def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path
             raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
 
 
-def _text(state: _Conversation, piece: JSONMapping, name: str, path: str) -> str:
-    _only(state, piece, ("type", name, "annotations"), path)
-    value = piece.get(name)
-    if not isinstance(value, str):
-        raise state.problem(f"{path}.{name}", "must be a str")
-    return value
-
-
 def _inner(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> JSONMapping:
     kind = piece["type"]
     _only(state, piece, ("type", kind), path)
@@ -174,7 +161,12 @@ def _inner(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], pat
 
 
 def _text_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
-    return {"text": _text(state, piece, "text", path)}
+    """A text or a refusal."""
+    name = piece["type"]
+    _only(state, piece, ("type", name, "annotations"), path)
+    if not isinstance(piece.get(name), str):
+        raise state.problem(f"{path}.{name}", "must be a str")
+    return {"text": piece[name]}
 
 
 def _media_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
@@ -222,9 +214,8 @@ def _file_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObjec
         return _inline(state, data, f"{path}.file.file_data")
     if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
         return {"fileData": {"fileUri": uri}}
-    raise state.problem(
-        f"{path}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
-    )
+    needed = "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
+    raise state.problem(f"{path}.file", needed)
 
 
 _USER_PARTS = {
@@ -285,13 +276,10 @@ def _openai_call(state: _Conversation, entry: Any, where: str) -> JSONObject:
     """The form of a call in Gemini's API."""
     function = function_of(entry)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        raise state.problem(
-            where, "must look like {'id': ..., 'type': 'function', 'function': {'name': ...}}"
-        )
-    arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
-    if not isinstance(arguments, str):
-        raise state.problem(f"{where}.function.arguments", "must be a JSON object, as text")
-    return {"name": function["name"], "args": conversations.parse_arguments(arguments, PROVIDER)}
+        form = "{'id': ..., 'type': 'function', 'function': {'name': ...}}"
+        raise state.problem(where, f"must look like {form}")
+    arguments = conversations.parse_arguments(function.get("arguments"), PROVIDER)
+    return {"name": function["name"], "args": arguments}
 
 
 def _original_parts(
@@ -305,10 +293,8 @@ def _original_parts(
         text, _, own_calls = read_parts(parts)
     except APIResponseValidationError:
         return None
-    same_calls = [(call["name"], call["args"]) for call in own_calls] == [
-        (call["name"], call["args"]) for call in calls
-    ]
-    return (parts, own_calls) if same_calls and text == (content or "") else None
+    own, sent = ([(call["name"], call["args"]) for call in each] for each in (own_calls, calls))
+    return (parts, own_calls) if own == sent and text == (content or "") else None
 
 
 def _add_tool_result(state: _Conversation, message: Message, position: int) -> None:
@@ -316,15 +302,11 @@ def _add_tool_result(state: _Conversation, message: Message, position: int) -> N
     call = state.sent.find(identifier, name, where)
     if call is None and not isinstance(name, str):
         # `FunctionResponse` of google-genai 3.4 has the function's name.
-        raise state.problem(
-            where, f"is the result of tool call {identifier!r}, which is in no message before it"
-        )
-    texts, media = [], []
-    for part in _user_parts(state, message, where):
-        if "text" in part:
-            texts.append(part["text"])
-        else:
-            media.append(part)
+        problem = f"is the result of tool call {identifier!r}, which is in no message before it"
+        raise state.problem(where, problem)
+    parts = _user_parts(state, message, where)
+    texts = [part["text"] for part in parts if "text" in part]
+    media = [part for part in parts if "text" not in part]
     # Gemini's reference names "output" and "error" as the keys of a function's result.
     key = "error" if message.get("is_error") else "output"
     answer: JSONObject = {"name": name if call is None else call.name, "response": {key: "".join(texts)}}

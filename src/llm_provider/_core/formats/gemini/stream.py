@@ -77,9 +77,12 @@ class Assembler:
         self._streamed: dict[int, _StreamedCall] = {}
         # The parts of calls without an id of their own, with their numbers and the ids that were shown.
         self._named: list[tuple[JSONObject, int, str]] = []
+        # By candidate: the parts of the reply that the stream continues.
+        self._parts_before: dict[int, list[JSONObject]] = {}
         for candidate in self._before.get("candidates", ()):
             index = index_of(candidate)
-            self._calls[index] = len(self._showable(index, read_parts(self._parts_before(index))[2]))
+            parts = self._parts_before[index] = part(candidate, "content").get("parts") or []
+            self._calls[index] = len(self._showable(index, read_parts(parts)[2]))
 
     def feed(self, event: Any) -> Step:
         running = self._running
@@ -125,7 +128,11 @@ class Assembler:
         event = expect_dict(event, "stream event")
         if reports_error(event, "candidates"):
             raise error_of(event, status=200)
-        if self._again or (self._is_finished() and self._begins_again(event)):
+        # The stream may come a second time, after its end, which no event marks. Within an answer no event
+        # has the counts of tokens of the first one.
+        if not self._again and _USAGE in event and self._is_finished():
+            self._again = same(event, self._first)
+        if self._again:
             return []
         for name, value in event.items():
             if name != "candidates" and value is not None:
@@ -137,21 +144,18 @@ class Assembler:
             self._first = event
         return numbered
 
-    def _begins_again(self, event: JSONObject) -> bool:
-        """Whether the stream comes a second time, after its end, which no event marks.
-
-        Within an answer no event has the counts of tokens of the first one.
-        """
-        self._again = "usageMetadata" in event and same(event, self._first)
-        return self._again
-
     def _add(self, index: int, piece: JSONObject) -> Step:
         candidate = self._candidates.setdefault(index, {"content": {"role": "model"}})
         # First, because a candidate whose last parts cannot be read is not whole.
         step = self._add_content(index, candidate, piece)
         for name, value in piece.items():
             if name == "logprobsResult" and isinstance(value, dict):
-                _extend_lists(candidate.setdefault(name, {}), value)
+                kept = candidate.setdefault(name, {})
+                for field, entries in value.items():
+                    if isinstance(entries, list) and isinstance(kept.get(field, []), list):
+                        kept[field] = [*kept.get(field, []), *entries]
+                    elif entries is not None:
+                        kept[field] = entries
             elif name in _MERGED and isinstance(value, dict):
                 # Some events have a part of it, and some an empty one.
                 filled = {field: source for field, source in value.items() if source}
@@ -189,24 +193,11 @@ class Assembler:
         before = self._calls.get(index, 0)
         self._calls[index] = before + len(calls)
         entries = open_calls(parts[first:])[: len(calls)]
-        return Delta(
-            text=text,
-            reasoning=reasoning,
-            tool_calls=tuple(
-                ToolCallDelta(
-                    index=number,
-                    id=self._id(entry, call, number),
-                    name=call["name"],
-                    arguments=arguments_of(call),
-                )
-                for number, (entry, call) in enumerate(zip(entries, calls, strict=True), before)
-            ),
-        )
-
-    def _parts_before(self, index: int) -> list[JSONObject]:
-        candidates = self._before.get("candidates", ())
-        parts = (part(each, "content").get("parts") for each in candidates if index_of(each) == index)
-        return next(parts, None) or []
+        deltas = [
+            _delta(number, call, self._id(entry, call, number))
+            for number, (entry, call) in enumerate(zip(entries, calls, strict=True), before)
+        ]
+        return Delta(text=text, reasoning=reasoning, tool_calls=tuple(deltas))
 
     def _answer_id(self) -> str | None:
         return text_of((self._before or self._head).get("responseId"))
@@ -227,15 +218,10 @@ class Assembler:
         ended = self._is_finished() and continuation({"candidates": self._list_candidates()}) is None
         for index in sorted(self._holding) if ended else ():
             parts = self._candidates.get(index, {"content": {}})["content"].get("parts", [])
-            calls = read_parts([*self._parts_before(index), *parts])[2]
+            calls = read_parts([*self._parts_before.get(index, ()), *parts])[2]
             first, identifier = self._calls.get(index, 0), self._answer_id()
             deltas = [
-                ToolCallDelta(
-                    index=number,
-                    id=call_id(call, identifier, number),
-                    name=call["name"],
-                    arguments=arguments_of(call),
-                )
+                _delta(number, call, call_id(call, identifier, number))
                 for number, call in enumerate(calls[first:], first)
             ]
             if deltas and self._shown_index in (None, index):
@@ -289,15 +275,10 @@ class Assembler:
 
     def _append_part(self, index: int, parts: list[JSONObject], piece: JSONObject) -> None:
         """Append a part, or extend the last one of the same text, unless a signature has ended it."""
-        last = parts[-1] if parts else {}
-        fields = {"text", "thought"}
+        last, fields = parts[-1] if parts else {}, {"text", "thought"}
         plain = last.keys() <= fields and piece.keys() <= fields | {"thoughtSignature"}
-        if (
-            plain
-            and _is_text(last)
-            and _is_text(piece)
-            and bool(last.get("thought")) == bool(piece.get("thought"))
-        ):
+        texts = isinstance(last.get("text"), str) and isinstance(piece.get("text"), str)
+        if plain and texts and bool(last.get("thought")) == bool(piece.get("thought")):
             pieces = self._pieces.setdefault(index, [])
             pieces.append(piece["text"])
             last.update((name, value) for name, value in piece.items() if name != "text")
@@ -345,7 +326,12 @@ class Assembler:
         return {**({"candidates": ordered} if ordered else {}), **self._head}
 
     def _list_candidates(self) -> list[JSONObject]:
-        return [candidate for _, candidate in sorted(self._candidates.items())]
+        return [self._candidates[index] for index in sorted(self._candidates)]
+
+
+def _delta(number: int, call: JSONMapping, identifier: str) -> ToolCallDelta:
+    """A whole call."""
+    return ToolCallDelta(index=number, id=identifier, name=call["name"], arguments=arguments_of(call))
 
 
 class _StreamedCall:
@@ -409,21 +395,5 @@ def _is_streamed(entry: Any) -> bool:
     return isinstance(call, dict) and ("partialArgs" in call or "willContinue" in call)
 
 
-def _is_text(entry: JSONMapping) -> bool:
-    return isinstance(entry.get("text"), str)
-
-
-def _extend_lists(kept: JSONObject, piece: JSONMapping) -> None:
-    for name, value in piece.items():
-        if isinstance(value, list) and isinstance(kept.get(name, []), list):
-            kept[name] = [*kept.get(name, []), *value]
-        elif value is not None:
-            kept[name] = value
-
-
 def assembler(encoded: EncodedRequest) -> Assembler:
-    return (
-        Assembler()
-        if encoded is None
-        else Assembler(find_declared_functions(encoded.payload), encoded.continues)
-    )
+    return Assembler(find_declared_functions(encoded.payload), encoded.continues)

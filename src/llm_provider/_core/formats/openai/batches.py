@@ -6,7 +6,6 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from ...errors import LLMError
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.json_pieces import loads, write_exactly
@@ -79,8 +78,8 @@ class OpenAIBatches:
             async with self._client.files.with_streaming_response.content(
                 file, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for line in shared.lines_of(response.iter_bytes(), longest):
-                    yield await shared.read_row(line, _reply)
+                async for row in shared.rows_of(response.iter_bytes(), longest, _reply):
+                    yield row
 
     async def cancel(self, identifier: str) -> None:
         await self._client.batches.cancel(identifier)
@@ -123,18 +122,12 @@ def _reply(line: bytes) -> shared.RowReply:
         name, response, failure = str(row["custom_id"]), row.get("response"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
         return shared.fail_row(line)
-    if isinstance(response, dict) and str(response.get("status_code")) == "200":
-        return shared.RowReply(
-            name, write_exactly(response.get("body")), None, text_of(response.get("request_id"))
-        )
-    return shared.RowReply(name, None, _error(response, failure))
-
-
-def _error(response: Any, failure: Any) -> LLMError:
-    code = str(failure.get("code")) if isinstance(failure, dict) else ""
-    if code.startswith("batch_") and (error := shared.explain_unreached(code)):
-        return error
     answer = response if isinstance(response, dict) else {}
-    codes, message = error_fields(answer.get("body") or failure)
-    status = answer.get("status_code") if isinstance(answer.get("status_code"), int) else None
-    return shared.mark_unbilled(from_answer(status, codes=codes, message=message))
+    status, body = answer.get("status_code"), answer.get("body")
+    if str(status) == "200":
+        return shared.RowReply(name, write_exactly(body), None, text_of(answer.get("request_id")))
+    code = str(failure.get("code")) if isinstance(failure, dict) else ""
+    error = shared.explain_unreached(code) if code.startswith("batch_") else None
+    codes, message = error_fields(body or failure)
+    failed = from_answer(status if isinstance(status, int) else None, codes=codes, message=message)
+    return shared.RowReply(name, None, error or shared.mark_unbilled(failed))

@@ -12,21 +12,14 @@ from ..protocol import Outgoing
 from ..transport.connection import SDKConnection, post_sdk
 
 
-def _stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
-    if outgoing.encoded.operation == OPERATION and outgoing.target.route.stream_usage:
-        given = outgoing.encoded.payload.get("stream_options", {})
-        return {"stream": True, "stream_options": {"include_usage": True, **given}}
-    return {"stream": True}
-
-
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
     import openai
 
-    sdk = post_sdk(
-        openai,
-        "AsyncOpenAI",
-        path=lambda operation: f"/{operation}",
-        client_options={},
-        stream_fields=_stream_fields,
-    )
+    def stream_fields(outgoing: Outgoing) -> Mapping[str, Any]:
+        if outgoing.encoded.operation != OPERATION or not outgoing.target.route.stream_usage:
+            return {"stream": True}
+        given = outgoing.encoded.payload.get("stream_options", {})
+        return {"stream": True, "stream_options": {"include_usage": True, **given}}
+
+    sdk = post_sdk(openai, "AsyncOpenAI", path=lambda operation: f"/{operation}", stream_fields=stream_fields)
     return SDKConnection(sdk, transport, most_bytes)

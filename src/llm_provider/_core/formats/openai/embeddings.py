@@ -6,15 +6,23 @@ from typing import Any
 
 from ... import doors
 from ...errors import APIResponseValidationError, RequestError
-from ...json_values import JSONMapping, JSONObject
+from ...json_values import JSONObject
 from ...requests.request import EmbedRequest
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
-from ..openai_chat.decode import read_usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import BITS, INT8, apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
-from ..shared.replies import cost_in, count, expect_dict, find_counts, raise_error_in, text_of, without_cost
+from ..shared.replies import (
+    cost_in,
+    count,
+    expect_dict,
+    find_counts,
+    read_object,
+    read_usage,
+    text_of,
+    without_cost,
+)
 
 OPERATION = "embeddings"
 
@@ -37,11 +45,8 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
         payload[_dimensions_name(request, target)] = request.dimensions
     if request.extra_body:
         if "input" in request.extra_body:
-            raise RequestError(
-                "extra_body cannot set 'input': the texts are the second argument of embed()",
-                provider=target.provider,
-                model=request.model,
-            )
+            problem = "extra_body cannot set 'input': the texts are the second argument of embed()"
+            raise RequestError(problem, provider=target.provider, model=request.model)
         payload = merge(payload, request.extra_body)
     if "upstream" in target.route.options or target.model.startswith("openrouter/"):
         # Embeddings of other hosts do not need its module.
@@ -77,20 +82,16 @@ def limits(target: Target) -> EmbeddingLimits:
 
 def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> EmbeddingAnswer:
     name = text_of(reply.get("model")) if isinstance(reply, dict) else None
-    encoding = _encoding(encoded.payload if encoded else {}, name or "")
+    payload = encoded.payload if encoded else {}
+    # Perplexity's numbers in base64 are bytes, or bits on demand.
+    encoding = payload.get("encoding_format")
+    if encoding == "base64" and payload.get("output_dtype") == "int8":
+        encoding = INT8
+    elif encoding not in (INT8, BITS):
+        encoding = INT8 if "pplx-embed" in f"{payload.get('model')} {name or ''}" else None
     vectors = [vector_of(entry.get("embedding"), encoding) for entry in _entries(reply, texts)]
     check_count(vectors, texts)
     return EmbeddingAnswer(vectors, usage=usage(reply), model=name, cost=cost_in(reply.get("usage")))
-
-
-def _encoding(payload: JSONMapping, model: str) -> str | None:
-    """How the numbers of a vector in base64 are written: Perplexity's are bytes, or bits on demand."""
-    encoding = payload.get("encoding_format")
-    if encoding in (INT8, BITS):
-        return str(encoding)
-    if encoding == "base64" and payload.get("output_dtype") == "int8":
-        return INT8
-    return INT8 if "pplx-embed" in f"{payload.get('model')} {model}" else None
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
@@ -114,9 +115,7 @@ def _entries(reply: Any, texts: int) -> list[JSONObject]:
 
     Some servers leave the index out, or the index 0 alone. Such entries have the free places in their order.
     """
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "data")
-    data = reply.get("data")
+    data = read_object(reply, "data").get("data")
     if not isinstance(data, list):
         raise APIResponseValidationError("the answer holds no list of vectors")
     if len(data) != texts:

@@ -33,14 +33,11 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     if request.tools:
         request = doors.foreign_messages.adapt_tools(request, target.maker)
     family = family_of(target)
-    if family is None:
-        if (request.endpoint or (request.options and endpoint_of_host(request, target))) == "responses":
-            return responses.encode(request, target)
-        return chat_requests.encode(request, target)
-    check_parameters(request, family)
-    if (request.endpoint or endpoint_of(request, family)) == "responses":
+    if family is not None:
+        check_parameters(request, family)
+    if (request.endpoint or _endpoint_of(request, target, family)) == "responses":
         return responses.encode(request, target)
-    return chat_requests.encode(request, target, accepts=chat_requests.OPENAIS)
+    return chat_requests.encode(request, target, accepts=None if family is None else chat_requests.OPENAIS)
 
 
 def decode(reply: Any, decode_chat: Callable[[Any], Answer] = chat_replies.decode) -> Answer:
@@ -159,8 +156,13 @@ def _family_of(model: str) -> Family | None:
     return next((family for family in _FAMILIES if re.fullmatch(family.pattern, name)), None)
 
 
-def endpoint_of(request: Request, family: Family) -> Endpoint:
-    """The endpoint that serves a model of OpenAI's with these parameters."""
+def _endpoint_of(request: Request, target: Target, family: Family | None) -> Endpoint:
+    """The endpoint that serves a model with these parameters."""
+    if family is None:
+        # A compatible host, or a model that is not known.
+        if request.options and target.route.stores_answers and _needs_responses(request.options):
+            return "responses"
+        return "chat"
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
         return "responses"
     if request.options and _needs_responses(request.options):
@@ -173,12 +175,6 @@ def endpoint_of(request: Request, family: Family) -> Endpoint:
         if any(tool.get("type", "function") not in ("function", "custom") for tool in request.tools):
             return "responses"
     return "chat"
-
-
-def endpoint_of_host(request: Request, target: Target) -> Endpoint:
-    """The endpoint of a compatible host, or for a model that is not known, that has the options."""
-    needed = target.route.stores_answers and _needs_responses(request.options or {})
-    return "responses" if needed else "chat"
 
 
 def _needs_responses(options: JSONMapping) -> bool:

@@ -2,22 +2,9 @@
 
 What OpenAI's own API never writes is read by functions of `quirks`, which stand in the place of the fields of
 `Reading`.
-
-Totals of tokens include cached and reasoning tokens, as the totals of `Usage` do. Some hosts leave tokens out
-of both counts, and name them in the details or count them in `total_tokens` alone:
-
-- A part of the prompt, such as audio, that is larger than the prompt's count is not in it.
-- Tokens that only the total has are input if they are as many as parts of the prompt together, such as
-  audio, or if the prompt has no count.
-- All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
-
-A total that is smaller than the sum, or zero, says nothing. Nor does a total alone, or one count alone: input
-and output have different prices. A server that follows the other format in its answers may follow it in the
-names here too.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -33,18 +20,18 @@ from ..shared import payload as shared
 from ..shared.logprobs import read_logprobs
 from ..shared.replies import (
     ABORTED,
-    chat_tools,
     cost_in,
-    count,
     expect_dict,
     judge_calls,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
     split_reply,
     text_of,
-    with_tools,
 )
+from ..shared.replies import chat_usage as usage
+
+__all__ = ["decode", "facts", "split", "usage", "variant"]
 
 # The fields in which hosts return the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -53,12 +40,11 @@ KINDS = ("function", "custom")
 
 _CALLS = frozenset({"tool_calls", "function_call"})
 
+_FIELDS = frozenset({"index", "message", "finish_reason", "logprobs"})
+"""The fields of a choice."""
+
 # Fields of an answer's message that do not become part of `Choice.message` as they are.
 _NOT_KEPT = frozenset({"role", "content", "provider_specific_fields", *_CALLS})
-
-
-def _read_word(choice: JSONMapping) -> Any:
-    return choice.get("finish_reason")
 
 
 def raise_for_content(content: Any) -> tuple[Any, str, str]:
@@ -79,8 +65,8 @@ def read_calls(message: JSONMapping) -> tuple[tuple[ToolCall, ...], JSONObject]:
 class Reading(NamedTuple):
     """How parts of a reply are read. Each field is a function; the defaults read what OpenAI's API writes."""
 
-    word: Callable[[JSONMapping], Any] = _read_word
-    """The word for the end of a choice."""
+    word: Callable[[JSONMapping], Any] = lambda choice: choice.get("finish_reason")
+    """The word for the end of a choice that has other fields than OpenAI's."""
     content: Callable[[Any], tuple[Any, str, str]] = raise_for_content
     """A content that is no text, as the next request has it, and the text and the reasoning in it."""
     calls: Callable[[JSONMapping], tuple[tuple[ToolCall, ...], JSONObject]] = read_calls
@@ -90,27 +76,19 @@ _STANDARD = Reading()
 
 
 def decode(reply: object, reading: Reading = _STANDARD) -> Answer:
-    reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "choices")
-    choices = reply.get("choices")
+    reply = read_object(reply, "choices")
+    choices, tier = reply.get("choices"), reply.get("service_tier")
     if not isinstance(choices, list) or not choices:
         raise APIResponseValidationError("the answer holds no choices")
     counts = usage(reply)
     return Answer(
-        choices=tuple([_choice(expect_dict(choice, "choice"), counts, reading) for choice in choices]),
+        cost=cost_in(reply.get("usage")),
+        choices=tuple([_choice(choice, counts, reading) for choice in choices]),
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        cost=cost_in(reply.get("usage")),
-        service_tier=tier_variant(reply.get("service_tier")),
+        service_tier=tier and shared.openai_tier(tier),
     )
-
-
-def usage(reply: Any) -> Usage | None:
-    reported = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(reported, dict):
-        return None
-    return with_tools(read_usage(reported), *chat_tools(reply, reported))
 
 
 def split(reply: Any) -> list[Any]:
@@ -118,8 +96,9 @@ def split(reply: Any) -> list[Any]:
 
 
 def _choice(choice: JSONObject, counts: Usage | None, reading: Reading) -> Choice:
+    choice = choice if type(choice) is dict else expect_dict(choice, "choice")
     message, logprobs = choice.get("message"), choice.get("logprobs")
-    word = reading.word(choice)
+    word = choice.get("finish_reason") if _FIELDS.issuperset(choice) else reading.word(choice)
     if word is not None and not isinstance(word, str):
         raise APIResponseValidationError("the finish_reason of the answer is not text")
     if word in ABORTED:
@@ -167,6 +146,9 @@ def dicts(value: object, what: str) -> list[JSONObject]:
     return [expect_dict(entry, f"entry of {what}") for entry in value]
 
 
+_NOT_TEXT = "a tool call has no name, or arguments that are not text"
+
+
 def kind_of(call: JSONMapping) -> str | None:
     """Which member of a call holds it; None if none is yet."""
     return "custom" if isinstance(call.get("custom"), dict) else "function"
@@ -176,7 +158,7 @@ def arguments_of(body: JSONMapping, field: str) -> str:
     """The arguments of a call; an `APIResponseValidationError` if they are not text."""
     arguments = body.get(field) or ""
     if not isinstance(arguments, str):
-        raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
+        raise APIResponseValidationError(_NOT_TEXT)
     return arguments
 
 
@@ -185,74 +167,8 @@ def _call(entry: JSONObject) -> ToolCall:
     body = expect_dict(entry.get(kind), f"tool call's {kind}")
     arguments = arguments_of(body, "input") if kind == "custom" else arguments_of(body, "arguments") or "{}"
     if not isinstance(body.get("name"), str):
-        raise APIResponseValidationError("a tool call has no name, or arguments that are not text")
+        raise APIResponseValidationError(_NOT_TEXT)
     return ToolCall(id=text_of(entry.get("id")) or "", name=body["name"], arguments=arguments, type=kind)
-
-
-_MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
-_CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
-_OTHER_NAMES = {"prompt": ("input", "output"), "input": ("prompt", "completion")}
-_BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
-
-
-def read_usage(usage: JSONMapping, read_name: str = "prompt", written_name: str = "completion") -> Usage:
-    """The usage in an object of Chat Completions, or of Responses with the names "input" and "output"."""
-    names = (f"{read_name}_tokens", f"{written_name}_tokens")
-    read, written = count(usage, names[0]), count(usage, names[1])
-    if not (read and written):
-        others = tuple([f"{name}_tokens" for name in _OTHER_NAMES[read_name]])
-        if not (read or written) and (count(usage, others[0]) or count(usage, others[1])):
-            return read_usage(
-                {name: value for name, value in usage.items() if name not in names}, *_OTHER_NAMES[read_name]
-            )
-        read, written = read or count(usage, others[0]), written or count(usage, others[1])
-        known = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
-        if not (all(known) or count(usage, "total_tokens")):
-            return Usage()
-    details = part(usage, f"{read_name}_tokens_details")
-    written_details = part(usage, f"{written_name}_tokens_details")
-    # DeepSeek and Moonshot report cache hits in a field of their own instead of in the details.
-    hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
-    plain = not any(details.values()) and not any(written_details.values())
-    whole = usage.get("total_tokens") == read + written
-    if plain and (whole or count(usage, "total_tokens") <= read + written):
-        return Usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
-    reasoning = count(written_details, "reasoning_tokens")
-    media = {name: count(details, name) for name in _MEDIA}
-    outside = [name for name, tokens in media.items() if tokens > read]
-    read += sum(media[name] for name in outside)
-    unnamed = count(usage, "total_tokens") - read - written
-    if unnamed > 0 and (read or written):
-        parts = [tokens for name, tokens in media.items() if tokens and name not in outside]
-        parts += [count(details, name) for name in _CACHED] + [count(usage, name) for name in _BESIDE]
-        if unnamed != reasoning and (not read or unnamed in _sums(parts)):
-            read += unnamed
-        else:
-            written += unnamed
-            reasoning = reasoning or unnamed
-    lasting = part(details, "cache_creation_token_details")
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        cache_read_input_tokens=count(details, "cached_tokens") or hits,
-        cache_write_input_tokens=count(details, "cache_write_tokens")
-        or count(details, "cache_creation_tokens"),
-        cache_write_1h_input_tokens=count(lasting, "ephemeral_1h_input_tokens"),
-        reasoning_output_tokens=reasoning,
-        audio_input_tokens=media["audio_tokens"],
-        audio_output_tokens=count(written_details, "audio_tokens"),
-        image_output_tokens=count(written_details, "image_tokens"),
-    )
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int or (type(value) is float and value.is_integer())
-
-
-def _sums(parts: list[int]) -> set[int]:
-    """The sums of one or two of some numbers."""
-    counts = [number for number in parts if number]
-    return {sum(some) for size in (1, 2) for some in itertools.combinations(counts, size)}
 
 
 # --- what a request may use: gateways pass fields and content blocks of Anthropic's on, so these count too
@@ -276,58 +192,47 @@ _ADDS_INPUT = anthropic.ADDS_INPUT | {
 def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
     groups = map(payload.get, ("instructions", "messages", "input"))
-    conversation = shared.Conversation(_LABELS, _medium, groups)
     tools = payload.get("tools") or ()
     formats = payload.get("response_format"), payload.get("text")
-    return shared.RequestFacts(
+    return shared.collect_facts(
+        _LABELS,
+        _medium,
+        groups,
         variant=variant(encoded),
         max_output_tokens=shared.largest_limit(
             payload.get("max_tokens"), payload.get("max_completion_tokens"), payload.get("max_output_tokens")
         ),
-        texts=conversation.texts,
-        media=conversation.media,
-        turns=conversation.turns,
         tools=tools,
         schemas=[schema for schema in formats if schema],
         prediction=payload.get("prediction"),
         adds_input=not _ADDS_INPUT.isdisjoint(payload)
         or anthropic.compacts(payload)
-        or any(map(_runs_at_provider, tools)),
+        # The provider runs such a tool by itself, and then reads its results.
+        or any(
+            not isinstance(tool, dict) or tool.get("type", "custom" if "name" in tool else None) not in KINDS
+            for tool in tools
+        ),
         special_prices=functools.partial(_special_prices, payload),
     )
 
 
 def _special_prices(payload: JSONObject) -> shared.SpecialPrices:
     words = shared.find_words(payload, "1h", "audio")
-    return shared.SpecialPrices(
-        # Hosts take the lifetime of Anthropic's cache entries in several places.
-        caches_for_an_hour="1h" in words,
-        # The same word asks for speech, as a field and as a modality, and refers to an earlier answer's.
-        speaks="audio" in words,
-        continues_speech="audio" in words,
-    )
+    # Hosts take the lifetime of Anthropic's cache entries in several places. "audio" asks for speech, as a
+    # field and as a modality, and refers to an earlier answer's.
+    return shared.SpecialPrices("1h" in words, speaks="audio" in words, continues_speech="audio" in words)
 
 
 def variant(encoded: EncodedRequest) -> str:
     payload = encoded.payload
     if payload.get("speed") == "fast":
         return "fast"
-    return tier_variant(payload.get("service_tier")) or "standard"
-
-
-def tier_variant(tier: object) -> str | None:
-    """The name in `prices.csv` of the service tier in a request or an answer; None if it names none.
-
-    OpenAI renamed "priority" to "fast" in 2026. Requests may use either word, and answers say "priority".
-    """
-    return "priority" if tier == "fast" else shared.variant_of(tier)
+    return shared.openai_tier(payload.get("service_tier")) or "standard"
 
 
 def _medium(part: JSONObject) -> shared.Medium | None:
     """The medium in a part of a message, None if the part holds text."""
     kind = part.get("type")
-    if kind is None:
-        return None
     if kind in ("image_url", "input_image"):
         image = part.get("image_url")
         fields = image if isinstance(image, dict) else {**part, "url": image}
@@ -339,10 +244,3 @@ def _medium(part: JSONObject) -> shared.Medium | None:
     if kind in ("file", "input_file", "video_url"):
         return shared.Medium("application", None)
     return anthropic.medium(part)
-
-
-def _runs_at_provider(tool: Any) -> bool:
-    """Whether the provider runs a tool by itself, and then reads its results."""
-    if not isinstance(tool, dict):
-        return True
-    return tool.get("type", "custom" if "name" in tool else None) not in ("function", "custom")

@@ -35,23 +35,19 @@ def encode(request: Request, target: Target, *, accepts: Accepts | None = None) 
         # Calls without a format do not need its modules.
         from ..shared.schema_rules import encode_with_prompt
 
-        def encode_plainly(plain: Request) -> EncodedRequest:
-            return encode(replace(plain, response_format={"type": "json_object"}), target, accepts=accepts)
-
-        encoded = encode_with_prompt(request, encode_plainly)
+        json_only = {"type": "json_object"}
+        encoded = encode_with_prompt(
+            request, lambda plain: encode(replace(plain, response_format=json_only), target, accepts=accepts)
+        )
         if encoded is not None:
             return encoded
-    payload: JSONObject = {"model": target.model, "messages": encode_messages(request, target)}
-    draft = Draft(request, target, None, payload)
-    payload = fill_payload(
-        draft, accepts or _accepts_of(route, target.known_model if route.models_lack else "")
+    draft = Draft(
+        request, target, None, {"model": target.model, "messages": encode_messages(request, target)}
     )
+    accepts = accepts or _accepts_of(route, target.known_model if route.models_lack else "")
+    payload = fill_payload(draft, accepts)
     several: tuple[tuple[str, ...], int] = ((), 1) if "n" in route.lacks else (("n",), _MOST_SAMPLES)
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, *several, draft.labels or None)
-
-
-def _write_format(draft: Draft[None], value: object) -> None:
-    draft.payload["response_format"] = response_format(value, draft.target)
 
 
 def _write_effort(draft: Draft[None], effort: str) -> None:
@@ -59,10 +55,6 @@ def _write_effort(draft: Draft[None], effort: str) -> None:
         # Groq has it. shared/reasoning_effort.py of openai 2.54 does not.
         raise draft.refuse("reasoning_effort='default'", "leave it out")
     draft.payload["reasoning_effort"] = effort
-
-
-def _write_number_of_logprobs(draft: Draft[None], value: bool) -> None:
-    draft.payload["logprobs"] = (draft.request.top_logprobs or 1) if value else False
 
 
 def _write_parallel_tool_calls(draft: Draft[None], value: bool) -> None:
@@ -83,10 +75,6 @@ def write_nothing(draft: Draft[Any], value: object) -> None:
     """Leave the payload: the value has its effect elsewhere."""
 
 
-def _write_upstream(draft: Draft[None], value: str) -> None:
-    doors.routers.write_upstream(draft, value)
-
-
 COMMON: Accepts = {
     **keep_names(
         "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
@@ -94,7 +82,9 @@ COMMON: Accepts = {
     ),
     "parallel_tool_calls": _write_parallel_tool_calls,
     "tools": lambda draft, tools: draft.payload.update(tools=[dict(tool) for tool in tools]),
-    "response_format": _write_format,
+    "response_format": lambda draft, value: draft.payload.update(
+        response_format=response_format(value, draft.target)
+    ),
     "reasoning_effort": _write_effort,
     "endpoint": write_nothing,
 }  # fmt: skip
@@ -107,7 +97,11 @@ ACCEPTS: Accepts = {
 }
 """Parameter → the field, or the function that writes it. Few compatible hosts have all."""
 
-OF_HOSTS: Accepts = {**ACCEPTS, "upstream": _write_upstream}
+OF_HOSTS: Accepts = {
+    **ACCEPTS,
+    # The door opens when it is called.
+    "upstream": lambda draft, value: doors.routers.write_upstream(draft, value),  # noqa: PLW0108  # see above
+}
 
 OPENAIS: Accepts = {**ACCEPTS, "max_tokens": "max_completion_tokens"}
 """The fields of OpenAI's own models."""
@@ -120,7 +114,13 @@ def _accepts_of(route: Route, model: str) -> Accepts:
     lacked = route.lacks.union(*(row[1] for row in route.models_lack if re.fullmatch(row[0], model)))
     accepts = {name: OF_HOSTS[name] for name in names - lacked}
     if route.spelling.get("top_logprobs") == "logprobs":
-        return accepts | {"logprobs": _write_number_of_logprobs, "top_logprobs": write_nothing}
+        # One field has the number of alternatives.
+        return accepts | {
+            "logprobs": lambda draft, value: draft.payload.update(
+                logprobs=(draft.request.top_logprobs or 1) if value else False
+            ),
+            "top_logprobs": write_nothing,
+        }
     return accepts | {name: field for name, field in route.spelling.items() if name in accepts}
 
 
@@ -177,24 +177,17 @@ _IN_OTHER_FORMS = frozenset(
 
 def encode_messages(request: Request, target: Target) -> list[Message]:
     """The messages in the form that the host takes; `RequestError` for what has none."""
-    rules = _rules_of(target.quirks, target.provider, target.model)
-    # Most requests have only such messages, which every host takes as they are.
-    plain = all(map(_is_text, request.messages))
-    return list(_in_order(request.messages if plain else _encode(request, target, rules), rules))
-
-
-@functools.lru_cache(maxsize=1024)
-def _rules_of(quirks: str | None, provider: str, model: str) -> ConversationRules:
-    return OPENAI_CHAT if quirks == "" else doors.any_server.find_chat_rules(provider, model)
-
-
-def _is_text(message: Message) -> bool:
-    return message.keys() == _TEXT_ONLY and type(message["content"]) is str and message["content"] != ""
-
-
-def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator[Message]:
-    """The messages in the roles that the host takes, each where it takes it."""
-    before = ""
+    # The rules of OpenAI's own server, which has no quirks.
+    rules = OPENAI_CHAT
+    if target.quirks != "":
+        rules = doors.any_server.find_chat_rules(target.provider, target.model)
+    messages: Iterable[Message] = request.messages
+    for message in messages:
+        if message.keys() != _TEXT_ONLY or type(message["content"]) is not str or not message["content"]:
+            messages = _encode(request, target, rules)
+            break
+    # Most requests have only texts, which every host takes as they are.
+    ordered, before = list[Message](), ""
     for message in messages:
         role = message["role"]
         if role in ("system", "developer"):
@@ -203,9 +196,10 @@ def _in_order(messages: Iterable[Message], rules: ConversationRules) -> Iterator
             elif not rules.developer:
                 role = "system"
         if role == "user" and before == "tool" and rules.answer_first:
-            yield {"role": "assistant", "content": "Done."}
+            ordered.append({"role": "assistant", "content": "Done."})
         before = role
-        yield message if role == message["role"] else {**message, "role": role}
+        ordered.append(message if role == message["role"] else {**message, "role": role})
+    return ordered
 
 
 def _encode(request: Request, target: Target, rules: ConversationRules) -> Iterator[Message]:
@@ -222,7 +216,12 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         if type(original.get("content")) is str and original["content"] and plain.isdisjoint(original):
             yield original
             continue
-        message = _in_input_form(link_message(original, index, sent, target), index, target)
+        message = original
+        if message["role"] == "tool":
+            message = _result(message, sent, f"messages[{index}]")
+        elif message["role"] == "assistant":
+            message = _answer(message, index, sent, target)
+        message = _in_input_form(message, index, target)
         if message["role"] == "tool" and "media in results" not in target.route.parts:
             message = _without_media(message, media)
         message = _with_texts(message, rules)
@@ -231,11 +230,10 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
         if message.get("content") and foreign.isdisjoint(message):
             yield message
             continue
-        conversations.warn_of_lost_content(
-            {name: message[name] for name in foreign & message.keys()}, provider
-        )
+        lost = {name: message[name] for name in foreign & message.keys()}
+        conversations.warn_of_lost_content(lost, provider)
         kept = {name: value for name, value in message.items() if name not in foreign}
-        if is_empty(message, kept, rules):
+        if _is_empty(message, kept, rules):
             conversations.warn_of_empty_turn(provider)
         elif kept.get("content") is None and not any(kept.get(name) for name in _INSTEAD_OF_CONTENT):
             # The API requires the field.
@@ -249,16 +247,13 @@ def _encode(request: Request, target: Target, rules: ConversationRules) -> Itera
 def _without_media(message: Message, media: list[Any]) -> Message:
     """A tool's result with its text only. The rest is added to `media`, for the user message after it."""
     content = message.get("content")
-    if not isinstance(content, (list, tuple)):
-        return message
-    texts = [entry for entry in content if entry["type"] in ("text", "refusal")]
-    others = [entry for entry in content if entry["type"] not in ("text", "refusal")]
+    parts = content if isinstance(content, (list, tuple)) else ()
+    texts = [entry for entry in parts if entry["type"] in ("text", "refusal")]
+    others = [entry for entry in parts if entry["type"] not in ("text", "refusal")]
     if not others:
         return message
-    media += [
-        {"type": "text", "text": f"From the result of the tool call {message['tool_call_id']}:"},
-        *others,
-    ]
+    begin = f"From the result of the tool call {message['tool_call_id']}:"
+    media += [{"type": "text", "text": begin}, *others]
     return {**message, "content": texts or "The result is in the next message of the user."}
 
 
@@ -276,7 +271,7 @@ def _with_texts(message: Message, rules: ConversationRules) -> Message:
     return message if len(said) == len(content) else {**message, "content": said}
 
 
-def is_empty(message: Message, kept: Message, rules: ConversationRules) -> bool:
+def _is_empty(message: Message, kept: Message, rules: ConversationRules) -> bool:
     """Whether nothing of an answer is left to send. OpenAI accepts an empty text, so that alone is sent."""
     if message["role"] != "assistant" or kept.get("content"):
         return False
@@ -294,8 +289,10 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
         raise RequestError(f"messages[{index}] has 'prefix', which OpenAI has no form for: leave it out")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
-        _check_parts(content, index, is_openai=is_openai)
-        content = [_with_file_id(entry, index, position) for position, entry in enumerate(content)]
+        content = [
+            _check_part(entry, f"messages[{index}].content[{position}]", is_openai=is_openai)
+            for position, entry in enumerate(content)
+        ]
         if content != message["content"]:
             message = {**message, "content": content}
         said = [entry for entry in content if entry["type"] != "thinking"]
@@ -313,31 +310,27 @@ def _in_input_form(message: Message, index: int, target: Target) -> Message:
     return message
 
 
-def _check_parts(parts: Sequence[JSONMapping], index: int, *, is_openai: bool) -> None:
-    for position, entry in enumerate(parts):
-        kind, where = entry["type"], f"messages[{index}].content[{position}]"
-        if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
-            # chat_completion_content_part_image_param.py of openai 2.54
-            raise RequestError(
-                f"{where} has a 'path', which hosts do not read: send the file "
-                "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
-            )
-        if is_openai:
-            if kind in _FOREIGN_TO_OPENAI:
-                # chat_completion_content_part_param.py of openai 2.54
-                remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
-                raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
-            check_media(entry, where)
-
-
-def _with_file_id(entry: JSONMapping, index: int, position: int) -> JSONMapping:
-    """A part whose uploaded file has the field of an id; a `RequestError` for an image, which has none."""
+def _check_part(entry: JSONMapping, where: str, *, is_openai: bool) -> JSONMapping:
+    """A part of a message, with the id of its uploaded file; a `RequestError` for what has no form."""
+    kind = entry["type"]
+    if kind.startswith("image") and ("path" in entry or "path" in part(entry, kind)):
+        # chat_completion_content_part_image_param.py of openai 2.54
+        raise RequestError(
+            f"{where} has a 'path', which hosts do not read: send the file "
+            "as {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,...'}}"
+        )
+    if is_openai and kind in _FOREIGN_TO_OPENAI:
+        # chat_completion_content_part_param.py of openai 2.54
+        remedy = "send its frames as images" if kind == "video_url" else "send a 'file'"
+        raise RequestError(f"{where} has type {kind!r}, which OpenAI has no form for: {remedy}")
+    if is_openai:
+        check_media(entry, where)
     if isinstance(part(entry, "file").get("file_data"), UploadReference):
         return {"type": "file", "file": {"file_id": entry["file"]["file_data"]}}
     if isinstance(part(entry, "image_url").get("url"), UploadReference):
         # chat_completion_content_part_image_param.py of openai 2.54
         raise RequestError(
-            f"messages[{index}].content[{position}] is an image that is too large for a request, and Chat "
+            f"{where} is an image that is too large for a request, and Chat "
             "Completions takes no uploaded images: write endpoint='responses', or make it smaller",
             provider="openai",
         )
@@ -367,20 +360,14 @@ def check_media(entry: JSONMapping, where: str) -> None:
 # --- the calls of earlier answers, and the results of tools
 
 
-def link_message(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
-    """The message with ids, names and arguments of its calls as the host takes them."""
-    if message["role"] == "tool":
-        return _result(message, sent, f"messages[{index}]")
-    return _answer(message, index, sent, target) if message["role"] == "assistant" else message
-
-
 def _answer(message: Message, index: int, sent: SentCalls, target: Target) -> Message:
+    """The message with ids, names and arguments of its calls as the host takes them."""
     rules, calls = sent.rules, calls_of(message)
     if not calls and message.get("tool_calls") is not None:
         # "empty array. Expected an array with minimum length 1": openai/openai-node#1341.
         return {name: value for name, value in message.items() if name != "tool_calls"}
     if calls:
-        links = sent.add_answer(map(_id_and_name, calls), index)
+        links = sent.add_answer([_id_and_name(call) for call in calls], index)
         if rules.old_functions and not message.get("tool_calls"):
             links[0].kind = "function_call"
             called = {**message["function_call"], "name": links[0].name}

@@ -6,12 +6,12 @@ way (`to_strict_json_schema`).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...json_values import JSONMapping, JSONObject
 from ...schemas.json_schema import resolve, subschemas
-from ..shared.schema_rules import describe_limits, wrap
+from ..shared.schema_rules import all_parts, describe_limits, wrap
 
 _KEPT = frozenset({"type", "enum", "const", "title", "description", "$ref"})
 _BOUNDS = frozenset(
@@ -50,15 +50,12 @@ def strict_schema(schema: JSONMapping, *, bounds: bool = True) -> JSONObject | N
     """
     try:
         adapter = _Strict(schema, bounds)
-        root = adapter.make_strict(schema, top=True)
-        definitions = {
-            word: {name: adapter.make_strict(part) for name, part in schema[word].items()}
-            for word in ("$defs", "definitions")
-            if schema.get(word)
-        }
+        made = adapter.make_strict(schema, top=True)
+        for word in ("$defs", "definitions"):
+            if schema.get(word):
+                made[word] = {name: adapter.make_strict(part) for name, part in schema[word].items()}
     except (_NotStrictError, RecursionError):
         return None
-    made = {**root, **definitions}
     if made.get("type") != "object":
         made = wrap(made)
     return made if _is_within_limits(made) else None
@@ -68,7 +65,9 @@ class _Strict:
     def __init__(self, root: JSONMapping, bounds: bool) -> None:
         self._root = root
         self._bounds = bounds
-        self._tags = set(_find_tags(root))
+        # The fields that tell the alternatives of unions apart, as pydantic writes them.
+        unions = [part.get("discriminator") for _, part in all_parts(root, "$")]
+        self._tags = {str(union.get("propertyName")) for union in unions if isinstance(union, Mapping)}
         self._inlined: list[str] = []
         """The references around the part that is being made, whose targets were put in their place."""
 
@@ -152,15 +151,6 @@ class _Strict:
             part = {**(resolve(part["$ref"], self._root) or {}), **part}
         values = [part["const"]] if "const" in part else part.get("enum", ())
         return None not in values and (len(values) == 1 or (bool(values) and name in self._tags))
-
-
-def _find_tags(schema: object) -> Iterator[str]:
-    """The names of the fields that tell the alternatives of unions apart, as pydantic writes them."""
-    if isinstance(schema, Mapping):
-        if isinstance(schema.get("discriminator"), Mapping):
-            yield str(schema["discriminator"].get("propertyName"))
-        for _, part in subschemas(schema):
-            yield from _find_tags(part)
 
 
 def _kinds(schema: JSONMapping) -> list[str]:

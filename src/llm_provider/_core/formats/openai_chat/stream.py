@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.replies import error_in, expect_dict, join_counts, join_steps, number_step, text_of
+from ..shared.replies import error_in, expect_dict, join_counts, join_steps, number_step, part, text_of
 from ..transport.wire import END
 from .decode import KINDS, REASONING_FIELDS, arguments_of, dicts, kind_of, raise_for_content
 
@@ -172,7 +172,14 @@ class Sample:
         self.finish_reason = piece.get("finish_reason") or self.finish_reason
         delta = expect_dict(piece.get("delta") or {}, "delta")
         if piece.get("logprobs") is not None:
-            self._logprobs = _with_logprobs(self._logprobs, expect_dict(piece["logprobs"], "logprobs"))
+            kept = self._logprobs = {} if self._logprobs is None else self._logprobs
+            for name, value in expect_dict(piece["logprobs"], "logprobs").items():
+                if not isinstance(value, list):
+                    kept.setdefault(name, value)
+                elif isinstance(kept.get(name), list):
+                    kept[name] += value
+                else:
+                    kept[name] = list(value)
         text, reasoning = self._add_content(delta.get("content"))
         for name in REASONING_FIELDS:
             if thought := text_of(delta.get(name)):
@@ -181,21 +188,42 @@ class Sample:
                 reasoning = reasoning or thought
         if refusal := text_of(delta.get("refusal")):
             self._texts.setdefault("refusal", []).append(refusal)
-        spoken = self._add_audio(delta["audio"]) if isinstance(delta.get("audio"), dict) else ""
+        audio = part(delta, "audio")
+        for name, value in audio.items():
+            if name in ("data", "transcript"):
+                if isinstance(value, str):
+                    self._audio.setdefault(name, []).append(value)
+            elif value is not None:
+                self._audio[name] = value
+        spoken = text_of(audio.get("transcript")) or ""
         if not self.content:
             self._spoke = self._spoke or bool(spoken)
             text = spoken or (self.show_refusal() if self.finish_reason else "")
-        fragments = dicts(delta.get("tool_calls"), "tool_calls")
-        calls = [*filter(None, map(self._add_call, fragments, range(len(fragments))))]
+        calls = []
+        for position, fragment in enumerate(dicts(delta.get("tool_calls"), "tool_calls")):
+            call = self._find_call(fragment, position)
+            added = call.add(fragment, len(self.calls))
+            if added is not None and added.index == len(self.calls):
+                if added.index >= MOST_ENTRIES:
+                    raise APIResponseValidationError("the stream has too many tool calls")
+                self.calls.append(call)
+            calls += [added] if added is not None else []
         if isinstance(delta.get("function_call"), dict):
             begun = self._legacy_call or self.make_call()
-            call = begun.add({"function": delta["function_call"]}, 0)
-            if call is not None:
+            added = begun.add({"function": delta["function_call"]}, 0)
+            if added is not None:
                 self._legacy_call = begun
                 # Each call may come in both forms.
-                calls = calls or [call]
+                calls = calls or [added]
         if not _KNOWN.issuperset(delta):
-            self._add_unknown({name: value for name, value in delta.items() if name not in _KNOWN})
+            unknown = {name: value for name, value in delta.items() if name not in _KNOWN}
+            for name, value in list(unknown.items()):
+                present = self.extra.get(name)
+                if isinstance(value, str) and isinstance(present, str):
+                    # A piece of a text, unless the host repeats a text that is whole.
+                    self.extra[name] = present if value == present else present + value
+                    del unknown[name]
+            fold(self.extra, unknown, self.add_entry)
         text = text or ""
         return Delta(text=text, reasoning=reasoning, tool_calls=tuple(calls)) if reasoning or calls else text
 
@@ -214,33 +242,6 @@ class Sample:
         pieces = self._texts.get("refusal", ())
         before, self._refusals_shown = self._refusals_shown, len(pieces)
         return "".join(pieces[before:])
-
-    def _add_unknown(self, fields: JSONObject) -> None:
-        for name, value in list(fields.items()):
-            present = self.extra.get(name)
-            if isinstance(value, str) and isinstance(present, str):
-                # A piece of a text, unless the host repeats a text that is whole.
-                self.extra[name] = present if value == present else present + value
-                del fields[name]
-        fold(self.extra, fields, self.add_entry)
-
-    def _add_audio(self, piece: JSONObject) -> str:
-        for name, value in piece.items():
-            if name in ("data", "transcript"):
-                if isinstance(value, str):
-                    self._audio.setdefault(name, []).append(value)
-            elif value is not None:
-                self._audio[name] = value
-        return text_of(piece.get("transcript")) or ""
-
-    def _add_call(self, fragment: JSONObject, position: int) -> ToolCallDelta | None:
-        call = self._find_call(fragment, position)
-        added = call.add(fragment, len(self.calls))
-        if added is not None and added.index == len(self.calls):
-            if added.index >= MOST_ENTRIES:
-                raise APIResponseValidationError("the stream has too many tool calls")
-            self.calls.append(call)
-        return added
 
     def _find_call(self, fragment: JSONObject, position: int) -> Call:
         """The call that an entry of `tool_calls` belongs to. It may be a new one."""
@@ -349,18 +350,15 @@ class Assembler:
         """What the first sample adds if it has another index than 0, so that none of it was shown."""
         return ""
 
-    def _is_answered(self) -> bool:
-        """Whether each sample has ended and is not empty."""
-        samples = self.samples.values()
-        return bool(samples) and all(sample.finish_reason and sample.is_full() for sample in samples)
-
     def is_complete(self) -> bool:
         """False: `[DONE]` ends the stream."""
         return False
 
     def is_whole(self) -> bool:
-        """Whether each sample has ended and the usage has come: only `[DONE]` is missing."""
-        return self._is_answered() and bool(self.usage) and not self._failed
+        """Whether each sample is full and has ended, and the usage has come: only `[DONE]` is missing."""
+        samples = self.samples.values()
+        ended = bool(samples) and all(sample.finish_reason and sample.is_full() for sample in samples)
+        return ended and bool(self.usage) and not self._failed
 
     def reply(self) -> Any:
         if not self.samples:
@@ -396,17 +394,3 @@ def fold(kept: JSONObject, added: JSONMapping, add_entry: AddEntry) -> None:
             fold(inner, value, add_entry)
         else:
             kept[name] = value
-
-
-def _with_logprobs(kept: JSONObject | None, piece: JSONObject) -> JSONObject:
-    kept = {} if kept is None else kept
-    for name, value in piece.items():
-        present = kept.get(name)
-        if isinstance(value, list):
-            if isinstance(present, list):
-                present += value
-            else:
-                kept[name] = list(value)
-        else:
-            kept.setdefault(name, value)
-    return kept

@@ -1,7 +1,7 @@
 """Response objects of OpenAI's Responses API → `Answer`. Totals include parts, as in `Usage`. Pure."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -10,23 +10,23 @@ from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
-from ...types.usage import TokenLogprob, Usage
-from ..openai_chat.decode import read_usage, tier_variant
+from ...types.usage import Usage
 from ..protocol import Answer
 from ..shared.conversations import read_id, tell_apart
 from ..shared.errors import error_fields, from_answer
 from ..shared.logprobs import read_logprobs
+from ..shared.payload import openai_tier
 from ..shared.replies import (
     call_entry,
     cost_in,
+    dicts,
     expect_dict,
     find_counts,
     part,
-    raise_error_in,
     read_finish_word,
+    read_object,
+    read_usage,
     reply_body,
-    response_searches,
-    response_tools,
     text_of,
     with_tools,
 )
@@ -47,7 +47,7 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 
 def decode(reply: object) -> Answer:
     reply = expect_dict(reply, "answer")
-    raise_error_in(reply, "status" if "status" in reply else "output")
+    read_object(reply, "status" if "status" in reply else "output")
     ended_early, counts = _end_of(reply), usage(reply)
     items = reply.get("output")
     if items is None and "output" in reply and counts is not None:
@@ -59,20 +59,32 @@ def decode(reply: object) -> Answer:
     message = message_of(items)
     refusal, calls = message.get("refusal"), read_calls(items)
     reason: FinishReason = ended_early or ("refusal" if refusal else "tool_calls" if calls else "stop")
+    thoughts = [
+        require(entry, "text")
+        for item in items
+        if item.get("type") == "reasoning"
+        for entry in (*parts_of(item, "summary"), *parts_of(item, "content"))
+    ]
+    logprobs = [
+        logprob
+        for entry in message_parts(items)
+        if isinstance(entry.get("logprobs"), list)
+        for logprob in entry["logprobs"]
+    ]
     choice = Choice(
         text="".join(map(text_in, texts_of(items))),
-        reasoning="\n\n".join(_reasoning_texts(items)),
+        reasoning="\n\n".join(thoughts),
         tool_calls=calls,
         finish_reason=reason,
         message=AssistantMessage(message),
-        logprobs=_logprobs(items),
+        logprobs=read_logprobs({"content": logprobs}) if logprobs else None,
     )
     return Answer(
         choices=(choice,),
         usage=counts,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
-        service_tier=tier_variant(reply.get("service_tier")),
+        service_tier=openai_tier(reply.get("service_tier")),
         cost=cost_in(reply.get("usage")),
     )
 
@@ -80,10 +92,9 @@ def decode(reply: object) -> Answer:
 def _end_of(reply: JSONObject) -> FinishReason | None:
     """The reason for which the answer ended early. vLLM marks the item alone that was cut."""
     reason, items = end_before_completion(reply), reply.get("output")
-    if reason is None and isinstance(items, list):
-        cut = [part({"item": item}, "item") for item in items]
-        kinds = [item.get("type") for item in cut if item.get("status") == "incomplete"]
-        reason = "length" if {"message", "function_call", "custom_tool_call"} & {*kinds} else None
+    if reason is None:
+        kinds = {item.get("type") for item in dicts(items) if item.get("status") == "incomplete"}
+        reason = "length" if {"message", "function_call", "custom_tool_call"} & kinds else None
     return reason
 
 
@@ -117,32 +128,36 @@ def end_before_completion(reply: JSONObject) -> FinishReason | None:
     )
 
 
-def _reasoning_texts(items: Sequence[JSONMapping]) -> Iterator[str]:
-    for item in items:
-        if item.get("type") == "reasoning":
-            for entry in (*parts_of(item, "summary"), *parts_of(item, "content")):
-                yield require(entry, "text")
-
-
-def _logprobs(items: Sequence[JSONMapping]) -> tuple[TokenLogprob, ...] | None:
-    entries = [
-        logprob
-        for item in items
-        if item.get("type") == "message"
-        for entry in parts_of(item, "content")
-        if isinstance(entry.get("logprobs"), list)
-        for logprob in entry["logprobs"]
-    ]
-    return read_logprobs({"content": entries}) if entries else None
-
-
 def usage(reply: Any) -> Usage | None:
     reported = find_counts(reply, "usage")
     if reported is None:
         return None
-    counts, items = read_usage(reported, "input", "output"), reply.get("output")
-    return with_tools(counts, response_searches(items), response_tools(items))
+    items = reply.get("output")
+    return with_tools(read_usage(reported, "input"), count_searches(items), count_unpriced_tools(items))
 
+
+def count_searches(items: Any) -> int:
+    """The searches among output items. OpenAI bills them by action; opening a page of a result is free."""
+    return sum(
+        part(item, "action").get("type", "search") == "search"
+        for item in dicts(items)
+        if item.get("type") == "web_search_call" and item.get("status") != "failed"
+    )
+
+
+def count_unpriced_tools(items: Any) -> int:
+    """The items of a response that used a tool without a known price.
+
+    A container is billed by the session, its size and its time, and one container may serve many responses.
+    An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
+    """
+    return sum(
+        item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
+        for item in dicts(items)
+    )
+
+
+_UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
 
 PROVIDER = "openai"
 """The provider in the messages of this format."""
@@ -150,10 +165,15 @@ PROVIDER = "openai"
 
 def message_of(items: Sequence[JSONMapping]) -> JSONObject:
     """The assistant message, in the form of Chat Completions, for the output items of a response."""
-    parts = [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
-    text = "".join(map(text_of_part, parts))
+    parts, said = message_parts(items), []
+    for entry in parts:
+        if entry.get("type") == "output_text":
+            said.append(require(entry, "text"))
+        elif entry.get("type") == "output_audio":
+            said.append(text_in(entry))
+    text = "".join(said)
     refusal = "".join(require(entry, "refusal") for entry in parts if entry.get("type") == "refusal")
-    calls = [entry for call in read_calls(items) if (entry := entry_of(call))]
+    calls = [*filter(None, map(entry_of, read_calls(items)))]
     images = [
         {"type": "image_url", "image_url": {"url": f"data:image/{form};base64,{data}"}}
         for item in items
@@ -178,25 +198,16 @@ TEXT_FIELDS: Mapping[str, str] = {"output_text": "text", "refusal": "refusal", "
 
 def texts_of(items: Sequence[JSONMapping]) -> list[JSONObject]:
     """The parts of messages that are texts, in their order."""
-    messages = [item for item in items if item.get("type") == "message"]
-    return [
-        part
-        for item in messages
-        for part in parts_of(item, "content")
-        if str(part.get("type")) in TEXT_FIELDS
-    ]
+    return [entry for entry in message_parts(items) if str(entry.get("type")) in TEXT_FIELDS]
+
+
+def message_parts(items: Sequence[JSONMapping]) -> list[JSONObject]:
+    return [entry for item in items if item.get("type") == "message" for entry in parts_of(item, "content")]
 
 
 def text_in(entry: JSONMapping) -> str:
     """The text of any part of a message; empty if it has none."""
     return text_of(entry.get(TEXT_FIELDS.get(str(entry.get("type")), ""))) or ""
-
-
-def text_of_part(entry: JSONMapping) -> str:
-    """The text of a part of a message: what the model wrote or said."""
-    if entry.get("type") == "output_text":
-        return require(entry, "text")
-    return text_of(entry.get("transcript")) or "" if entry.get("type") == "output_audio" else ""
 
 
 def parts_of(item: JSONMapping, name: str) -> list[JSONObject]:
@@ -233,8 +244,8 @@ _CALLS: Mapping[str, tuple[str, ...]] = {
 
 _TYPES = {"function_call": "function", "custom_tool_call": "custom"}
 
-STREAMED = frozenset(_TYPES)
-"""The types of calls whose arguments are streamed."""
+STREAMED = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The types of calls whose arguments are streamed, with the fields of these."""
 
 
 def is_call(item: JSONMapping) -> bool:
@@ -327,27 +338,20 @@ def output_item(kind: str, identifier: str, content: Any, where: str) -> JSONObj
         raise RequestError(f"{where} answers an approval request: its content must be 'true' or 'false'")
     if kind == "local_shell_call":
         return {"type": "local_shell_call_output", "id": identifier, "output": content}
-    fields = answer if isinstance(answer, dict) else _fields(kind, content)
-    if fields is None:
-        raise RequestError(
-            f"{where} answers a {kind}: its content must be the JSON of the fields of a {_output_type(kind)}"
-        )
-    return {"type": _output_type(kind), "call_id": identifier, **fields}
-
-
-def _output_type(kind: str) -> str:
-    return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
-
-
-def _fields(kind: str, content: Any) -> JSONObject | None:
-    if kind == "shell_call" and isinstance(content, str):
+    output = "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+    first = content[0] if isinstance(content, list) and len(content) == 1 else {}
+    if isinstance(answer, dict):
+        fields = answer
+    elif kind == "shell_call" and isinstance(content, str):
         outcome = {"type": "exit", "exit_code": 0}
-        return {"output": [{"stdout": content, "stderr": "", "outcome": outcome}]}
-    if kind == "apply_patch_call" and isinstance(content, str):
-        return {"status": "completed", "output": content}
-    if kind == "computer_call" and isinstance(content, list):
-        images = [part for part in content if part.get("type") == "input_image"]
-        if len(images) == len(content) == 1:
-            image = {name: value for name, value in images[0].items() if name in ("image_url", "file_id")}
-            return {"output": {"type": "computer_screenshot", **image}}
-    return None
+        fields = {"output": [{"stdout": content, "stderr": "", "outcome": outcome}]}
+    elif kind == "apply_patch_call" and isinstance(content, str):
+        fields = {"status": "completed", "output": content}
+    elif kind == "computer_call" and first.get("type") == "input_image":
+        image = {name: value for name, value in first.items() if name in ("image_url", "file_id")}
+        fields = {"output": {"type": "computer_screenshot", **image}}
+    else:
+        raise RequestError(
+            f"{where} answers a {kind}: its content must be the JSON of the fields of a {output}"
+        )
+    return {"type": output, "call_id": identifier, **fields}

@@ -23,7 +23,7 @@ from ..openai_chat import encode as chat
 from ..openai_chat.encode import check_media
 from ..protocol import EncodedRequest
 from ..shared import conversations
-from ..shared.conversations import RESPONSES, SentCall, SentCalls, calls_of, read_id
+from ..shared.conversations import RESPONSES, SentCalls, calls_of, read_id
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .decode import PROVIDER, STREAMED, message_of, open_calls, output_item
 
@@ -46,31 +46,35 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     return EncodedRequest(OPERATION, payload, request.extra_headers or {}, labels=draft.labels or None)
 
 
-def _encode_tool(tool: JSONMapping) -> JSONObject:
-    kind = tool.get("type", "function")
-    if kind != "function":
-        inner = tool.get(kind)
-        return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(tool)
-    others = {name: value for name, value in tool.items() if name != "function"}
-    function = tool["function"]
+def _flatten(nested: JSONMapping) -> JSONObject:
+    """A tool, or the choice of one. Chat Completions nests what this API has in one level."""
+    kind = nested.get("type", "function")
+    inner = nested.get(kind)
+    return {"type": kind, **inner} if isinstance(inner, Mapping) else dict(nested)
+
+
+def _write_tools(draft: Draft[None], tools: Sequence[JSONMapping]) -> None:
     # Unlike Chat Completions, this API makes a tool strict where the field is missing.
     defaults = {"type": "function", "parameters": {"type": "object", "properties": {}}, "strict": False}
-    return {**defaults, **others, **function}
+    draft.payload["tools"] = [
+        {
+            **defaults,
+            **{name: value for name, value in tool.items() if name != "function"},
+            **tool["function"],
+        }
+        if tool.get("type", "function") == "function"
+        else _flatten(tool)
+        for tool in tools
+    ]
 
 
 def _write_tool_choice(draft: Draft[None], choice: str | JSONMapping) -> None:
-    if isinstance(choice, Mapping):
-        kind = choice.get("type", "function")
-        inner = choice.get(kind)
-        # Chat Completions nests what this API has in one level.
-        choice = {"type": kind, **inner} if isinstance(inner, Mapping) else dict(choice)
-    draft.payload["tool_choice"] = choice
+    draft.payload["tool_choice"] = _flatten(choice) if isinstance(choice, Mapping) else choice
 
 
 def _write_allowed_tools(draft: Draft[None], names: Sequence[str]) -> None:
-    request = draft.request
-    tools = [{"type": kind, "name": name} for kind, name in chat.list_allowed_tools(request)]
-    mode = request.tool_choice or "auto"
+    tools = [{"type": kind, "name": name} for kind, name in chat.list_allowed_tools(draft.request)]
+    mode = draft.request.tool_choice or "auto"
     draft.payload["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
 
 
@@ -92,7 +96,7 @@ ACCEPTS: Accepts = {
         "previous_response_id", "prompt_cache_key", "user", "metadata",
     ),
     "max_tokens": "max_output_tokens",
-    "tools": lambda draft, tools: draft.payload.update(tools=list(map(_encode_tool, tools))),
+    "tools": _write_tools,
     "tool_choice": _write_tool_choice,
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",
@@ -122,19 +126,16 @@ _NO_ITEM_ID = re.compile(r"call_.*|.{65,}", re.DOTALL)
 def encode_input(request: Request, target: Target) -> list[JSONObject]:
     """The input items for the messages; a `RequestError` names a message or a part without a form here."""
     items = list(_items(request, target))
-    # "was provided without its required following item": langchain-ai/langchainjs#9082.
-    kept = [item for item, after in itertools.zip_longest(items, items[1:]) if not _is_loose(item, after)]
+    kept = []
+    for item, after in itertools.zip_longest(items, items[1:], fillvalue={"role": "user"}):
+        is_input = str(after.get("type")).endswith(("_output", "_approval_response"))
+        follows = not is_input and after.get("role", "assistant") == "assistant"
+        # "was provided without its required following item": langchain-ai/langchainjs#9082.
+        if follows or item.get("type") != "reasoning":
+            kept.append(item)
     if len(kept) < len(items):
         conversations.warn_of("reasoning that nothing follows", PROVIDER)
     return kept
-
-
-def _is_loose(item: JSONObject, after: JSONObject | None) -> bool:
-    """Whether an item is reasoning that nothing of the same answer follows."""
-    if item.get("type") != "reasoning":
-        return False
-    is_input = after is None or str(after.get("type")).endswith(("_output", "_approval_response"))
-    return is_input or (after or {}).get("role", "assistant") != "assistant"
 
 
 def _items(request: Request, target: Target) -> Iterator[JSONObject]:
@@ -158,8 +159,10 @@ def _items(request: Request, target: Target) -> Iterator[JSONObject]:
             if message.get("name"):
                 conversations.warn_of("name", PROVIDER)
             content = _content(message["content"], where)
-            if not isinstance(content, str):
-                content = [_with_detail(entry) for entry in content]
+            for entry in content if isinstance(content, list) else ():
+                # Only in the results of tools may an image be without it.
+                if entry["type"] == "input_image":
+                    entry["detail"] = entry.get("detail") or "auto"
             yield {"role": message["role"], "content": content}
 
 
@@ -173,30 +176,22 @@ def _link_calls(
     of_item = {id(call): link for call, link in zip(calls, links, strict=True)}
     for item in items:
         link = of_item.get(id(item))
-        yield item if link is None else _link_item(item, link, any_text=any_text)
-
-
-def _link_item(item: JSONObject, link: SentCall, *, any_text: bool) -> JSONObject:
-    changes: JSONObject = {}
-    link.kind = item["type"]
-    if item.get("call_id") or not item.get("id") or item["type"] in STREAMED:
-        changes["call_id"] = link.id
-        if _NO_ITEM_ID.fullmatch(str(item.get("id"))):
-            item = {name: value for name, value in item.items() if name != "id"}
-    else:
-        # The id of the item itself is the id of its call.
-        link.id = item["id"]
-    if item["type"] in STREAMED:
-        changes["name"] = link.name
-    if item["type"] == "function_call":
-        changes["arguments"] = conversations.write_arguments(item.get("arguments"), any_text=any_text)
-    return {**item, **changes}
-
-
-def _with_detail(entry: JSONObject) -> JSONObject:
-    """A part of a message. Only in the results of tools may an image be without `detail`."""
-    is_image = entry["type"] == "input_image"
-    return {**entry, "detail": entry.get("detail") or "auto"} if is_image else entry
+        if link is None:
+            yield item
+            continue
+        linked, link.kind = dict(item), item["type"]
+        if item.get("call_id") or not item.get("id") or link.kind in STREAMED:
+            linked["call_id"] = link.id
+            if _NO_ITEM_ID.fullmatch(str(item.get("id"))):
+                linked.pop("id", None)
+        else:
+            # The id of the item itself is the id of its call.
+            link.id = item["id"]
+        if link.kind in STREAMED:
+            linked["name"] = link.name
+        if link.kind == "function_call":
+            linked["arguments"] = conversations.write_arguments(item.get("arguments"), any_text=any_text)
+        yield linked
 
 
 def _check_fields(message: Message, where: str, known: AbstractSet[str]) -> None:
@@ -229,7 +224,10 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
     if not (content or refusal or calls):
         conversations.warn_of_empty_turn(PROVIDER)
     if isinstance(content, (list, tuple)):
-        content = _assistant_parts(content, where)
+        said = [(position, entry) for position, entry in enumerate(content) if entry["type"] != "thinking"]
+        if len(said) < len(content):
+            conversations.warn_of("thinking of another provider's model", PROVIDER)
+        content = [_assistant_part(entry, f"{where}.content[{position}]") for position, entry in said]
     if content:
         yield {"role": "assistant", "content": content}
     if isinstance(refusal, str) and refusal and not isinstance(content, list):
@@ -247,20 +245,9 @@ def _assistant_items(message: Message, index: int) -> Iterator[JSONObject]:
                 "'function': {'name': ..., 'arguments': ...}}"
             )
         arguments = conversations.write_arguments(function.get("arguments"), any_text=True)
-        if not isinstance(arguments, str):
-            raise RequestError(
-                f"{where}.tool_calls[{position}].function.arguments must be the JSON of an object"
-            )
         yield {
             "type": "function_call", "call_id": identifier, "name": function["name"], "arguments": arguments
         }  # fmt: skip
-
-
-def _assistant_parts(parts: Sequence[JSONMapping], where: str) -> list[JSONObject]:
-    said = [entry for entry in parts if entry["type"] != "thinking"]
-    if len(said) < len(parts):
-        conversations.warn_of("thinking of another provider's model", PROVIDER)
-    return [_assistant_part(entry, f"{where}.content[{parts.index(entry)}]") for entry in said]
 
 
 def _assistant_part(entry: JSONMapping, where: str) -> JSONObject:
@@ -286,7 +273,14 @@ def _part(entry: JSONMapping, where: str) -> JSONObject:
     if kind in _OWN_PART_TYPES:
         return dict(entry)
     if kind == "document_url":
-        return _document(entry, where)
+        url = entry.get("document_url")
+        url = url.get("url") if isinstance(url, Mapping) else url
+        if not isinstance(url, str):
+            raise RequestError(f"{where}.document_url needs a URL that is a str")
+        if url.startswith("data:"):
+            name = entry.get("document_name") or "document.pdf"
+            return {"type": "input_file", "filename": name, "file_data": url}
+        return {"type": "input_file", "file_url": url}
     if kind not in _PART_TYPES:
         # response_input_message_content_list_param.py of openai 2.54
         remedy = ", or a model of Chat Completions that takes audio" if kind == "input_audio" else ""
@@ -309,13 +303,3 @@ def _part(entry: JSONMapping, where: str) -> JSONObject:
     details = {name: value for name, value in inner.items() if name != "url"}
     source = "file_id" if isinstance(inner["url"], UploadReference) else "image_url"
     return {"type": "input_image", source: inner["url"], **others, **details}
-
-
-def _document(entry: JSONMapping, where: str) -> JSONObject:
-    url, name = entry.get("document_url"), entry.get("document_name")
-    url = url.get("url") if isinstance(url, Mapping) else url
-    if not isinstance(url, str):
-        raise RequestError(f"{where}.document_url needs a URL that is a str")
-    if url.startswith("data:"):
-        return {"type": "input_file", "filename": name or "document.pdf", "file_data": url}
-    return {"type": "input_file", "file_url": url}

@@ -8,7 +8,7 @@ import orjson
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..shared.replies import expect_dict, part, raise_error_in, text_of, warn_of_unknown
+from ..shared.replies import expect_dict, part, read_object, text_of, warn_of_unknown
 from .decode import (
     CONTRADICTED,
     STREAMED,
@@ -87,9 +87,8 @@ class Assembler:
         """Take one event; an `LLMError` if the response failed, or has other calls than were shown."""
         if self._response is not None:
             return ""
-        event = expect_dict(event, "stream event")
+        event = read_object(event, "type", "stream event")
         kind = text_of(event.get("type")) or ""
-        raise_error_in(event, "type")
         if kind in _LAST_EVENTS:
             whole = expect_dict(event.get("response") or {}, "response")
             known: JSONObject = {"object": "response", "status": _LAST_EVENTS[kind]}
@@ -124,7 +123,7 @@ class Assembler:
             return ""
         self._calls[position] = index
         streamed = item["type"] in STREAMED
-        arguments = text_of(item.get(_field_of(item))) or "" if streamed else ""
+        arguments = text_of(item.get(STREAMED[item["type"]])) or "" if streamed else ""
         name = text_of(item.get("name")) or "" if streamed else tool_call(item).name
         begun = ToolCallDelta(index=index, name=name, arguments=arguments)
         self._shown_calls.append(_Call(begun.name, [arguments], item))
@@ -141,7 +140,7 @@ class Assembler:
             texts = enumerate(parts_of(item, "content"))
             return "".join([self._end_text((key, number), entry) for number, entry in texts])
         index = self._calls.get(position) if item.get("type") in STREAMED else None
-        return "" if index is None else self._end_call(index, text_of(item.get(_field_of(item))) or "")
+        return "" if index is None else self._end_call(index, text_of(item.get(STREAMED[item["type"]])) or "")
 
     def _call_position(self, event: JSONMapping, usual: int) -> int:
         """The position of an item: llama.cpp says none, and other servers say one for several calls."""
@@ -223,7 +222,10 @@ class Assembler:
         """The text and the calls of the response that no delta has shown."""
         output = response.get("output")
         output_items = output if isinstance(output, list) else []
-        entries = enumerate(output_items) if output_items else self._collect_items()
+        # Else the items of the events before: of calls, their beginnings too.
+        begun = {position: self._shown_calls[index].item for position, index in self._calls.items()}
+        before_end = {position: item for position, item in begun.items() if item} | self._items
+        entries = enumerate(output_items) if output_items else sorted(before_end.items())
         items = [(position, item) for position, item in entries if isinstance(item, dict)]
         before = "".join([text.text for text in self._texts])
         whole = "".join(map(text_in, texts_of([item for _, item in items])))
@@ -243,11 +245,6 @@ class Assembler:
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         calls = [self._rest_of_call(index, item) for index, item in enumerate(open_items)]
         return Delta(text=text, tool_calls=tuple(calls)) if calls else text
-
-    def _collect_items(self) -> list[tuple[int, JSONObject]]:
-        """The items of the events before the last one, by their positions; of calls, their beginnings too."""
-        begun = {position: self._shown_calls[index].item for position, index in self._calls.items()}
-        return sorted(({position: item for position, item in begun.items() if item} | self._items).items())
 
     def _with_shown_texts(self, items: list[tuple[int, JSONObject]]) -> list[tuple[int, JSONObject]]:
         """Output items with the texts that were shown in the place of their own."""
@@ -275,16 +272,20 @@ class Assembler:
         is_shown = index < len(self._shown_calls)
         before = self._shown_calls[index] if is_shown else _Call("", [], item)
         already = "".join(before.arguments)
-        if item["type"] in STREAMED and not item.get(_field_of(item)):
+        if item["type"] in STREAMED and not item.get(STREAMED[item["type"]]):
             # Some servers leave out at the end what they have streamed.
-            item[_field_of(item)] = before.whole or already
+            item[STREAMED[item["type"]]] = before.whole or already
         call = tool_call(item)
         arguments = call.arguments.removeprefix(already)
+        differs = before.name not in ("", call.name)
         if not call.arguments.startswith(already):
             arguments = ""
-            if not _is_same_json(call.arguments, already):
-                raise APIResponseValidationError(_DIFFERENT, retryable=False)
-        if before.name not in ("", call.name):
+            # A server may write the whole arguments with other spaces.
+            try:
+                differs = differs or orjson.loads(call.arguments) != orjson.loads(already)
+            except ValueError:
+                differs = True
+        if differs:
             raise APIResponseValidationError(_DIFFERENT, retryable=False)
         name = "" if before.name else call.name
         return ToolCallDelta(index=index, id=call.id, name=name, arguments=arguments)
@@ -327,18 +328,6 @@ class _Call:
 def _differ(whole: str, before: str) -> bool:
     """Whether a whole text differs in more than blanks from what was shown. An empty one says nothing."""
     return "".join(whole.split()) not in ("", "".join(before.split()))
-
-
-def _field_of(item: JSONMapping) -> str:
-    return "input" if item.get("type") == "custom_tool_call" else "arguments"
-
-
-def _is_same_json(first: str, second: str) -> bool:
-    """Whether two texts are the same JSON: a server may write the whole arguments with other spaces."""
-    try:
-        return bool(orjson.loads(first) == orjson.loads(second))
-    except ValueError:
-        return False
 
 
 def _position_of(event: JSONMapping, usual: int) -> int:

@@ -194,12 +194,11 @@ def limits_of(target: Target, operation: str) -> BatchLimits | None:
 
 def explain_unreached(word: str) -> LLMError | None:
     """The error of a row that its batch did not reach, as a word says; else None. It costs nothing."""
+    what = "the batch {} before the provider reached this row"
     if "cancel" in word:
-        what = "the batch was cancelled before the provider reached this row"
-        return ProviderError(what, code="batch_cancelled")
+        return ProviderError(what.format("was cancelled"), code="batch_cancelled")
     if "expired" in word:
-        what = "the batch expired before the provider reached this row"
-        return APITimeoutError(what, code="batch_expired", maybe_billed=False)
+        return APITimeoutError(what.format("expired"), code="batch_expired", maybe_billed=False)
     return None
 
 
@@ -259,12 +258,16 @@ async def lines_of(pieces: AsyncIterator[bytes], longest: int) -> AsyncIterator[
         yield last
 
 
-async def read_row(line: bytes, read: Callable[[bytes], RowReply]) -> RowReply:
-    """A row of a batch's results, read in a thread where it is large."""
-    line = line.removeprefix(BYTE_ORDER_MARK)
-    if takes_long(line):
-        return await result_in_thread(partial(read_large, partial(read, line)), "llm_provider-row")
-    return read(line)
+async def rows_of(
+    pieces: AsyncIterator[bytes], longest: int, read: Callable[[bytes], RowReply]
+) -> AsyncIterator[RowReply]:
+    """The rows of a batch's results; see `lines_of`. A large one is read in a thread."""
+    async for line in lines_of(pieces, longest):
+        read_line = partial(read, line.removeprefix(BYTE_ORDER_MARK))
+        if takes_long(line):
+            yield await result_in_thread(partial(read_large, read_line), "llm_provider-row")
+        else:
+            yield read_line()
 
 
 def fail_row(line: bytes) -> RowReply:

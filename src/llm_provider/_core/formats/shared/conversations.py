@@ -57,14 +57,8 @@ class ConversationRules:
     text_results: bool = False
     refused: frozenset[str] = frozenset()
 
-    def takes_id(self, identifier: str) -> bool:
-        return re.fullmatch(self.ids, identifier) is not None
 
-    def takes_name(self, name: str) -> bool:
-        return re.fullmatch(self.names, name) is not None
-
-
-NAME = "[a-zA-Z0-9_-]"
+NAME, _NO_LETTER = "[a-zA-Z0-9_-]", "[^a-zA-Z0-9_-]"
 
 # API reference of OpenAI for names; the error's own words for ids: microsoft/autogen#6377. Raw arguments are
 # taken as they are. `type` is required in the types of the openai SDK, as is `ToolMessage.tool_call_id`.
@@ -115,10 +109,8 @@ def name_calls(identifiers: Iterable[object]) -> list[str]:
 
 def tell_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls of one answer with the ids of `name_calls`."""
-    names = name_calls(call.id for call in calls)
-    return tuple(
-        [call if call.id == name else replace(call, id=name) for call, name in zip(calls, names, strict=True)]
-    )
+    names = zip(calls, name_calls(call.id for call in calls), strict=True)
+    return tuple([call if call.id == name else replace(call, id=name) for call, name in names])
 
 
 def read_id(identifier: object) -> str:
@@ -183,46 +175,38 @@ class SentCalls:
         A result without an id answers the first open call of the last answer: of the function `name`, if it
         names one. Raises `RequestError` if there is none.
         """
-        wanted = read_id(identifier)
-        if wanted:
-            call = self._find_by_id(wanted, name)
-        else:
-            waiting = [call for call in self._answers[-1] if not call.answered] if self._answers else []
-            waiting.sort(key=lambda call: (call.wanted != name, bool(call.written)))
-            if not waiting:
+        wanted, matches = read_id(identifier), list[SentCall]()
+        # The newest call with the id: an open one before an answered one.
+        for answer in reversed(self._answers) if wanted else ():
+            same = [call for call in answer if wanted in (call.distinct, call.written)]
+            same.sort(key=lambda call: (call.answered, call.wanted != name, call.distinct != wanted))
+            matches += same[:1]
+            if same and not same[0].answered:
+                break
+        if not wanted:
+            matches = [call for call in self._answers[-1] if not call.answered] if self._answers else []
+            matches.sort(key=lambda call: (call.wanted != name, bool(call.written)))
+            if not matches:
                 raise RequestError(f"{where} has no tool_call_id, and no call before it waits for a result")
-            call = waiting[0]
+        call = next((call for call in matches if not call.answered), matches[0] if matches else None)
         if call is not None:
             call.answered = True
         return call
 
-    def _find_by_id(self, wanted: str, name: object) -> SentCall | None:
-        """The newest call with an id: an open one before an answered one."""
-        answered = None
-        for answer in reversed(self._answers):
-            same = [call for call in answer if wanted in (call.distinct, call.written)]
-            same.sort(key=lambda call: (call.answered, call.wanted != name, call.distinct != wanted))
-            if same and not same[0].answered:
-                return same[0]
-            answered = answered or (same[0] if same else None)
-        return answered
-
     def fit_id(self, identifier: str) -> str:
         """An id in the form that the provider takes. Equal ids give equal ones."""
-        if self.rules.takes_id(identifier):
+        if re.fullmatch(self.rules.ids, identifier):
             return identifier
-        mended = re.sub(r"[^a-zA-Z0-9_-]", "_", identifier)
-        if self.rules.takes_id(mended):
-            return mended
         digest = hashlib.sha256(identifier.encode(errors="surrogatepass")).hexdigest()
-        return next(fit for fit in (f"call_{digest[:32]}", digest[:9]) if self.rules.takes_id(fit))
+        fits = (re.sub(_NO_LETTER, "_", identifier), f"call_{digest[:32]}", digest[:9])
+        return next(fit for fit in fits if re.fullmatch(self.rules.ids, fit))
 
     def _fit_name(self, name: str) -> str:
         """The name of a function, which the model may have made up, in the form that the provider takes."""
-        if name in self.declared or self.rules.takes_name(name):
+        if name in self.declared or re.fullmatch(self.rules.names, name):
             return name
-        mended = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64]
-        return mended if self.rules.takes_name(mended) else f"_{mended}"[:64]
+        mended = re.sub(_NO_LETTER, "_", name)[:64]
+        return mended if re.fullmatch(self.rules.names, mended) else f"_{mended}"[:64]
 
 
 def calls_of(message: Message) -> Sequence[Any]:
@@ -271,9 +255,15 @@ def warn_of_lost_content(message: Message, provider: str, *, own: str = "") -> N
 
     `own` is the provider of this format's answers, which come here outdated: a user has changed them.
     """
-    if not message.keys() <= _SENT:
-        for kind in sorted(set(_list_lost_kinds(message, own))):
-            _warn(f"an earlier answer holds {kind}", provider)
+    kinds = set[str]()
+    for name, value in message.items():
+        if name == "provider_specific_fields":
+            if isinstance(value, Mapping) and value.get("provider") != own:
+                kinds.update(_list_kinds(value.get("content")))
+        elif value and name not in _SENT:
+            kinds.add(name)
+    for kind in sorted(kinds):
+        _warn(f"an earlier answer holds {kind}", provider)
 
 
 def warn_of(what: str, provider: str) -> None:
@@ -305,12 +295,13 @@ EMPTY_TEXT = "has empty content; give some text or leave the message out"
 """The error for a user's message without text, which only Chat Completions takes."""
 
 
-def parse_arguments(text: str, provider: str) -> JSONObject:
-    """The arguments of a call as an object.
+def parse_arguments(text: Any, provider: str) -> JSONObject:
+    """The arguments of a call, which may be JSON of any form, as an object.
 
     A model may write arguments that are no object, and an answer that was cut may end inside them. They are
     sent as the only field of an object, because a result may follow the call.
     """
+    text = write_arguments(text, any_text=True)
     try:
         arguments = read_exactly(text or "{}")
     except (ValueError, RecursionError):
@@ -328,25 +319,24 @@ def parse_arguments(text: str, provider: str) -> JSONObject:
     return {"arguments": text}
 
 
-def write_arguments(arguments: Any, *, any_text: bool) -> Any:
+def write_arguments(arguments: Any, *, any_text: bool) -> str:
     """The arguments of a call as text: of a JSON object, unless the host takes `any_text`."""
     if arguments is None or (arguments == "" and not any_text):
         return "{}"
-    if not isinstance(arguments, str):
-        arguments = write_exactly(dict(arguments) if isinstance(arguments, Mapping) else arguments).decode()
+    plain = dict(arguments) if isinstance(arguments, Mapping) else arguments
+    text: str = plain if isinstance(plain, str) else write_exactly(plain).decode()
     if any_text:
-        return arguments
-    parsed = parse_arguments(arguments, "the host")
-    is_sent = parsed != {"arguments": arguments} and not _HALF.search(arguments)
-    return arguments if is_sent else write_exactly(parsed).decode()
+        return text
+    parsed = parse_arguments(text, "the host")
+    is_sent = parsed != {"arguments": text} and not _HALF.search(text)
+    return text if is_sent else write_exactly(parsed).decode()
 
 
 def with_object(block: JSONMapping, provider: str) -> JSONObject:
     """A block of Anthropic's. The input of a call of a tool is an object, as `parse_arguments` makes it."""
     if block.get("type") != "tool_use" or isinstance(block.get("input"), dict):
         return dict(block)
-    text = write_arguments(block.get("input"), any_text=True)
-    return {**block, "input": parse_arguments(text, provider)}
+    return {**block, "input": parse_arguments(block.get("input"), provider)}
 
 
 def warn_of_late_system(provider: str) -> str:
@@ -365,15 +355,6 @@ def _warn(what: str, provider: str) -> None:
     warn_user(problem, UserWarning, stacklevel=3)
 
 
-def _list_lost_kinds(message: Message, own: str) -> Iterator[str]:
-    for name, value in message.items():
-        if name == "provider_specific_fields":
-            if isinstance(value, Mapping) and value.get("provider") != own:
-                yield from _list_kinds(value.get("content"))
-        elif value and name not in _SENT:
-            yield name
-
-
 def _list_kinds(content: object) -> Iterator[str]:
     if isinstance(content, Mapping):
         yield from content
@@ -387,11 +368,7 @@ def _list_kinds(content: object) -> Iterator[str]:
                 yield "thought"
         elif kind not in _IN_THE_MESSAGE:
             yield kind
-        yield from _list_notes(entry)
-
-
-def _list_notes(entry: JSONMapping) -> Iterator[str]:
-    inner = entry.get("content")
-    for piece in (entry, *(inner if isinstance(inner, list) else ())):
-        if isinstance(piece, Mapping):
-            yield from (name for name in _NOTES if piece.get(name))
+        inner = entry.get("content")
+        for piece in (entry, *(inner if isinstance(inner, list) else ())):
+            if isinstance(piece, Mapping):
+                yield from (name for name in _NOTES if piece.get(name))

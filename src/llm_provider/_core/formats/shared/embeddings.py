@@ -31,22 +31,26 @@ def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     embed.
     """
     vector = _unpack(value, encoding) if isinstance(value, str) else value
-    if not isinstance(vector, list) or not vector:
-        raise APIResponseValidationError("the answer holds a vector that is not a list of numbers")
-    types = set(map(type, vector))
+    types = set(map(type, vector)) if isinstance(vector, list) else set()
+    if not types:
+        raise _wrong("that is not a list of numbers")
     if types == {list}:
-        raise APIResponseValidationError(
-            "the answer holds a vector for each token instead of one for the text: the model is no embedding "
-            "model, or its server needs a pooling type"
+        raise _wrong(
+            "for each token instead of one for the text: the model is no embedding model, or its server "
+            "needs a pooling type"
         )
     if not types <= {float, int}:
-        raise APIResponseValidationError("the answer holds a vector with an entry that is not a number")
+        raise _wrong("with an entry that is not a number")
     if int in types:
         vector = [float(number) for number in vector]
     # A sum keeps NaN and infinity, and is ten times as fast as a check of each number.
     if not math.isfinite(sum(vector)):
-        raise APIResponseValidationError("the answer holds a vector with an entry that is not finite")
+        raise _wrong("with an entry that is not finite")
     return vector
+
+
+def _wrong(how: str) -> APIResponseValidationError:
+    return APIResponseValidationError(f"the answer holds a vector {how}")
 
 
 def _unpack(text: str, encoding: str | None) -> list[float]:
@@ -57,7 +61,7 @@ def _unpack(text: str, encoding: str | None) -> list[float]:
             return [float(byte >> bit & 1) for byte in packed for bit in range(8)]
         numbers.frombytes(packed)
     except (binascii.Error, ValueError) as error:
-        raise APIResponseValidationError(f"the answer holds a vector that is not base64: {error}") from None
+        raise _wrong(f"that is not base64: {error}") from None
     if sys.byteorder == "big" and encoding != INT8:
         numbers.byteswap()
     return [float(number) for number in numbers] if encoding == INT8 else numbers.tolist()
@@ -74,7 +78,7 @@ def check_count(vectors: Sequence[Sequence[float]], texts: int) -> None:
 def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
     """Divide a usage object: one object of the same form for each share. The counts add up to the whole."""
     if type(value) is int and value >= 0:
-        return list(_divide(value, shares))
+        return _divide(value, shares)
     if isinstance(value, dict):
         parts = {name: apportion(entry, shares) for name, entry in value.items()}
         return [{name: parts[name][index] for name in value} for index in range(len(shares))]
@@ -84,7 +88,7 @@ def apportion(value: Any, shares: Sequence[int]) -> list[Any]:
     return [value] * len(shares)
 
 
-def _divide(whole: int, shares: Sequence[int]) -> list[int]:
+def _divide(whole: int, shares: Sequence[int]) -> list[Any]:
     """Divide `whole` by the largest-remainder method: round down, give the rest to the largest fractions."""
     total = sum(shares)
     if not total:

@@ -1,15 +1,14 @@
 """Failures of providers, SDKs and transports → our errors.
 
 `from_answer` maps HTTP statuses and provider codes, `from_exception` the exceptions of transports, `from_sdk`
-the exceptions of the openai and anthropic SDKs. Classes are recognised by
-their names, so nothing is imported.
+the exceptions of the openai and anthropic SDKs. Classes are known by their names, so nothing is imported.
 """
 
 import contextlib
 import errno
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ... import doors
@@ -102,6 +101,8 @@ def from_answer(
     if after is None and rule.kind in (RateLimitError, OverloadedError):
         after = wait_in_words(message)
         after = wait_for_reset(headers) if after is None and rule.kind is RateLimitError else after
+    known = (headers.get(name) for name in _REQUEST_IDS)
+    others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
     unexplained = "an error without a message" if status in (None, 200) else f"HTTP {status}"
     if status is not None and status // 100 == 3 and (address := headers.get("location")):
         # A query may be a secret of the server's, and what stands before the host is a password.
@@ -110,8 +111,8 @@ def from_answer(
     error = rule.kind(
         readable_message(message) or unexplained,
         status=status,
-        code=_short(next((code for code in codes if code), None)),
-        request_id=_short(_request_id(headers)),
+        code=next((code[:_LONGEST_NAME] for code in codes if code), None),
+        request_id=next((name[:_LONGEST_NAME] for name in (*known, *others) if name), None),
         retry_after=after,
         retryable=rule.retried,
     )
@@ -123,16 +124,6 @@ def from_answer(
     if failed_late or status in (None, 200):
         error.maybe_billed = True
     return error
-
-
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    known = (headers.get(name) for name in _REQUEST_IDS)
-    others = (headers[name] for name in sorted(headers, reverse=True) if _REQUEST_ID.fullmatch(name))
-    return next((identifier for identifier in (*known, *others) if identifier), None)
-
-
-def _short(name: str | None) -> str | None:
-    return name[:_LONGEST_NAME] if name else None
 
 
 _USER = re.compile(r"//[^/@]*@")
@@ -158,8 +149,15 @@ def from_exception(error: BaseException) -> LLMError:
     for link in exception_chain(error):
         if isinstance(link, LLMError):
             return link
-    links = _chain_from_aiohttp(error)
-    names = [name for link in links for name in _names(link)]
+    links = list(exception_chain(error))
+    # aiohttp's own exception tells most: the bridges from httpx to it raise the same for refused and broken
+    # connections.
+    begins = (index for index, link in enumerate(links) if type(link).__module__.startswith("aiohttp."))
+    links = links[next(begins, 0) :]
+    kinds = [kind for link in links for kind in type(link).__mro__[:-2]]
+    # With and without the package: some names occur in several.
+    names = {kind.__name__ for kind in kinds}
+    names |= {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds}
     # The messages of the SDKs' wrappers name no cause.
     first = next((link for link in links if type(link).__name__ not in _WRAPPERS), links[0])
     detail = readable_message(_TLS_SETTING.sub("", str(first))) or type(first).__name__
@@ -170,20 +168,18 @@ def from_exception(error: BaseException) -> LLMError:
         return APIConnectionError(advice, retryable=False, maybe_billed=False)
     if any(_ORDERLY_END.search(str(link)) for link in links):
         return APIConnectionError("the server has ended the connection", code=ORDERLY_END, maybe_billed=True)
-    if _has_any(names, _UNSENDABLE):
+    if not names.isdisjoint(_UNSENDABLE):
         return APIConnectionError(f"the request cannot be sent: {detail}", retryable=False)
-    if _has_any(names, _TLS):
-        return APIConnectionError(
-            f"the server's certificate is not trusted: {detail}{trust_remedy()}", retryable=False
-        )
-    if _has_any(names, _CONNECT_TIMED_OUT):
+    if not names.isdisjoint(_TLS):
+        advice = f"the server's certificate is not trusted: {detail}{trust_remedy()}"
+        return APIConnectionError(advice, retryable=False)
+    if not names.isdisjoint(_CONNECT_TIMED_OUT):
         return APITimeoutError("no connection could be made in time", phase="connect", maybe_billed=False)
-    if _has_any(names, _NOT_SENT):
+    if not names.isdisjoint(_NOT_SENT):
         refused, code = _status_of_proxy(links, names), _system_code(links, names)
         if code in SHORTAGES:
-            detail = (
-                "too many open files: raise the limit of this process (ulimit -n), or lower max_concurrent"
-            )
+            remedy = "raise the limit of this process (ulimit -n), or lower max_concurrent"
+            detail = f"too many open files: {remedy}"
         unsent = APIConnectionError(
             f"no connection could be made: {detail}{proxy_in(detail)}",
             status=refused,
@@ -193,56 +189,32 @@ def from_exception(error: BaseException) -> LLMError:
         if refused is not None:
             vars(unsent)["_stops"] = True
         return unsent
-    is_cut = _has_any(names, _CUT) and "ContentEncodingError" not in names
-    if not is_cut and _has_any(names, _MALFORMED):
+    is_cut = not names.isdisjoint(_CUT) and "ContentEncodingError" not in names
+    if not is_cut and not names.isdisjoint(_MALFORMED):
         return APIResponseValidationError(f"the answer cannot be read: {detail}")
-    if not is_cut and _has_any(names, _TIMED_OUT):
+    if not is_cut and not names.isdisjoint(_TIMED_OUT):
         return APITimeoutError(f"the provider did not answer in time: {detail}")
-    if is_cut or (_has_any(names, _BROKEN) and type(first) not in _OF_THIS_MACHINE):
+    if is_cut or (not names.isdisjoint(_BROKEN) and type(first) not in _OF_THIS_MACHINE):
         return APIConnectionError(f"the connection broke: {detail}", maybe_billed=True)
-    return APIConnectionError(
-        f"the call failed in its SDK: {type(first).__name__}: {detail}", retryable=False
-    )
+    problem = f"the call failed in its SDK: {type(first).__name__}: {detail}"
+    return APIConnectionError(problem, retryable=False)
 
 
-def _status_of_proxy(links: list[BaseException], names: list[str]) -> int | None:
+def _status_of_proxy(links: list[BaseException], names: set[str]) -> int | None:
     """The status with which a proxy refuses this machine, such as 407 without a password; None for others."""
-    if not _has_any(names, ("ClientHttpProxyError", "ProxyError")):
+    if names.isdisjoint(("ClientHttpProxyError", "ProxyError")):
         return None
     statuses = (getattr(link, "status", None) or str(link)[:3] for link in links)
     status = next((int(number) for number in statuses if _STATUS.fullmatch(str(number))), 500)
     return status if status < 500 and status not in (408, 429) else None
 
 
-def _system_code(links: list[BaseException], names: list[str]) -> str | None:
+def _system_code(links: list[BaseException], names: set[str]) -> str | None:
     """The system's name of a failure to connect, such as "ECONNREFUSED"; None if it is not known."""
-    if _has_any(names, ("ClientConnectorDNSError", "gaierror")):
+    if not names.isdisjoint(("ClientConnectorDNSError", "gaierror")):
         return "ENOTFOUND"
     numbers = [link.errno or 0 for link in links if isinstance(link, OSError)]
     return next((errno.errorcode[number] for number in numbers if number in errno.errorcode), None)
-
-
-def _has_any(names: list[str], wanted: tuple[str, ...]) -> bool:
-    return any(name in wanted for name in names)
-
-
-def _chain_from_aiohttp(error: BaseException) -> list[BaseException]:
-    """The exception's chain, beginning with aiohttp's own exception where there is one.
-
-    The bridges from httpx to it raise the same for refused and broken connections, so these are left out.
-    """
-    links = list(exception_chain(error))
-    for index, link in enumerate(links):
-        if type(link).__module__.startswith("aiohttp."):
-            return links[index:]
-    return links
-
-
-def _names(error: BaseException) -> Iterator[str]:
-    """The names of an exception's class and its bases, with and without package: some occur in several."""
-    for kind in type(error).__mro__[:-2]:
-        yield kind.__name__
-        yield f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
 def readable_message(message: Any) -> str:
@@ -316,16 +288,18 @@ def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
         if isinstance(body, list) and len(body) == 1:
             body = body[0]
             continue
-        inner = [body[name] for name in _INSIDE if body.get(name)] if isinstance(body, dict) else []
-        if not (inner and _is_failure(inner[0])):
+        fields: Any = body if isinstance(body, dict) else {}
+        inner: Any = next((fields[name] for name in _INSIDE if fields.get(name)), None)
+        # An object, or a list of one without a place in the request.
+        is_list = isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict)
+        if not (isinstance(inner, dict) or (is_list and "loc" not in inner[0])):
             break
-        body = inner[0]
+        body = inner
     if not isinstance(body, dict):
         return read_inside(_message_in(body))
     details = body.get("details")
     listed = details if isinstance(details, list) else [details]
-    entries = [entry if isinstance(entry, dict) else {} for entry in listed]
-    values = [entry.get("error_code") or entry.get("reason") for entry in entries]
+    values = [entry.get("error_code") or entry.get("reason") for entry in listed if isinstance(entry, dict)]
     values += map(body.get, _CODE_FIELDS)
     codes = [str(code).rpartition("#")[2] for code in values if code and isinstance(code, (str, int))]
     inner_codes, message = read_inside(_message_in(body))
@@ -333,13 +307,6 @@ def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
     if not _OF_HOSTS.isdisjoint(body):
         raw_codes, message = doors.failures.read_cause(body, message)
     return (*codes, *inner_codes, *raw_codes), message
-
-
-def _is_failure(value: Any) -> bool:
-    """Whether a field has a failure inside: an object, or a list of one without a place in the request."""
-    if isinstance(value, list):
-        return len(value) == 1 and isinstance(value[0], dict) and "loc" not in value[0]
-    return isinstance(value, dict)
 
 
 def read_inside(text: str) -> tuple[tuple[str, ...], str]:

@@ -18,6 +18,7 @@ from ...json_values import JSONMapping
 from ...runtime.frozen import LateValue
 from ...runtime.json_pieces import loads, read_large, write_exactly
 from ...types.usage import TokenLogprob
+from .replies import dicts
 
 _IDS = ("token_id", "tokenId", "id")
 _MANY = 2000
@@ -41,8 +42,7 @@ def _read(field: JSONMapping) -> tuple[TokenLogprob, ...] | None:
     entries = field.get("content") or field.get("refusal")
     tokens: Iterator[TokenLogprob]
     if isinstance(entries, list):
-        objects = (entry for entry in entries if isinstance(entry, dict))
-        tokens = (token for entry in objects for token in _token(entry, entry.get("top_logprobs")))
+        tokens = (token for entry in dicts(entries) for token in _token(entry, entry.get("top_logprobs")))
     elif isinstance(field.get("chosenCandidates"), list):
         tokens = _of_gemini(field)
     else:
@@ -59,19 +59,14 @@ def _token(entry: JSONMapping, top: Any, absent: Any = None) -> Iterator[TokenLo
     if isinstance(top, dict):
         top = [{"token": name, "logprob": value} for name, value in top.items()]
     identifier = next((entry[name] for name in _IDS if type(entry.get(name)) is int), None)
-    others = (
-        ()
-        if not isinstance(top, list)
-        else tuple(token for each in top if isinstance(each, dict) for token in _token(each, None, absent))
-    )
-    yield TokenLogprob(token=text, logprob=float(number), id=identifier, top=others)
+    others = (token for each in dicts(top) for token in _token(each, None, absent))
+    yield TokenLogprob(token=text, logprob=float(number), id=identifier, top=tuple(others))
 
 
 def _of_gemini(field: JSONMapping) -> Iterator[TokenLogprob]:
     tops = field.get("topCandidates")
-    for entry, top in itertools.zip_longest(
-        field["chosenCandidates"], tops if isinstance(tops, list) else ()
-    ):
+    tops = tops if isinstance(tops, list) else ()
+    for entry, top in itertools.zip_longest(field["chosenCandidates"], tops):
         if isinstance(entry, dict):
             yield from _token(entry, top.get("candidates") if isinstance(top, dict) else None, 0.0)
 

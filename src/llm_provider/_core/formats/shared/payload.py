@@ -6,6 +6,7 @@ Headers are read when the answer arrives, into a small dict, which is stored wit
 when somebody asks. So a call pays for one look at its headers.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,37 +158,33 @@ class RequestFacts(NamedTuple):
         return (self.tools, *self.schemas) if self.tools else self.schemas
 
 
-class Conversation:
-    """Collects texts and media of messages, or lists of them. `labels` are fields that no model is shown."""
+def collect_facts(
+    labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any], **others: Any
+) -> RequestFacts:
+    """The facts of a request with these messages or lists of them. No model is shown the fields `labels`."""
+    texts, media, turns = list[str](), list[Medium](), 0
 
-    __slots__ = ("_labels", "_medium_of", "media", "texts", "turns")
-
-    def __init__(self, labels: frozenset[str], medium_of: MediumOf, groups: Iterable[Any]) -> None:
-        self._labels = labels
-        self._medium_of = medium_of
-        self.texts: list[str] = []
-        self.media: list[Medium] = []
-        self.turns = 0
-        for turns in groups:
-            if turns is not None:
-                self.turns += len(turns) if isinstance(turns, (list, tuple)) else 1
-                self._collect(turns)
-
-    def _collect(self, value: Any) -> None:
+    def collect(value: Any) -> None:
         if isinstance(value, str):
             # A data URL too, if it stands in place of a text: the model reads it as text.
-            self.texts.append(value)
+            texts.append(value)
         elif isinstance(value, dict):
-            medium = self._medium_of(value)
-            if medium is None:
-                for name, inner in value.items():
-                    if name not in self._labels:
-                        self._collect(inner)
-            else:
-                self.media.append(medium)
+            medium = medium_of(value)
+            if medium is not None:
+                media.append(medium)
+                return
+            for name, inner in value.items():
+                if name not in labels:
+                    collect(inner)
         elif isinstance(value, (list, tuple)):
             for inner in value:
-                self._collect(inner)
+                collect(inner)
+
+    for group in groups:
+        if group is not None:
+            turns += len(group) if isinstance(group, (list, tuple)) else 1
+            collect(group)
+    return RequestFacts(texts=texts, media=media, turns=turns, **others)
 
 
 def variant_of(tier: object) -> str | None:
@@ -198,6 +195,14 @@ def variant_of(tier: object) -> str | None:
     if not isinstance(tier, str) or not tier:
         return None
     return tier if tier in _VARIANTS else "standard"
+
+
+def openai_tier(tier: object) -> str | None:
+    """The name in `prices.csv` of the service tier in a request or an answer of OpenAI's formats, or None.
+
+    OpenAI renamed "priority" to "fast" in 2026. Requests may use either word, and answers say "priority".
+    """
+    return "priority" if tier == "fast" else variant_of(tier)
 
 
 def largest_limit(*limits: object) -> int | None:
@@ -231,10 +236,14 @@ _LONGEST = 200
 
 
 class _Row(NamedTuple):
-    body: Mapping[str, str]
-    """Field of `ServedBy` → the path in the reply, with dots."""
+    body: tuple[tuple[str, str, str], ...]
+    """Field of `ServedBy`, and its name in the reply, or the names of an object and of the value in it."""
     headers: tuple[tuple[str, str], ...]
-    """Field of `ServedBy`, and the header that has it, in lower case."""
+    """Field of `ServedBy`, and the header that has it, in lower case. Of several the last one counts."""
+
+
+def _row(body: Mapping[str, str], *headers: tuple[str, str]) -> _Row:
+    return _Row(tuple((field, *path.partition(".")[::2]) for field, path in body.items()), headers)
 
 
 _CHAT = {
@@ -242,51 +251,48 @@ _CHAT = {
     # sglang, the version of the weights.
     "snapshot": "metadata.weight_version",
 }  # fmt: skip
-_SGLANG = {"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"}
-"""Of sglang's own format, which names no model."""
-_ID = ("request_id", "x-request-id")
-_ANTHROPIC = {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}
-_ANY = _Row(_CHAT, (("request_id", "x-litellm-call-id"), _ID))
+_ID, _CLAUDE_ID = ("request_id", "x-request-id"), ("request_id", "request-id")
+SERVICE_TIER = "service_tier"
+"""The field of an `Origin` with the service level."""
+_TIER = (SERVICE_TIER, "x-gemini-service-tier")
+_ANY = _row(_CHAT, ("request_id", "x-litellm-call-id"), _ID)
 """Of any host, which may be litellm's proxy."""
-
-_CLAUDE_ID = ("request_id", "request-id")
-_TIER = ("service_tier", "x-gemini-service-tier")
-# Of several identifiers the last one counts: the cloud's own.
-_AZURE = _Row(
-    _CHAT,
-    (
-        _CLAUDE_ID,
-        ("request_id", "apim-request-id"),
-        # The reply of its Responses API has the name of the alias.
-        ("snapshot", "x-ms-served-model"),
-        ("host", "x-ms-deployment-name"),
-        ("region", "x-ms-region"),
-    ),
+_SGLANG = _row({"snapshot": "meta_info.weight_version", "request_id": "meta_info.id"})
+"""Of sglang's own format, which names no model."""
+_ANTHROPIC = _row(
+    {"model": "model", "service_tier": "usage.service_tier", "region": "usage.inference_geo"}, _CLAUDE_ID
 )
-_AWS = _Row(_CHAT, (_ID, _CLAUDE_ID, ("request_id", "x-amzn-requestid")))
+_GEMINI = _row(
+    {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"}, _TIER
+)
+_AZURE = _row(
+    _CHAT,
+    _CLAUDE_ID,
+    ("request_id", "apim-request-id"),
+    # The reply of its Responses API has the name of the alias.
+    ("snapshot", "x-ms-served-model"),
+    ("host", "x-ms-deployment-name"),
+    ("region", "x-ms-region"),
+)
+_AWS = _row(_CHAT, _ID, _CLAUDE_ID, ("request_id", "x-amzn-requestid"))
 
 _ROWS: dict[str, _Row] = {
     "azure": _AZURE,
     "azure_ai": _AZURE,
     "bedrock": _AWS,
     "bedrock_mantle": _AWS,
-    "vertex_ai": _Row(_CHAT, (_CLAUDE_ID, _TIER)),
-    "anthropic": _Row(_ANTHROPIC, (_CLAUDE_ID,)),
-    "gemini": _Row(
-        {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"},
-        (_TIER,),
-    ),
-    "openrouter": _Row(_CHAT | {"host": "provider", "region": "openrouter_metadata.region"}, (_ID,)),
-    "groq": _Row(_CHAT | {"request_id": "x_groq.id"}, (_ID, ("region", "x-groq-region"))),
-    "fireworks_ai": _Row(_CHAT, (_ID, ("host", "fireworks-deployment"))),
-    "huggingface": _Row(_CHAT, (_ID, ("host", "x-inference-provider"))),
-    "mistral": _Row(_CHAT, (_ID, ("request_id", "mistral-correlation-id"))),
+    "vertex_ai": _row(_CHAT, _CLAUDE_ID, _TIER),
+    "anthropic": _ANTHROPIC,
+    "gemini": _GEMINI,
+    "openrouter": _row(_CHAT | {"host": "provider", "region": "openrouter_metadata.region"}, _ID),
+    "groq": _row(_CHAT | {"request_id": "x_groq.id"}, _ID, ("region", "x-groq-region")),
+    "fireworks_ai": _row(_CHAT, _ID, ("host", "fireworks-deployment")),
+    "huggingface": _row(_CHAT, _ID, ("host", "x-inference-provider")),
+    "mistral": _row(_CHAT, _ID, ("request_id", "mistral-correlation-id")),
 }
 # A reply through litellm may come from any provider.
-_ROWS["litellm"] = _Row(
-    _CHAT | {"host": "provider"},
-    (*dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers), ("host", "upstream_provider")),
-)
+_HEADERS = dict.fromkeys(pair for row in _ROWS.values() for pair in row.headers)
+_ROWS["litellm"] = _row(_CHAT | {"host": "provider"}, *_HEADERS, ("host", "upstream_provider"))
 
 _MONTH = r"(?:0[1-9]|1[0-2])"
 _DATED = re.compile(
@@ -299,7 +305,7 @@ _ENGINES = (
     ("llama.cpp", re.compile(r"(?:(b[1-9]\d*)|b0)-[0-9a-z]+")),
     ("tgi", re.compile(r"(\d+\.\d+\.\d+(?:-dev\d+)?)-(?:native|sha-[0-9a-f]+).*")),
 )
-_UNTOLD = ("snapshot", "default")
+_UNTOLD = "default"
 """What sglang says where nobody has named a version of the weights."""
 
 
@@ -312,12 +318,9 @@ def read_origin(target: Target, headers: Mapping[str, str] | None) -> Origin | N
             if value:
                 origin[field] = value[:_LONGEST]
     cloud = target.route.cloud
-    if (
-        cloud is not None
-        and "region" not in origin
-        and (region := doors.cloud_addresses.find_priced_region(cloud, target.base_url))
-    ):
-        origin["region"] = region
+    if cloud is not None and "region" not in origin:
+        region = doors.cloud_addresses.find_priced_region(cloud, target.base_url)
+        origin |= {"region": region} if region else {}
     return origin or None
 
 
@@ -342,27 +345,32 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     values: dict[str, str] = {}
     if isinstance(reply, dict):
         # Claude and Gemini have their own shapes at the clouds too.
-        body = _ROWS["gemini"].body if "modelVersion" in reply else _ROWS.get(provider, _ANY).body
-        body = _SGLANG if "meta_info" in reply else body
-        for field, path in (_ANTHROPIC if reply.get("type") == "message" else body).items():
-            value: Any = reply.get(path)
-            if value is None and "." in path:
-                outer, _, inner = path.partition(".")
-                container = reply.get(outer)
-                value = container.get(inner) if isinstance(container, dict) else None
-            if isinstance(value, str) and value and (field, value) != _UNTOLD:
+        row = _GEMINI if "modelVersion" in reply else _ROWS.get(provider, _ANY)
+        row = _ANTHROPIC if reply.get("type") == "message" else _SGLANG if "meta_info" in reply else row
+        for field, outer, inner in row.body:
+            value: Any = reply.get(outer)
+            if inner:
+                value = value.get(inner) if isinstance(value, dict) else None
+            if value and isinstance(value, str):
                 values[field] = value[:_LONGEST]
+        if values.get("snapshot") == _UNTOLD:
+            del values["snapshot"]
     if origin:
         # A reply says where it was computed, and the address only where it was sent.
         region = values.get("region")
         values.update({field: value for field, value in origin.items() if field in FIELDS})
         if region is not None:
             values["region"] = region
-    model = values.get("model")
-    if model is not None and "snapshot" not in values and _DATED.fullmatch(model):
-        values["snapshot"] = model
-    if "fingerprint" in values:
-        for engine, pattern in _ENGINES:
-            if match := pattern.fullmatch(values["fingerprint"]):
-                values |= {"engine": engine} | ({"engine_version": match[1]} if match[1] else {})
+    model = "" if "snapshot" in values else values.get("model", "")
+    values.update(_read_names(model, values.get("fingerprint", "")))
     return values
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_names(model: str, fingerprint: str) -> Mapping[str, str]:
+    """What the name of a model tells of its snapshot, and a fingerprint of its engine."""
+    fields = {"snapshot": model} if _DATED.fullmatch(model) else {}
+    for engine, pattern in _ENGINES:
+        if match := pattern.fullmatch(fingerprint):
+            fields |= {"engine": engine} | ({"engine_version": match[1]} if match[1] else {})
+    return fields

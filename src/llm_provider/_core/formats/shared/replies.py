@@ -1,21 +1,12 @@
-"""What the decoders of replies share: JSON values of any type, words for the end of an answer, and bills.
+"""What the decoders of replies share: JSON values of any type, words for the end of an answer, and usage.
 
-OpenAI bills the web searches of Responses by action, and one search for each request to a search model of
-Chat Completions. Gemini 3 and later bill each search query, earlier ones each prompt that was grounded. These
-hosts report the cost of a request in USD, in the usage of their replies:
-
-| host | field |
-|---|---|
-| OpenRouter | `cost`; with a key of your own (`is_byok`) also `cost_details.upstream_inference_cost` |
-| xAI | `cost_in_usd_ticks`: 10,000,000,000 are a dollar |
-| Perplexity | `cost.total_cost` |
-| DeepInfra | `estimated_cost` |
-| litellm's proxy | `cost` in streams, else the header `x-litellm-response-cost` |
+What single hosts say of searches, tools and costs is in `quirks.bills`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 from ... import doors
 from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.exact_decimal import exact
 from ...runtime.json_pieces import write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
+from ...types.usage import Usage
 from .errors import error_fields, from_answer
 
 if TYPE_CHECKING:
     from decimal import Decimal
-
-    from ...types.usage import Usage
 
 
 def split_reply(reply: JSONObject, samples: str, usage: str) -> list[Any]:
@@ -78,7 +67,12 @@ _MESSAGES = ("message", "Message", "msg", "error_msg", "detail", "errors")
 
 def error_in(body: JSONMapping, answer: str) -> LLMError | None:
     """The failure in a body of status 200 or an event, else None. Every answer has the field `answer`."""
-    return _failure_of(body) if reports_error(body, answer) else None
+    if not reports_error(body, answer):
+        return None
+    codes, message = error_fields(body)
+    # On the top level, "type" is the name of an event and not a code of the failure.
+    codes = tuple(code for code in codes if code != "error")
+    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
 
 
 def reports_error(body: JSONMapping, answer: str) -> bool:
@@ -93,26 +87,21 @@ def reports_error(body: JSONMapping, answer: str) -> bool:
     return any(value and isinstance(value, (str, list)) for value in messages)
 
 
-def raise_error_in(body: JSONMapping, answer: str) -> None:
-    """Raise the failure that `error_in` finds."""
-    if reports_error(body, answer):
-        raise _failure_of(body)
-
-
-def _failure_of(body: JSONMapping) -> LLMError:
-    codes, message = error_fields(body)
-    # On the top level, "type" is the name of an event and not a code of the failure.
-    codes = tuple(code for code in codes if code != "error")
-    return from_answer(200, codes=codes, message=message, headers=doors.failures.headers_in(body))
+def read_object(value: object, answer: str, what: str = "answer") -> JSONObject:
+    """A reply or an event as an object; raises the failure that `error_in` finds."""
+    body = value if type(value) is dict else expect_dict(value, what)
+    if (failure := error_in(body, answer)) is not None:
+        raise failure
+    return body
 
 
 def count(container: JSONMapping, name: str) -> int:
     """A count of tokens from a usage object; 0 where it is absent, null or not a positive whole number."""
     value = container.get(name)
-    # Most counts are 0. `isinstance` would accept True.
-    if value and type(value) is float and value.is_integer():
-        value = int(value)
-    return value if value and type(value) is int and value > 0 else 0
+    # `isinstance` would accept True.
+    if type(value) is int and value > 0:
+        return value
+    return int(value) if type(value) is float and value > 0 and value.is_integer() else 0
 
 
 def keep_whole(reply: Any) -> list[Any]:
@@ -245,21 +234,89 @@ def warn_of_unknown(problem: str) -> None:
         )
 
 
-_TICK = -10
-"""The power of ten in USD of xAI's unit."""
+# --- the tokens in the usage of OpenAI's formats
+#
+# Totals include cached and reasoning tokens, as the totals of `Usage` do. Some hosts leave tokens out of both
+# counts, and name them in the details or count them in `total_tokens` alone:
+#
+# - A part of the prompt, such as audio, that is larger than the prompt's count is not in it.
+# - Tokens that only the total has are input if they are as many as parts of the prompt together, such as
+#   audio, or if the prompt has no count.
+# - All others are reasoning, which is billed as output: the providers hide it, and not what they were sent.
+#
+# A total that is smaller than the sum, or zero, says nothing. Nor does a total alone, or one count alone:
+# input and output have different prices. A server may follow the other format in its names of counts.
 
-_MOST = 10**15
+_NAMES = {"prompt": ("prompt_tokens", "completion_tokens"), "input": ("input_tokens", "output_tokens")}
+"""The names of the two counts in Chat Completions, and in Responses."""
 
-_COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
+_MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
+_CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
+_BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
 
-_UNPRICED = ("code_interpreter_call", "file_search_call", "image_generation_call")
 
-# The fields of a chat completion's usage, and of its message, that tell of tools.
+def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
+    """The usage in an object of Chat Completions, or with the form "input" of Responses."""
+    names, other = _NAMES[form], "input" if form == "prompt" else "prompt"
+    read, written = count(usage, names[0]), count(usage, names[1])
+    if not (read and written):
+        others = _NAMES[other]
+        if not (read or written) and (count(usage, others[0]) or count(usage, others[1])):
+            return read_usage({name: value for name, value in usage.items() if name not in names}, other)
+        read, written = read or count(usage, others[0]), written or count(usage, others[1])
+        known = [any(_is_count(usage.get(name)) for name in pair) for pair in zip(names, others, strict=True)]
+        if not (all(known) or count(usage, "total_tokens")):
+            return Usage()
+    details, written_details = part(usage, f"{names[0]}_details"), part(usage, f"{names[1]}_details")
+    # Some hosts report cache hits in a field of their own instead of in the details.
+    hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
+    if not (any(details.values()) or any(written_details.values())) and (
+        count(usage, "total_tokens") <= read + written
+    ):
+        return Usage(input_tokens=read, output_tokens=written, cache_read_input_tokens=hits)
+    reasoning = count(written_details, "reasoning_tokens")
+    media = {name: count(details, name) for name in _MEDIA}
+    outside = [name for name, tokens in media.items() if tokens > read]
+    read += sum(media[name] for name in outside)
+    unnamed = count(usage, "total_tokens") - read - written
+    if unnamed > 0 and (read or written):
+        parts = [tokens for name, tokens in media.items() if name not in outside]
+        parts += [count(details, name) for name in _CACHED] + [count(usage, name) for name in _BESIDE]
+        sums = {sum(some) for size in (1, 2) for some in itertools.combinations(filter(None, parts), size)}
+        if unnamed != reasoning and (not read or unnamed in sums):
+            read += unnamed
+        else:
+            written += unnamed
+            reasoning = reasoning or unnamed
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        cache_read_input_tokens=count(details, "cached_tokens") or hits,
+        cache_write_input_tokens=count(details, "cache_write_tokens")
+        or count(details, "cache_creation_tokens"),
+        cache_write_1h_input_tokens=count(
+            part(details, "cache_creation_token_details"), "ephemeral_1h_input_tokens"
+        ),
+        reasoning_output_tokens=reasoning,
+        audio_input_tokens=media["audio_tokens"],
+        audio_output_tokens=count(written_details, "audio_tokens"),
+        image_output_tokens=count(written_details, "image_tokens"),
+    )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+# --- searches and other tools that are billed
+
+# The fields of a chat completion's usage, of its message, and of the prompt's counts that tell of tools.
 _TOOL_COUNTS = frozenset({"num_sources_used", "server_tool_use", "num_search_queries", "iterations"})
 _TOOL_FIELDS = frozenset({"executed_tools", "provider_specific_fields"})
+_TOOL_DETAILS = frozenset({"web_search_requests", "google_maps_grounding_requests"})
 
 _SEARCH_MODEL = re.compile(r"-search-(preview|api)\b")
-_BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
+BILLED_BY_PROMPT = re.compile(r"(models/)?gemini-[12]\b")
 
 
 def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
@@ -271,107 +328,46 @@ def with_tools(usage: Usage, searches: int, unpriced: int) -> Usage:
     )
 
 
+def chat_usage(reply: Any) -> Usage | None:
+    """The usage of a chat completion; None where it has none."""
+    reported = reply.get("usage") if isinstance(reply, dict) else None
+    if not isinstance(reported, dict):
+        return None
+    searches, unpriced = chat_tools(reply, reported)
+    usage = read_usage(reported)
+    return with_tools(usage, searches, unpriced) if searches or unpriced else usage
+
+
 def chat_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
     """The searches of a chat completion, and its uses of tools without a known price.
 
-    Groq bills code by the time that it runs, and xAI the sources that a search used. litellm shows the
-    containers of Anthropic's models, and the maps of Gemini's.
+    OpenAI bills one search for each request to a search model.
     """
-    details = usage.get("prompt_tokens_details")
     try:
         # As most answers are: without a sign of a tool.
         if (
             _TOOL_COUNTS.isdisjoint(usage)
             and _TOOL_FIELDS.isdisjoint(reply["choices"][0]["message"])
             and "search" not in reply["model"]
-            and not (details and any(details.values()))
+            and _TOOL_DETAILS.isdisjoint(usage.get("prompt_tokens_details") or ())
         ):
             return 0, 0
     except (AttributeError, KeyError, IndexError, TypeError):
         pass
-    message = _message(reply)
-    unpriced = count(usage, "num_sources_used") + _count_other_models(usage)
-    if "executed_tools" in message:
-        unpriced += sum(not _is_search(tool) for tool in _dicts(message["executed_tools"]))
-    if "provider_specific_fields" in message:
-        unpriced += isinstance(part(message, "provider_specific_fields").get("container"), dict)
-    if isinstance(details, dict) and "google_maps_grounding_requests" in details:
-        unpriced += count(details, "google_maps_grounding_requests")
-    return _chat_searches(reply, usage, message, details), unpriced
+    searches, unpriced = doors.bills.count_tools(reply, usage)
+    if searches is None:
+        searches = int(_SEARCH_MODEL.search(str(reply.get("model"))) is not None)
+    return searches, unpriced + count_other_models(usage)
 
 
-def _chat_searches(reply: JSONMapping, usage: JSONMapping, message: JSONMapping, details: Any) -> int:
-    if "server_tool_use" in usage:  # OpenRouter, and litellm for Anthropic's models
-        return count(part(usage, "server_tool_use"), "web_search_requests")
-    if "num_search_queries" in usage:  # Perplexity
-        return count(usage, "num_search_queries")
-    if message.get("executed_tools"):  # Groq
-        return sum(map(_is_search, _dicts(message["executed_tools"])))
-    model = reply.get("model")
-    if isinstance(details, dict) and "web_search_requests" in details:  # litellm for Gemini's models
-        searches = count(details, "web_search_requests")
-        if searches:
-            return min(searches, 1) if _BILLED_BY_PROMPT.match(str(model)) else searches
-    return int(isinstance(model, str) and "search" in model and _SEARCH_MODEL.search(model) is not None)
-
-
-def response_searches(items: Any) -> int:
-    """The searches among the output items of a response. Opening a page of a result is free."""
-    return sum(
-        part(item, "action").get("type", "search") == "search"
-        for item in _dicts(items)
-        if item.get("type") == "web_search_call" and item.get("status") != "failed"
-    )
-
-
-def response_tools(items: Any) -> int:
-    """The items of a response that used a tool without a known price.
-
-    A container is billed by the session, its size and its time, and one container may serve many responses.
-    An image is billed by the tokens of its own model, and a file search by hosts at prices of their own.
-    """
-    return sum(
-        item.get("type") in _UNPRICED or part(item, "environment").get("type") == "container_reference"
-        for item in _dicts(items)
-    )
-
-
-def anthropic_tools(reply: JSONMapping, usage: JSONMapping) -> int:
-    """What an Anthropic message has used without a known price: runs of code, and other models.
-
-    Code is billed by the time of its container, and is free beside searches that it makes itself.
-    """
-    return _count_runs(reply, usage) + _count_other_models(usage)
-
-
-def list_iterations(usage: JSONMapping) -> Iterable[JSONObject]:
-    """What Claude did for an answer, each with its tokens; most answers do not tell it."""
-    return _dicts(usage.get("iterations"))
-
-
-def _count_other_models(usage: JSONMapping) -> int:
+def count_other_models(usage: JSONMapping) -> int:
     """The iterations of advisors, and of models that declined before the one that answered."""
-    if "iterations" not in usage:
-        return 0
-    entries = list(list_iterations(usage))
+    entries = dicts(usage.get("iterations"))
     served = next((entry.get("model") for entry in entries if entry.get("type") == "fallback_message"), None)
     return sum(
         entry.get("type") == "advisor_message" or served not in (None, entry.get("model") or served)
         for entry in entries
     )
-
-
-def _count_runs(reply: JSONMapping, usage: JSONMapping) -> int:
-    content = reply.get("content")
-    runs = count(part(usage, "server_tool_use"), "code_execution_requests")
-    if not (runs or reply.get("container")) and _is_one_text(content):
-        return 0
-    blocks = [block for block in _dicts(content) if block.get("type") == "server_tool_use"]
-    if any(str(part(block, "caller").get("type")).startswith("code_execution") for block in blocks):
-        return 0
-    runs = max(runs, sum("code_execution" in str(block.get("name")) for block in blocks))
-    # A container with files is billed without a run too.
-    return runs or int(isinstance(reply.get("container"), dict))
 
 
 def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
@@ -380,7 +376,7 @@ def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
     Code, pages and stored files are billed as tokens.
     """
     queries = maps = 0
-    for candidate in _dicts(reply.get("candidates")):
+    for candidate in dicts(reply.get("candidates")):
         if "groundingMetadata" not in candidate:
             continue
         grounding = part(candidate, "groundingMetadata")
@@ -388,45 +384,25 @@ def gemini_tools(reply: JSONMapping) -> tuple[int, int]:
             searched = grounding.get(name)
             queries += sum(map(bool, searched)) if isinstance(searched, list) else 0
         maps += bool(grounding.get("googleMapsWidgetContextToken")) or any(
-            chunk.get("maps") is not None for chunk in _dicts(grounding.get("groundingChunks"))
+            chunk.get("maps") is not None for chunk in dicts(grounding.get("groundingChunks"))
         )
-    if queries > 1 and _BILLED_BY_PROMPT.match(str(reply.get("modelVersion"))):
+    if queries > 1 and BILLED_BY_PROMPT.match(str(reply.get("modelVersion"))):
         queries = 1
     return queries, maps
 
 
+_COSTS = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
+
+
 def cost_in(usage: Any) -> Decimal | None:
     """The USD that a usage object says the request cost; None if it says none."""
-    if not isinstance(usage, dict) or _COSTS.isdisjoint(usage):
-        return None
-    cost = usage.get("cost")
-    if cost is None:
-        ticks = _amount(usage.get("cost_in_usd_ticks"))
-        return _amount(usage.get("estimated_cost")) if ticks is None else exact().scaleb(ticks, _TICK)
-    if isinstance(cost, dict):
-        return _amount(cost.get("total_cost"))
-    own_key = usage.get("is_byok")
-    charged = _amount(cost, free=own_key is not None)
-    if charged is None or not own_key:
-        return charged
-    upstream = _amount(part(usage, "cost_details").get("upstream_inference_cost"), free=True)
-    # The bill of the account behind the own key is a part of the cost. OpenRouter does not always know it.
-    return None if upstream is None else exact().add(charged, upstream)
+    return doors.bills.read_cost(usage) if isinstance(usage, dict) and not _COSTS.isdisjoint(usage) else None
 
 
 def cost_in_headers(headers: Mapping[str, str]) -> Decimal | None:
-    """The USD that litellm's proxy says a whole answer cost; None if it does not know, and writes 0."""
+    """The USD that litellm's proxy says a whole answer cost; None if it does not know."""
     text = headers.get("x-litellm-response-cost") or headers.get("llm_provider-x-litellm-response-cost")
-    try:
-        return None if text is None else _amount(float(text))
-    except ValueError:
-        return None
-
-
-def is_own_cost(usage: JSONMapping) -> bool:
-    """Whether the cost of a usage is the provider's. litellm adds its own, a plain `cost`, to streams."""
-    cost = usage.get("cost")
-    return cost is None or isinstance(cost, dict) or "is_byok" in usage or "cost_details" in usage
+    return None if text is None else doors.bills.read_number(text)
 
 
 def without_cost(usage: Any) -> Any:
@@ -434,37 +410,3 @@ def without_cost(usage: Any) -> Any:
     if not isinstance(usage, dict):
         return usage
     return {name: value for name, value in usage.items() if "cost" not in name}
-
-
-def _amount(value: Any, *, free: bool = False) -> Decimal | None:
-    """A number of USD or ticks, else None. Many servers write 0 for no figure: only `free` believes it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    # NaN is in no range.
-    if not 0 <= value < _MOST or (value == 0 and not free):
-        return None
-    from decimal import Decimal
-
-    return Decimal(repr(value))
-
-
-def _message(reply: JSONMapping) -> JSONMapping:
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return part(first, "message") if isinstance(first, dict) else {}
-
-
-def _is_one_text(content: Any) -> bool:
-    """Whether a message is one block of text, as most are."""
-    if type(content) is not list or len(content) != 1:
-        return False
-    (block,) = content
-    return type(block) is dict and block.get("type") == "text"
-
-
-def _is_search(tool: JSONMapping) -> bool:
-    return str(tool.get("type")).endswith("search")
-
-
-def _dicts(items: Any) -> Iterable[JSONObject]:
-    return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

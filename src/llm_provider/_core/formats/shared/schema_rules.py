@@ -39,26 +39,19 @@ def find_recursions(schema: JSONMapping) -> Iterator[str]:
     """Yield the JSON path of each reference that makes a part of a schema contain itself."""
     for word in _DEFINITIONS:
         for name, part in schema.get(word, {}).items():
-            if isinstance(part, Mapping) and _reaches(part, part, schema, []):
-                yield from _references_to(part, f"$.{word}.{name}", part, schema)
+            for path, inner in all_parts(part, f"$.{word}.{name}") if isinstance(part, Mapping) else ():
+                target = resolve(inner["$ref"], schema) if "$ref" in inner else None
+                if target is part or (isinstance(target, Mapping) and _reaches(target, part, schema, [])):
+                    yield f"{path}.$ref"
     others = {word: value for word, value in schema.items() if word not in _DEFINITIONS}
-    for path, part in _parts(others, "$"):
+    for path, part in all_parts(others, "$"):
         if "$ref" in part and resolve(part["$ref"], schema) is schema:
             yield f"{path}.$ref"
 
 
-def _references_to(part: JSONMapping, path: str, target: JSONMapping, root: JSONMapping) -> Iterator[str]:
-    for inner_path, inner in _parts(part, path):
-        referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
-        if isinstance(referenced, Mapping) and (
-            referenced is target or _reaches(referenced, target, root, [])
-        ):
-            yield f"{inner_path}.$ref"
-
-
 def _reaches(part: JSONMapping, target: JSONMapping, root: JSONMapping, seen: list[Any]) -> bool:
     """Whether the references inside a part lead to a target."""
-    for _, inner in _parts(part, ""):
+    for _, inner in all_parts(part, ""):
         referenced = resolve(inner["$ref"], root) if "$ref" in inner else None
         if referenced is target:
             return True
@@ -69,11 +62,12 @@ def _reaches(part: JSONMapping, target: JSONMapping, root: JSONMapping, seen: li
     return False
 
 
-def _parts(schema: JSONMapping, path: str) -> Iterator[tuple[str, JSONMapping]]:
+def all_parts(schema: JSONMapping, path: str) -> Iterator[tuple[str, JSONMapping]]:
+    """A schema and all schemas within it, each with its JSON path."""
     yield path, schema
     for step, inner in subschemas(schema):
         if isinstance(inner, Mapping):
-            yield from _parts(inner, path + step)
+            yield from all_parts(inner, path + step)
 
 
 def encode_with_prompt(

@@ -10,12 +10,13 @@ by anthropic 15,200 instead of 23,000 (Python 3.11, `python -m benchmarks.hot_pa
 import asyncio
 import contextlib
 import functools
+import importlib
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple, cast
 
 from ... import doors
 from ...requests.routing import Target
@@ -33,15 +34,13 @@ MOST_ENDPOINTS = 256
 differ with every call."""
 
 
+@dataclass(slots=True)
 class Exchange:
     """What an SDK would send, and the failure that it is told of; None where it is only asked."""
 
-    __slots__ = ("failure", "headers", "url")
-
-    def __init__(self, failure: Any) -> None:
-        self.failure = failure
-        self.headers: dict[str, str] = {}
-        self.url = ""
+    failure: Any
+    headers: dict[str, str] = field(default_factory=dict)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +83,9 @@ class SDKConnection:
     """
 
     def __init__(self, sdk: SDK, transport: str, most_bytes: int) -> None:
-        http_client.load(transport)
+        if transport == "aiohttp":
+            # A later import would count as part of the first attempt.
+            importlib.import_module("aiohttp")
         self._sdk = sdk
         self._transport = transport
         self._most_bytes = most_bytes
@@ -95,8 +96,7 @@ class SDKConnection:
     async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
         outgoing.headers = answer.headers
-        content: bytes = answer.content
-        return content
+        return cast("bytes", answer.content)
 
     async def stream(
         self, outgoing: Outgoing, is_complete: IsComplete = never
@@ -173,12 +173,10 @@ class SDKConnection:
 
     async def _find_endpoint(self, outgoing: Outgoing) -> _Endpoint:
         if self._http_client is None:
-            transport = environment.choose_client(self._transport)
+            transport, library = environment.choose_client(self._transport), self._sdk.library
             kind = http_client.AioHttp if transport == "aiohttp" else httpx_client.Httpx
-            library, trusted = self._sdk.library, self._sdk.certificates
-            self._http_client = kind(
-                library, transport, self._most_bytes, trusted or library.create_ssl_context
-            )
+            trusted = self._sdk.certificates or library.create_ssl_context
+            self._http_client = kind(library, transport, self._most_bytes, trusted)
         # Another task may close this connection while the SDK is asked.
         sender = self._http_client
         exchange = await self._ask(outgoing, None)
@@ -193,10 +191,18 @@ class SDKConnection:
 
     async def _ask(self, outgoing: Outgoing, failure: Any) -> Exchange:
         """What the SDK would send; with a failure, raise the error that the SDK makes of it."""
-        exchange = Exchange(failure)
+        exchange, target = Exchange(failure), outgoing.target
+        identity = (target.route, target.base_url, outgoing.key.identity)
         token = _EXCHANGE.set(exchange)
         try:
-            await self._sdk.ask(self._client(outgoing), outgoing, exchange)
+            client = self._clients.get(identity)
+            if client is None:
+                if len(self._clients) >= MOST_ENDPOINTS:
+                    # A client that another task asks is kept by that task.
+                    self._clients.clear()
+                recorder = recorder_class(self._sdk.library)()
+                client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
+            await self._sdk.ask(client, outgoing, exchange)
         except Exception as error:
             if isinstance(failure, Exception) and failure not in exception_chain(error):
                 # At the end of a program an SDK starts no threads any more: that must not hide the failure.
@@ -207,18 +213,6 @@ class SDKConnection:
         finally:
             _EXCHANGE.reset(token)
         return exchange
-
-    def _client(self, outgoing: Outgoing) -> Any:
-        target = outgoing.target
-        identity = (target.route, target.base_url, outgoing.key.identity)
-        client = self._clients.get(identity)
-        if client is None:
-            if len(self._clients) >= MOST_ENDPOINTS:
-                # A client that another task asks is kept by that task.
-                self._clients.clear()
-            recorder = recorder_class(self._sdk.library)()
-            client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
-        return client
 
     async def close(self) -> None:
         self._endpoints.clear()
@@ -258,9 +252,14 @@ def recorder_class(library: ModuleType) -> Any:
 
         def build_request(self, method: str, url: Any, *, headers: Any = None, **_: Any) -> Any:
             exchange = _EXCHANGE.get()
-            request = library.Request(method, url)
+            exchange, request = _EXCHANGE.get(), library.Request(method, url)
             # google-genai passes a text, whose path may have characters that only the library encodes.
-            exchange.url, exchange.headers = str(request.url), _decode_headers(headers)
+            exchange.url = str(request.url)
+            if hasattr(headers, "raw"):
+                coding = headers.encoding
+                headers = {name.decode(coding): value.decode(coding) for name, value in headers.raw}
+            # openai 3 passes pairs, google-genai a mapping, and the others httpx's headers.
+            exchange.headers = dict(headers)
             return request
 
         async def send(self, request: Any, **_: Any) -> Any:
@@ -272,20 +271,12 @@ def recorder_class(library: ModuleType) -> Any:
     return Recorder
 
 
-def _decode_headers(headers: Any) -> dict[str, str]:
-    """The headers as text. openai 3 passes pairs, google-genai a mapping, and the others httpx's headers."""
-    if not hasattr(headers, "raw"):
-        return dict(headers)
-    encoding = headers.encoding
-    return {name.decode(encoding): value.decode(encoding) for name, value in headers.raw}
-
-
 def post_sdk(
     sdk: ModuleType,
     client_class: str,
     *,
     path: Callable[[str], str],
-    client_options: Mapping[str, Any],
+    client_options: Mapping[str, Any] = MappingProxyType({}),
     **differences: Any,
 ) -> SDK:
     """The openai or the anthropic SDK, which share a code base, by their public low-level `post`.
@@ -323,18 +314,15 @@ def post_sdk(
         options = {"headers": headers, "max_retries": 0}
         await client.post(base + address, content=b"{}", cast_to=library.Response, options=options)
 
-    return SDK(
-        library=library, build_client=build_client, ask=ask, live_headers=_stainless_headers, **differences
-    )
+    def live_headers(outgoing: Outgoing) -> dict[str, str]:
+        timeout = str(outgoing.timeouts.total)
+        return {
+            "x-stainless-retry-count": str(outgoing.retries),
+            "x-stainless-read-timeout": timeout,
+            "x-stainless-timeout": timeout,
+        }
 
-
-def _stainless_headers(outgoing: Outgoing) -> dict[str, str]:
-    timeout = str(outgoing.timeouts.total)
-    return {
-        "x-stainless-retry-count": str(outgoing.retries),
-        "x-stainless-read-timeout": timeout,
-        "x-stainless-timeout": timeout,
-    }
+    return SDK(library=library, build_client=build_client, ask=ask, live_headers=live_headers, **differences)
 
 
 def replace_headers(client: Any, headers: Mapping[str, str], target: Target) -> Any:

@@ -25,13 +25,13 @@ _SOCKS = ("socks4", "socks4a", "socks5", "socks5h", "socks")
 
 def choose_client(transport: str) -> str:
     """The transport, or "http1" for "aiohttp", which knows no ALL_PROXY, if there is a proxy that works."""
-    needs_proxy = any(_problem(url, "aiohttp") is None for url in _proxies().values())
+    needs_proxy = any(problem is None for problem in find_problems("aiohttp"))
     return "http1" if transport == "aiohttp" and needs_proxy else transport
 
 
-def all_work(transport: str) -> bool:
-    """Whether a transport can use every proxy of the environment."""
-    return all(_problem(url, transport) is None for url in _proxies().values())
+def find_problems(transport: str) -> list[str | None]:
+    """Why a transport cannot use the proxies of the environment, one after the other; None where it can."""
+    return [_problem(url, transport) for url in _proxies().values()]
 
 
 def check_proxy(base_url: str | None, transport: str) -> None:
@@ -50,7 +50,10 @@ def check_proxy(base_url: str | None, transport: str) -> None:
     name = server.scheme if server.scheme in proxies else "all"
     problem = _problem(proxies[name], transport) if name in proxies else None
     host = server.hostname or ""
-    if problem is None or _is_this_machine(host) or proxy_bypass(host):
+    here = host == "localhost"
+    with contextlib.suppress(ValueError):
+        here = here or ipaddress.ip_address(host).is_loopback
+    if problem is None or here or proxy_bypass(host):
         return
     raise RequestError(
         f"{_variable(name)} {problem}; or set the URL of an HTTP proxy there, or name the hosts that need no "
@@ -96,24 +99,12 @@ def _problem(url: str, transport: str) -> str | None:
     if parts.scheme in _SOCKS:
         if transport == "litellm":
             return "names a SOCKS proxy: litellm cannot use it"
+        install = "pip install 'httpx[socks]' 'httpx2[socks]'"
         if transport == "aiohttp":
-            return (
-                "names a SOCKS proxy: use it with Client(transport='http1') and "
-                "pip install 'httpx[socks]' 'httpx2[socks]'"
-            )
-        if importlib.util.find_spec("socksio") is None:
-            return "names a SOCKS proxy: use it with pip install 'httpx[socks]' 'httpx2[socks]'"
-        return None
+            return f"names a SOCKS proxy: use it with Client(transport='http1') and {install}"
+        missing = importlib.util.find_spec("socksio") is None
+        return f"names a SOCKS proxy: use it with {install}" if missing else None
     return None if parts.scheme in ("http", "https") else "is not the URL of an HTTP proxy: correct it"
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _variable(name: str) -> str:
@@ -143,17 +134,14 @@ def check_certificates() -> None:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=file)
         except OSError as error:
             # Certificates that are not valid are an OSError too.
-            problem = (
-                "is not there" if not Path(file).exists() else f"cannot be read as PEM certificates ({error})"
-            )
-            raise RequestError(
-                f"SSL_CERT_FILE names {file!r}, which {problem}: correct the path, or unset SSL_CERT_FILE"
-            ) from None
+            unreadable = f"cannot be read as PEM certificates ({error})"
+            problem = unreadable if Path(file).exists() else "is not there"
+            remedy = "correct the path, or unset SSL_CERT_FILE"
+            raise RequestError(f"SSL_CERT_FILE names {file!r}, which {problem}: {remedy}") from None
     for folder in (folders or "").split(os.pathsep):
         if folder and not Path(folder).is_dir():
-            raise RequestError(
-                f"SSL_CERT_DIR names {folder!r}, which is not a folder: correct the path, or unset it"
-            )
+            problem = "which is not a folder: correct the path, or unset it"
+            raise RequestError(f"SSL_CERT_DIR names {folder!r}, {problem}")
 
 
 _contexts: dict[Callable[[], ssl.SSLContext], tuple[object, ssl.SSLContext]] = {}
@@ -166,27 +154,22 @@ def share_context(build: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     It takes 30 ms to read the 150 authorities of a machine, in which the event loop stops. httpx does not
     share it: it sets the protocols of a context anew for each connection, while another thread may open one.
     """
-    authorities = _describe_authorities()
+    import ssl
+
+    file, folders = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
+    machine = ssl.get_default_verify_paths()
+    # What changes with the authorities: the variables, and the dates and sizes of the files and folders.
+    authorities: list[object] = [file, folders]
+    paths = [file, *folders.split(os.pathsep), machine.openssl_cafile, machine.openssl_capath]
+    for path in filter(None, paths):
+        with contextlib.suppress(OSError):
+            status = Path(path).stat()
+            authorities.append((status.st_ino, status.st_size, status.st_mtime_ns))
     known, context = _contexts.get(build, (None, None))
     if context is None or known != authorities:
         context = build()
         _contexts[build] = authorities, context
     return context
-
-
-def _describe_authorities() -> list[object]:
-    """What changes with the authorities: the variables, and the dates and sizes of the files and folders."""
-    import ssl
-
-    file, folders = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
-    machine = ssl.get_default_verify_paths()
-    description: list[object] = [file, folders]
-    paths = [file, *folders.split(os.pathsep), machine.openssl_cafile, machine.openssl_capath]
-    for path in filter(None, paths):
-        with contextlib.suppress(OSError):
-            status = Path(path).stat()
-            description.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return description
 
 
 def trust_remedy() -> str:

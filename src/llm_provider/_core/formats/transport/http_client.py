@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib
 import io
 import select
 import socket
 import ssl
 import sys
 import weakref
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import ModuleType
@@ -45,12 +45,6 @@ are less than the policies and cookies that gateways write. The status would be 
 def body_of(content: bytes) -> Any:
     """A body in the form that aiohttp sends without a warning."""
     return content if len(content) <= _LARGE_BYTES else io.BytesIO(content)
-
-
-def load(transport: str) -> None:
-    """Import the transport together with the SDK: a later import would count as part of the first attempt."""
-    if transport == "aiohttp":
-        importlib.import_module("aiohttp")
 
 
 def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
@@ -144,19 +138,12 @@ def _answer_class() -> Any:
         async def start(self, connection: Any) -> aiohttp.ClientResponse:
             handler = connection.protocol
             await super().start(connection)
-            headers = self.raw_headers
-            own = self.request_info.headers
-            identifier = next(
-                (
-                    value
-                    for name, value in headers
-                    if len(value) >= _SHORTEST_ID
-                    and name.lower() in _REQUEST_IDS
-                    and own.get(name.decode()) != value.decode("latin-1")
-                ),
-                None,
-            )
-            if identifier is not None:
+            headers, own = self.raw_headers, self.request_info.headers
+            for name, identifier in headers:
+                if len(identifier) < _SHORTEST_ID or name.lower() not in _REQUEST_IDS:
+                    continue
+                if own.get(name.decode()) == identifier.decode("latin-1"):
+                    continue
                 server = self.url.host_port_subcomponent
                 first = first_ids.setdefault(server, identifier)
                 if first and first != identifier:
@@ -166,10 +153,10 @@ def _answer_class() -> Any:
                 if known in earlier and not first_ids[server]:
                     # The connection is in the pool again if the whole answer arrived at once.
                     handler.abort()
-                    raise aiohttp.ClientConnectionError(
-                        "the server sent the answer to an earlier request again"
-                    )
+                    problem = "the server sent the answer to an earlier request again"
+                    raise aiohttp.ClientConnectionError(problem)
                 earlier.append(known)
+                break
             return self
 
     return Answer
@@ -224,14 +211,6 @@ def is_readable(transport: Any) -> bool:
     return bool(poll.poll(0))
 
 
-@functools.lru_cache(maxsize=64)
-def connecting_within(seconds: float | None) -> Any:
-    """The `ClientTimeout` of the opening of a connection. `_core/journey/attempt` times everything else."""
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=None, connect=seconds)
-
-
 class AioHttp:
     """Sends over one aiohttp session, which the first request opens.
 
@@ -255,7 +234,7 @@ class AioHttp:
             data=body_of(body),
             headers=headers,
             allow_redirects=False,
-            timeout=connecting_within(outgoing.timeouts.connect),
+            timeout=_timeout_of(outgoing.timeouts.connect),
         )
         return _Received(answer, self._most_bytes)
 
@@ -271,6 +250,14 @@ class AioHttp:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+@functools.lru_cache(maxsize=64)
+def _timeout_of(seconds: float | None) -> Any:
+    """The `ClientTimeout` of the opening of a connection. `_core/journey/attempt` times everything else."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=None, connect=seconds)
 
 
 @functools.lru_cache(maxsize=64)
@@ -297,14 +284,45 @@ class _Received:
         return bool(self.answer.content.at_eof())
 
     async def aread(self) -> None:
-        self.content = await wire.of_aiohttp(self.answer, self._most_bytes)
+        self.content = b"".join([piece async for piece in read_pieces(self.answer, self._most_bytes)])
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
-        return wire.chunks_of_aiohttp(self.answer, self._most_bytes)
+        return read_pieces(self.answer, self._most_bytes)
 
     async def aclose(self) -> None:
         # Does nothing after the end of the body, when the connection is back in the pool.
         self.answer.close()
+
+
+async def read_pieces(answer: Any, most: int) -> AsyncIterator[bytes]:
+    """The body of an aiohttp response as it arrives; an `APIResponseValidationError` above `most` bytes.
+
+    Of an answer that is an error it is the beginning, so that its status still says what failed.
+    """
+    # `readany` costs less than the iterator `iter_any`, which calls it.
+    receive, failed = answer.content.readany, answer.status >= 400
+    left = most = min(most, wire.MOST_OF_AN_ERROR) if failed else most
+    decode = wire.decoder(answer.headers, failed=failed) if "content-encoding" in answer.headers else None
+    try:
+        while left >= 0 and (chunk := await receive()):
+            for piece in (chunk,) if decode is None else decode(chunk):
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield piece
+    except Exception as error:
+        answer.close()
+        if isinstance(error, zlib.error):
+            from aiohttp.http_exceptions import ContentEncodingError
+
+            raise ContentEncodingError(f"the body cannot be decoded: {error}") from None
+        if not failed:
+            raise
+    if left < 0:
+        answer.close()
+        if not failed:
+            raise wire.too_large(most)
+        yield piece[:left]
 
 
 async def read(answer: Any) -> None:

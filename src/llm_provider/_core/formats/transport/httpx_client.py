@@ -59,8 +59,12 @@ def build_client(
 
     Redirects are never followed: they would carry the prompt, and with some clients the key, to another host.
     """
-    # Each of the three SDKs keeps its part of what this process may have.
-    idle = int(min(MAX_CONNECTIONS, most_connections() // 3))
+    limits = library.Limits(
+        max_connections=MAX_CONNECTIONS,
+        # Each of the three SDKs keeps its part of what this process may have.
+        max_keepalive_connections=int(min(MAX_CONNECTIONS, most_connections() // 3)),
+        keepalive_expiry=KEEPALIVE_SECONDS,
+    )
     client = _client_class(library)(
         most_bytes,
         follow_redirects=False,
@@ -68,14 +72,10 @@ def build_client(
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
         http2=transport == "http2",
-        limits=library.Limits(
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=idle,
-            keepalive_expiry=KEEPALIVE_SECONDS,
-        ),
+        limits=limits,
         timeout=None,
         # With a proxy that it cannot use, the client would fail for every server.
-        trust_env=environment.all_work(transport),
+        trust_env=not any(environment.find_problems(transport)),
         verify=(trusted or library.create_ssl_context)(),
     )
     _prepare_pools(client)
@@ -94,7 +94,15 @@ def _client_class(library: ModuleType) -> Any:
             """The most bytes of an answer that the SDK reads as JSON. A file may have more."""
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            _watch(request)
+            leaving = wire.departure.get()
+            # The request is held until its headers are written.
+            leaving.hold()
+
+            async def note(event: str, _: object) -> None:
+                if event.endswith("send_request_headers.started"):
+                    leaving.leave()
+
+            request.extensions["trace"] = note
             response = await super().send(request, stream=True, **options)
             most_whole = None if stream else self.most_whole
             wire.limit_httpx(library, response, most_whole or self._most_bytes)
@@ -105,18 +113,6 @@ def _client_class(library: ModuleType) -> Any:
             return response
 
     return LimitedClient
-
-
-def _watch(request: Any) -> None:
-    """Hold a request until its headers are written."""
-    leaving = wire.departure.get()
-    leaving.hold()
-
-    async def note(event: str, _: object) -> None:
-        if event.endswith("send_request_headers.started"):
-            leaving.leave()
-
-    request.extensions["trace"] = note
 
 
 def _prepare_pools(client: Any) -> None:
@@ -146,18 +142,14 @@ def _watching(kind: Any) -> type:
     class Watching(kind):  # type: ignore[misc]  # known at run time only
         """Sees which protocol its connection speaks, once it is open."""
 
-        @property
-        def _connection(self) -> Any:
-            return self.__dict__["_connection"]
-
-        @_connection.setter
-        def _connection(self, connection: Any) -> None:
-            self.__dict__["_connection"] = connection
-            with contextlib.suppress(AttributeError):
-                if hasattr(connection, "_h2_state"):
-                    _complete_http2(connection, connection._h2_state)
-                elif hasattr(connection, "_h11_state"):
-                    _complete_http1(connection, connection._network_stream)
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "_connection":
+                with contextlib.suppress(AttributeError):
+                    if hasattr(value, "_h2_state"):
+                        _complete_http2(value, value._h2_state)
+                    elif hasattr(value, "_h11_state"):
+                        _complete_http1(value, value._network_stream)
 
     return Watching
 

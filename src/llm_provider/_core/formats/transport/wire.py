@@ -1,12 +1,10 @@
 """Whether a request has left, the bodies of answers up to a number of decoded bytes, and their events.
 
-A request that still waits for a token, a name or a connection has not left, and costs nothing.
-
 A compressed body of 1 MB can decode to 1 GB, and the HTTP libraries decode each piece of a body completely.
-The readers here decode in small pieces and stop at the limit. `of_aiohttp` and `chunks_of_aiohttp` read
-answers of aiohttp, which has left them encoded. `limit_httpx` makes a response of httpx or httpx2 decode in
-pieces. The status of a failure was read before its body, so a body that is cut or cannot be decoded only
-loses the message.
+The decoder here works in small pieces, so that a reader can stop at its limit. `http_client` reads answers of
+aiohttp, which has left them encoded, and `limit_httpx` makes a response of httpx or httpx2 decode in pieces.
+The status of a failure was read before its body, so a body that is cut or cannot be decoded only loses the
+message.
 
 The rules of events are the HTML standard's, without ids and retry times, which no provider uses. The names of
 events are not read, as the JSON repeats them.
@@ -70,50 +68,10 @@ async def check_json(body: bytes) -> None:
         raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
 
 
-async def of_aiohttp(answer: Any, most: int) -> bytes:
-    """The whole body of an aiohttp response; an `APIResponseValidationError` above `most` bytes.
-
-    Of an answer that is an error it is the beginning, so that its status still says what failed.
-    """
-    return b"".join([piece async for piece in chunks_of_aiohttp(answer, most)])
-
-
-async def chunks_of_aiohttp(answer: Any, most: int) -> AsyncIterator[bytes]:
-    """The body of an aiohttp response in chunks as they arrive, of at most `most` bytes."""
-    # `readany` costs less than the iterator `iter_any`, which calls it.
-    read, failed = answer.content.readany, answer.status >= 400
-    left = most = min(most, MOST_OF_AN_ERROR) if failed else most
-    decode = _decoder(answer.headers, failed=failed)
-    try:
-        while chunk := await read():
-            for piece in (chunk,) if decode is None else decode(chunk):
-                left -= len(piece)
-                if left < 0:
-                    answer.close()
-                    yield _beginning(piece[:left], most, failed=failed)
-                    return
-                yield piece
-    except Exception as error:
-        answer.close()
-        if isinstance(error, zlib.error):
-            from aiohttp.http_exceptions import ContentEncodingError
-
-            raise ContentEncodingError(f"the body cannot be decoded: {error}") from None
-        if not failed:
-            raise
-
-
-def _beginning(piece: bytes, most: int, *, failed: bool) -> bytes:
-    """The last piece of a failure that is read; the error for a success of more bytes."""
-    if not failed:
-        raise too_large(most)
-    return piece
-
-
 def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
     """Make reading a response of httpx or httpx2 raise after `most` bytes, decoded where accepted."""
     failed = response.status_code >= 400
-    decode = _decoder(response.headers, failed=failed) or (lambda chunk: (chunk,))
+    decode = decoder(response.headers, failed=failed) or (lambda chunk: (chunk,))
     if "content-encoding" in response.headers:
         # The library would decode what this stream has decoded.
         del response.headers["content-encoding"]
@@ -122,12 +80,11 @@ def limit_httpx(library: ModuleType, response: Any, most: int) -> None:
     response.stream = _stream_class(library)(response.stream, decode, most, network, failed)
 
 
-def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]] | None:
+def decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]] | None:
     """Decodes the next part of a body; None for a body that is not encoded.
 
     Other bytes than the headers promise end a success. The bytes of a failure are kept if they may be plain
-    text.
-    Text under the name of an encoding that was not accepted is text: a proxy has decoded it.
+    text. Text under the name of an encoding that was not accepted is text: a proxy has decoded it.
     """
     if "content-encoding" not in headers:
         return None
@@ -168,11 +125,8 @@ def _decoder(headers: Any, *, failed: bool) -> Callable[[bytes], Iterable[bytes]
 def _stream_class(library: ModuleType) -> Any:
     class LimitedStream(library.AsyncByteStream):  # type: ignore[name-defined,misc]  # known at run time only
         def __init__(self, raw: Any, decode: Any, most: int, network: Any, failed: bool) -> None:
-            self._raw = raw
-            self._failed = failed
-            self._network = network
-            self._decode = decode
-            self._most = most
+            self._raw, self._decode, self._most = raw, decode, most
+            self._network, self._failed = network, failed
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             left = self._most
@@ -182,7 +136,9 @@ def _stream_class(library: ModuleType) -> Any:
                         left -= len(piece)
                         if left < 0:
                             await self.aclose()
-                            yield _beginning(piece[:left], self._most, failed=self._failed)
+                            if not self._failed:
+                                raise too_large(self._most)
+                            yield piece[:left]
                             return
                         yield piece
             except zlib.error as error:
@@ -192,20 +148,17 @@ def _stream_class(library: ModuleType) -> Any:
                     raise
 
         async def aclose(self) -> None:
-            if _has_surplus(self._raw):
+            state: Any = self._raw
+            # No public name of the libraries tells whether more than the answer has arrived.
+            for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
+                state = getattr(state, name, None)
+            if state is not None and state.trailing_data[0]:
                 # The library would take it for the beginning of the next answer. A connection whose stream is
                 # closed does not return to its pool.
                 await self._network.aclose()
             await self._raw.aclose()
 
     return LimitedStream
-
-
-def _has_surplus(stream: Any) -> bool:
-    """Whether more than the answer has arrived. No public name of the libraries tells."""
-    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
-        stream = getattr(stream, name, None)
-    return stream is not None and bool(stream.trailing_data[0])
 
 
 class _Inflater:
@@ -271,7 +224,8 @@ class EventSplitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next chunk; returns the data of every event that is now complete."""
-        if len(self._rest) > _LONG and self._is_within(chunk):
+        if len(self._rest) > _LONG and not (b"\n" in chunk or b"\r" in chunk or self._rest.endswith(b"\r")):
+            # The chunk continues a line, so no event ends in it.
             self._pieces.append(chunk)
             return []
         if self._pieces:
@@ -307,10 +261,6 @@ class EventSplitter:
                 events += [b"\n".join(data)] if data else ()
         return events
 
-    def _is_within(self, chunk: bytes) -> bool:
-        """Whether a chunk continues a line, so that no event ends in it."""
-        return b"\n" not in chunk and b"\r" not in chunk and not self._rest.endswith(b"\r")
-
     def end(self) -> list[bytes]:
         """The data of a last event without its closing blank line, which some servers leave out."""
         return self.feed(b"\n\n")
@@ -319,7 +269,7 @@ class EventSplitter:
 async def events(
     chunks: AsyncIterator[bytes], *, mark_end: bool = False
 ) -> AsyncGenerator[Iterable[Any], None]:
-    """The JSON of a stream's events, in batches of those that arrived together; ends after `[DONE]`.
+    """The JSON of a stream's events, in batches that arrived together; ends after `[DONE]`.
 
     With `mark_end`, `END` is the last event of a stream that ended with `[DONE]`.
     A body that is not an event stream but a JSON object becomes one event, a `WholeReply`. The entries of a
@@ -398,7 +348,10 @@ def _decode(received: list[bytes]) -> Iterator[Any]:
 
 @dataclass(slots=True, eq=False)
 class Departure:
-    """Counts the requests of one call that have left, one after the other: a held request does not count."""
+    """Counts the requests of one call that have left, one after the other.
+
+    A request that is held, as it waits for a token, a name or a connection, costs nothing and does not count.
+    """
 
     attempts: int = 0
     under_way: int = 0
