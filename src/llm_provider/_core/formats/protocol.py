@@ -68,7 +68,7 @@ class EncodedRequest:
         return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Outgoing:
     """One request as `Connection.send` takes it."""
 

@@ -194,7 +194,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
         return
     budget = THINKING_BUDGETS[effort]
     if request.max_tokens is not None and request.max_tokens <= budget:
-        raise _wrong(
+        raise _contradiction(
             request,
             f"max_tokens={request.max_tokens} leaves no room for an answer: reasoning_effort={effort!r} lets "
             f"{request.model} think for {budget} tokens, which count as output; raise max_tokens above that",
@@ -205,10 +205,12 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
 def _check_extra_body(request: Request, parameter: str) -> None:
     extra = request.extra_body or {}
     if "thinking" in extra or "effort" in (extra.get("output_config") or {}):
-        raise _wrong(request, f"{parameter} and extra_body both say how much to think: leave one of them out")
+        raise _contradiction(
+            request, f"{parameter} and extra_body both say how much to think: leave one of them out"
+        )
 
 
-def _wrong(request: Request, problem: str) -> RequestError:
+def _contradiction(request: Request, problem: str) -> RequestError:
     return RequestError(problem, provider=PROVIDER, model=request.model)
 
 
@@ -234,7 +236,7 @@ def _write_thinking_budget(draft: Draft[Family], tokens: Any) -> None:
         raise draft.refuse(f"thinking_budget={tokens}", remedy)
     if tokens >= payload["max_tokens"]:
         most = f"max_tokens={request.max_tokens}" if request.max_tokens else f"{DEFAULT_MAX_TOKENS:,} tokens"
-        raise _wrong(
+        raise _contradiction(
             request,
             f"thinking_budget={tokens} leaves no room for an answer in {most}, as thinking counts as output; "
             "set max_tokens above the budget",

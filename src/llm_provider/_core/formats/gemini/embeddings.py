@@ -51,11 +51,11 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
         action = "predict"
     if request.dimensions is not None:
         name, remedy = target.model.rpartition("/")[2], ""
-        # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
         if name == "embedding-001":
             remedy = "leave it out; its vectors have 768 dimensions"
         elif name.startswith("gemini-embedding") and request.dimensions > _MOST_DIMENSIONS:
             remedy = f"use at most {_MOST_DIMENSIONS}"
+        # `EmbedContentConfig` of google-genai 3.4, and the model card in openclaw/openclaw#128925.
         if remedy:
             raise refuse(f"dimensions={request.dimensions}", request, remedy, provider=PROVIDER)
         size = {"outputDimensionality": request.dimensions}

@@ -214,8 +214,9 @@ def _file_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObjec
         return _inline(state, data, f"{path}.file.file_data")
     if isinstance(uri, str) and uri.startswith(("https://", "gs://")):
         return {"fileData": {"fileUri": uri}}
-    needed = "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
-    raise state.problem(f"{path}.file", needed)
+    raise state.problem(
+        f"{path}.file", "needs 'file_data' (a data: URL) or the URI of an upload as 'file_id'"
+    )
 
 
 _USER_PARTS = {

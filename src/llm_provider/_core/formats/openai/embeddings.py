@@ -45,8 +45,11 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
         payload[_dimensions_name(request, target)] = request.dimensions
     if request.extra_body:
         if "input" in request.extra_body:
-            problem = "extra_body cannot set 'input': the texts are the second argument of embed()"
-            raise RequestError(problem, provider=target.provider, model=request.model)
+            raise RequestError(
+                "extra_body cannot set 'input': the texts are the second argument of embed()",
+                provider=target.provider,
+                model=request.model,
+            )
         payload = merge(payload, request.extra_body)
     if "upstream" in target.route.options or target.model.startswith("openrouter/"):
         # Embeddings of other hosts do not need its module.

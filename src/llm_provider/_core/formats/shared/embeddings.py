@@ -33,23 +33,23 @@ def vector_of(value: Any, encoding: str | None = None) -> list[float]:
     vector = _unpack(value, encoding) if isinstance(value, str) else value
     types = set(map(type, vector)) if isinstance(vector, list) else set()
     if not types:
-        raise _wrong("that is not a list of numbers")
+        raise _unusable("that is not a list of numbers")
     if types == {list}:
-        raise _wrong(
+        raise _unusable(
             "for each token instead of one for the text: the model is no embedding model, or its server "
             "needs a pooling type"
         )
     if not types <= {float, int}:
-        raise _wrong("with an entry that is not a number")
+        raise _unusable("with an entry that is not a number")
     if int in types:
         vector = [float(number) for number in vector]
     # A sum keeps NaN and infinity, and is ten times as fast as a check of each number.
     if not math.isfinite(sum(vector)):
-        raise _wrong("with an entry that is not finite")
+        raise _unusable("with an entry that is not finite")
     return vector
 
 
-def _wrong(how: str) -> APIResponseValidationError:
+def _unusable(how: str) -> APIResponseValidationError:
     return APIResponseValidationError(f"the answer holds a vector {how}")
 
 
@@ -61,7 +61,7 @@ def _unpack(text: str, encoding: str | None) -> list[float]:
             return [float(byte >> bit & 1) for byte in packed for bit in range(8)]
         numbers.frombytes(packed)
     except (binascii.Error, ValueError) as error:
-        raise _wrong(f"that is not base64: {error}") from None
+        raise _unusable(f"that is not base64: {error}") from None
     if sys.byteorder == "big" and encoding != INT8:
         numbers.byteswap()
     return [float(number) for number in numbers] if encoding == INT8 else numbers.tolist()
