@@ -401,6 +401,21 @@ class TestInputs:
             {"type": "document", "data": "AAAA", "mime_type": "application/pdf"}
         ]
 
+    @pytest.mark.parametrize(
+        ("url", "block"),
+        [
+            ("https://a.b/c.png", {"type": "image", "uri": "https://a.b/c.png", "mime_type": "image/png"}),
+            ("https://a.b/c", {"type": "image", "uri": "https://a.b/c"}),
+        ],
+    )
+    def test_an_image_at_an_address_is_an_image(
+        self, client: Client, server: DecisionServer, url: str, block: Any
+    ) -> None:
+        content = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": url}}]
+        messages: Any = [{"role": "user", "content": content}]
+        client.decide("gemini-decision-1", messages, QUESTIONS, **where(server, "gemini"))
+        assert server.bodies[0]["input"] == [{"type": "text", "text": "Look."}, block]
+
     def test_an_answer_with_reasoning_can_be_judged(self, client: Client, server: DecisionServer) -> None:
         items = [
             {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},

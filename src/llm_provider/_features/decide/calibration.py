@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._core.errors import RequestError, cite
 from ..._core.requests.inputs import is_missing
-from ..._core.runtime.imports import import_optional
+from ..._core.runtime.imports import import_optional, install_command
 
 _Z = 1.959963984540054
 """The normal quantile of an interval of 95 %."""
@@ -79,7 +79,7 @@ class Reliability:
             MissingDependencyError: matplotlib is not installed.
         """
         if axes is None:
-            pyplot = import_optional("matplotlib.pyplot", "pip install matplotlib")
+            pyplot = import_optional("matplotlib.pyplot", install_command("plot"))
             axes = pyplot.subplots(figsize=(4, 4))[1]
         shares = [entry.share for entry in self.bins]
         lengths = [

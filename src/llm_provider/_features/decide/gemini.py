@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..._core.errors import APIResponseValidationError
@@ -21,7 +21,7 @@ from .questions import Question
 MOST_QUESTIONS = 1_000
 LABELS: tuple[str, ...] = ()
 
-_MEDIA = ("image", "audio", "video")
+_KINDS = {"image": "image", "image_url": "image", "audio": "audio", "video": "video"}
 
 
 def serves(target: Target) -> bool:
@@ -38,18 +38,20 @@ def encode_input(request: Request, target: Target) -> Any:
     parts = flatten(request.messages)
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
-    alone = Request(model=request.model, messages=({"role": "user", "content": parts},))
-    (content,) = encode_contents(alone, signed=False, media_in_results=False)["contents"]
-    return list(map(_write_block, content["parts"]))
+    return [_write_block(request.model, each) for each in parts if each.get("text") != ""]
 
 
-def _write_block(piece: Mapping[str, Any]) -> JSONObject:
-    if "text" in piece:
+def _write_block(model: str, piece: JSONObject) -> JSONObject:
+    if piece["type"] == "text":
         return {"type": "text", "text": piece["text"]}
-    inline = piece.get("inlineData")
-    data = inline or piece["fileData"]
-    kind = str(data.get("mimeType") or "").partition("/")[0]
-    block: JSONObject = {"type": kind if kind in _MEDIA else "document"}
+    alone = Request(model=model, messages=({"role": "user", "content": [piece]},))
+    (content,) = encode_contents(alone, signed=False, media_in_results=False)["contents"]
+    (encoded,) = content["parts"]
+    inline = encoded.get("inlineData")
+    data = inline or encoded["fileData"]
+    kind = str(data.get("mimeType") or piece["type"]).partition("/")[0]
+    # A URL need not tell the type of what it holds.
+    block: JSONObject = {"type": _KINDS.get(kind, "document")}
     block |= {"data": data["data"]} if inline else {"uri": data["fileUri"]}
     return block | ({"mime_type": data["mimeType"]} if data.get("mimeType") else {})
 
@@ -67,13 +69,9 @@ def _write_question(question: Question) -> JSONObject:
     described = dict(zip(question.options, question.descriptions, strict=True))
     if question.kind == "choice":
         return written | {"criteria": described}
-    return written | {"criteria": list(_list_levels(described))}
-
-
-def _list_levels(described: Mapping[str, str]) -> Iterator[str]:
-    """The levels as texts: a level has no label of its own here."""
-    for label, description in described.items():
-        yield f"{label}: {description}" if description else label
+    # A level has no label of its own here.
+    levels = [f"{label}: {means}" if means else label for label, means in described.items()]
+    return written | {"criteria": levels}
 
 
 def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
