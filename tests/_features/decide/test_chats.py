@@ -187,7 +187,7 @@ class TestSampled:
         one, ten = (client.estimate(MODEL, [("Hello", [POLITE])], draws=draws, **here) for draws in (1, 10))
         assert ten.input_tokens.likely == one.input_tokens.likely, "OpenAI reads the prompt once for all"
         assert ten.output_tokens.high >= one.output_tokens.high
-        assert ten.assumptions[-1].endswith("1 requests, each of which stands for 10 draws")
+        assert ten.assumptions[-1].endswith("1 requests; each stands for 10 draws")
 
 
 def test_methods_never_share_a_key(client: Client, server: ChatServer) -> None:

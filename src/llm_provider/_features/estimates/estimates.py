@@ -242,7 +242,7 @@ def _estimate_texts(
         if kind == "decision" and each.requests:
             again = f"the input is paid again in each of {each.requests:,} requests"
             if draws := requests[0].draws:
-                again += f", each of which stands for {draws} draws"
+                again += f"; each stands for {draws} draws"
             each = replace(each, assumptions=(*each.assumptions, again))
         estimates.append(each)
     return _name_each(model, estimates)
