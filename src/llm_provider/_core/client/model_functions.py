@@ -289,9 +289,8 @@ def decide(
 ) -> Decisions:
     """Ask typed questions about one input. Each is answered by probabilities.
 
-    Each question has a cache entry of its own, without its neighbours: one more question asks only that one.
-    Those that are missing are asked together. An answer may depend on what is asked beside it;
-    `Decisions.asked_together` tells that, and `pack=False` asks each alone. docs/decide.md has the rules.
+    Each question is cached by itself: one more question asks only that one. Those that are missing are asked
+    together. An answer may depend on its neighbours: `pack=False` asks each alone. docs/decide.md.
 
     Args:
         model: "gpt-6-luna" or "gemini-decision-1"; any model with another `method`.
@@ -302,7 +301,7 @@ def decide(
 
     Raises:
         RequestError: an argument is not valid, or the provider has no such endpoint. Nothing was sent.
-        ProviderError: the provider failed, and retries did not help. The answers that came are stored.
+        ProviderError: the provider failed. The answers that came are stored.
         OutputError: with another `method`, no answer names an option.
 
     >>> from llm_provider import choice, predicate
