@@ -16,7 +16,10 @@ from llm_provider.simulator import Simulator
 from support import RunScript
 
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
-MODULE_FUNCTIONS = {"track", "usage", "verify"}
+MODULE_FUNCTIONS = {"track", "usage", "verify"} | {
+    # They make questions, or work on numbers.
+    "brier_score", "choice", "cohen_kappa", "predicate", "reliability", "score_levels",
+}  # fmt: skip
 FUNCTIONS = sorted(
     name
     for name in {*llm_provider.__all__} - MODULE_FUNCTIONS

@@ -37,9 +37,13 @@ if TYPE_CHECKING:
     )
     from ._core.client.model_functions import (
         acount_tokens,
+        adecide,
+        adecide_many,
         aestimate,
         ascore,
         count_tokens,
+        decide,
+        decide_many,
         estimate,
         models,
         price,
@@ -96,7 +100,13 @@ if TYPE_CHECKING:
     from ._core.pace.call_limits import Timeouts
     from ._core.pace.scopes import ScopeStatistics
     from ._core.requests.api_keys import KeyWarning
-    from ._core.requests.parameters import BatchParameters, EmbedParameters, Parameters, ScoreParameters
+    from ._core.requests.parameters import (
+        BatchParameters,
+        DecideParameters,
+        EmbedParameters,
+        Parameters,
+        ScoreParameters,
+    )
     from ._core.store.response_cache import CacheStatistics, CacheWarning
     from ._core.tokens.counting import Range
     from ._core.types.embeddings import Embeddings
@@ -114,6 +124,15 @@ if TYPE_CHECKING:
     from ._core.types.results import Results
     from ._core.types.usage import Cost, ServedBy, Timing, TokenLogprob, Usage
     from ._features.cache_care.maintenance import Explanation
+    from ._features.decide.calibration import (
+        Agreement,
+        Reliability,
+        brier_score,
+        cohen_kappa,
+        reliability,
+    )
+    from ._features.decide.decisions import Decision, Decisions
+    from ._features.decide.questions import Question, choice, predicate, score_levels
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
     from ._features.evidence.container import Evidence
@@ -134,25 +153,27 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "APIConnectionError", "APIResponseValidationError", "APITimeoutError", "AskedCall", "AsyncStream",
-    "AuthenticationError", "BadRequestError", "Batch", "BatchCounts", "BatchError", "BatchParameters",
-    "Budget", "BudgetExceededError", "CacheMissError", "CacheStatistics", "CacheWarning", "Choice",
-    "Citation", "Client", "Content", "ContextWindowExceededError", "Cost", "Delta", "EmbedParameters",
-    "Embeddings", "Estimate", "Estimates", "Evidence", "EvidenceError", "Explanation", "FailedAttempt",
-    "FinishReason", "GeneratedAudio", "GeneratedImage", "Host", "InternalServerError",
-    "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger", "LedgerRow", "LedgerWarning",
-    "LengthFinishReasonError", "Message", "MissingAPIKeyError", "MissingDependencyError", "Model",
-    "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError", "OverloadedError", "Parameters",
-    "PassedOver", "PendingBatchError", "PermissionDeniedError", "PriceWarning", "Prompt", "ProviderError",
-    "QuotaExceededError", "Range", "RateLimitError", "Recheck", "RefusalError", "RequestError", "Response",
-    "Results", "SchemaMismatchError", "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters",
-    "Scores", "SecondLevel", "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall",
-    "SharedControllerWarning", "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob",
-    "ToolArgumentsError", "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError",
-    "UncertainBatchError", "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning",
-    "UnsupportedParameterError", "Usage", "acall", "acall_many", "acount_tokens", "aembed", "aestimate",
-    "aiter_many", "ascore", "astream", "asubmit_many", "batches", "call", "call_many", "count_tokens",
-    "embed", "estimate", "iter_many", "models", "price", "recheck", "score", "score_many", "stream",
+    "APIConnectionError", "APIResponseValidationError", "APITimeoutError", "Agreement", "AskedCall",
+    "AsyncStream", "AuthenticationError", "BadRequestError", "Batch", "BatchCounts", "BatchError",
+    "BatchParameters", "Budget", "BudgetExceededError", "CacheMissError", "CacheStatistics", "CacheWarning",
+    "Choice", "Citation", "Client", "Content", "ContextWindowExceededError", "Cost", "DecideParameters",
+    "Decision", "Decisions", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates", "Evidence",
+    "EvidenceError", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio", "GeneratedImage",
+    "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger",
+    "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
+    "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
+    "OverloadedError", "Parameters", "PassedOver", "PendingBatchError", "PermissionDeniedError",
+    "PriceWarning", "Prompt", "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
+    "Recheck", "RefusalError", "Reliability", "RequestError", "Response", "Results", "SchemaMismatchError",
+    "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel",
+    "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
+    "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError",
+    "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError", "UncertainBatchError",
+    "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage",
+    "acall", "acall_many", "acount_tokens", "adecide", "adecide_many", "aembed", "aestimate", "aiter_many",
+    "ascore", "astream", "asubmit_many", "batches", "brier_score", "call", "call_many", "choice",
+    "cohen_kappa", "count_tokens", "decide", "decide_many", "embed", "estimate", "iter_many", "models",
+    "predicate", "price", "recheck", "reliability", "score", "score_levels", "score_many", "stream",
     "submit_many", "track", "usage", "verify",
 ]  # fmt: skip
 
@@ -161,7 +182,8 @@ _HOMES = (
     "_core.client.functions", "_core.client.model_functions", "_core.client.client", "_core.types.response",
     "_core.types.usage", "_core.types.messages", "_core.types.embeddings", "_features.rich_content.values",
     "_features.fallback.passed_over", "_core.types.results",
-    "_features.score.scores", "_features.models.token_count", "_core.errors",
+    "_features.score.scores", "_features.decide.decisions", "_features.decide.questions",
+    "_features.decide.calibration", "_features.models.token_count", "_core.errors",
     "_core.pace.call_limits", "_core.requests.api_keys", "_core.store.response_cache",
     "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.ledger",

@@ -209,6 +209,29 @@ def scores(own: llm.Client) -> None:
     assert_type(own.estimate("lab/m", [("a", [" b"])], kind="score"), llm.Estimate)
 
 
+class Verdict:
+    polite: bool
+
+
+async def decisions(own: llm.Client) -> None:
+    questions = {
+        "a": llm.predicate("A."),
+        "b": llm.choice("B?", Mood),
+        "c": llm.score_levels("C?", ["0", "1"]),
+    }
+    judged = llm.decide("gpt-6-luna", "Hi", questions, pack=False, budget=1.0)
+    assert_type(judged, llm.Decisions)
+    assert_type(judged["a"].probability, float | None)
+    assert_type(judged[0], llm.Decision)
+    assert_type(await own.adecide("m", "Hi", [llm.predicate("A.")], method="sampled", draws=5), llm.Decisions)
+    assert_type(own.decide_many("m", ["Hi"], Verdict)[0], llm.Decisions | llm.LLMError)
+    assert_type((await llm.adecide_many("m", ["Hi"], questions))[0], llm.Decisions | llm.LLMError)
+    assert_type(own.estimate("m", [("Hi", questions)], kind="decision", pack=5), llm.Estimate)
+    assert_type(llm.brier_score([0.5, None], [True, False]), float)
+    assert_type(llm.reliability([0.5], [True]).error, float)
+    assert_type(llm.cohen_kappa(["a"], ["b"]).interval, tuple[float, float])
+
+
 def evidence(own: llm.Client, results: llm.Results[llm.Response]) -> None:
     assert_type(results.export("a.zip", client=own), llm.Evidence)
     assert_type(llm.verify("a.zip").manifest, dict[str, Any])

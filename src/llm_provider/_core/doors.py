@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .._features.clouds import identities as cloud_identities
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
+    from .._features.decide import decisions
+    from .._features.decide import operation as decide
     from .._features.estimates import estimates
     from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
@@ -52,6 +54,8 @@ _MODULES = {
     "cloud_price_names": "clouds.price_names",
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
+    "decide": "decide.operation",
+    "decisions": "decide.decisions",
     "estimates": "estimates.estimates",
     "evidence": "evidence.export",
     "fallback": "fallback.fallback",

@@ -36,6 +36,8 @@ from ..types.response import Response, Result
 from .call_runner import CallRunner
 
 if TYPE_CHECKING:
+    from ..._features.decide.decisions import Decisions
+    from ..._features.decide.questions import Questions
     from ..._features.estimates.estimate import Estimate
     from ..._features.estimates.estimates import Estimates
     from ..._features.progress.bar import Progress
@@ -47,7 +49,13 @@ if TYPE_CHECKING:
     from ..batches.worker_pool import LiveWork
     from ..errors import LLMError
     from ..journey.call import Call
-    from ..requests.parameters import BatchParameters, EstimateParameters, Parameters, ScoreManyParameters
+    from ..requests.parameters import (
+        BatchParameters,
+        DecideManyParameters,
+        EstimateParameters,
+        Parameters,
+        ScoreManyParameters,
+    )
     from ..types.results import Results
     from . import functions, model_functions
 
@@ -252,6 +260,38 @@ class BatchMethods(Hinting):
         options = doors.score.parse_scores(model, contexts, continuations, parameters, on_error)
         results: Results[Scores | LLMError] = self._call_inputs(options)
         return results
+
+    @with_parameters
+    def decide_many(
+        self,
+        model: str,
+        inputs: Inputs,
+        questions: Questions,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[DecideManyParameters],
+    ) -> Results[Decisions | LLMError]:
+        """`llm_provider.decide_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = doors.decide.parse_decisions("decide_many", model, inputs, questions, parameters, on_error)
+        results: Results[Decisions | LLMError] = self._call_inputs(options)
+        return results
+
+    @with_parameters
+    async def adecide_many(
+        self,
+        model: str,
+        inputs: AsyncInputs,
+        questions: Questions,
+        *,
+        on_error: OnError = "return",
+        **parameters: Unpack[DecideManyParameters],
+    ) -> Results[Decisions | LLMError]:
+        """`llm_provider.adecide_many` with the settings and defaults of this client."""
+        seal(parameters)
+        options = doors.decide.parse_decisions("adecide_many", model, inputs, questions, parameters, on_error)
+        results = {index: result async for index, result in self._iterate(options)}
+        return cast("Results[Decisions | LLMError]", self._put_in_order(model, results, on_error))
 
     @with_parameters
     def submit_many(

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from ..._features.cache_care.maintenance import Explanation
+    from ..._features.decide.decisions import Decisions
+    from ..._features.decide.questions import Questions
     from ..._features.models.known_models import Model
     from ..._features.models.token_count import TokenCount
     from ..._features.recheck.report import Recheck
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from ..requests.inputs import Inputs
     from ..requests.parameters import (
         ClientParameters,
+        DecideParameters,
         EmbedParameters,
         Parameters,
         RecheckParameters,
@@ -229,6 +232,24 @@ class Client(BatchMethods):
         seal(parameters)
         inputs = (context, continuations)
         return await self._runner.await_answer("ascore", doors.score.SCORE, model, inputs, parameters)
+
+    @with_parameters
+    def decide(
+        self, model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
+    ) -> Decisions:
+        """`llm_provider.decide` with the settings and defaults of this client."""
+        seal(parameters)
+        runner, inputs = self._runner, (input, questions)
+        return runner.answer("decide", doors.decide.DECIDE, model, inputs, parameters, runner.concurrency)
+
+    @with_parameters
+    async def adecide(
+        self, model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
+    ) -> Decisions:
+        """`llm_provider.adecide` with the settings and defaults of this client."""
+        seal(parameters)
+        inputs = (input, questions)
+        return await self._runner.await_answer("adecide", doors.decide.DECIDE, model, inputs, parameters)
 
     def _choose_run(self, model: str, parameters: EmbedParameters) -> Run[Embeddings] | None:
         """What sends a call through a batch; None if it goes live."""

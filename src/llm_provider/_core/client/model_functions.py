@@ -1,4 +1,4 @@
-"""The functions of the module about models: their list, costs, counts of tokens, scores, rechecks."""
+"""The functions of the module about models: their list, costs, tokens, scores, decisions, rechecks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from datetime import date
     from decimal import Decimal
 
+    from ..._features.decide.decisions import Decisions
+    from ..._features.decide.questions import Questions
     from ..._features.estimates.estimate import Estimate
     from ..._features.estimates.estimates import Estimates
     from ..._features.models.known_models import Model
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
     from ..._features.recheck.report import Recheck
     from ..._features.score.scores import Scores
     from ..errors import LLMError
-    from ..requests.inputs import Estimable, Inputs
+    from ..requests.inputs import AsyncInputs, Estimable, Inputs
     from ..requests.parameters import (
+        DecideManyParameters,
+        DecideParameters,
         EstimateParameters,
         Parameters,
         RecheckParameters,
@@ -277,6 +281,94 @@ def score_many(
     """
     seal(parameters)
     return default_client().score_many(model, contexts, continuations, on_error=on_error, **parameters)
+
+
+@with_parameters
+def decide(
+    model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
+) -> Decisions:
+    """Ask typed questions about one input. Each is answered by probabilities.
+
+    Each question is cached by itself: one more question asks only that one. Those that are missing are asked
+    together. An answer may depend on its neighbours: `pack=False` asks each alone. docs/decide.md.
+
+    Args:
+        model: "gpt-6-luna" or "gemini-decision-1"; any model with another `method`.
+        input: What is asked about: a text, or a list of OpenAI-style messages with calls of tools.
+        questions: A dict or a list of `predicate`, `choice` and `score_levels`, or a pydantic model whose
+            fields are bool, `Literal` or `Enum`, and whose descriptions are what is asked.
+        **parameters: See `DecideParameters`.
+
+    Raises:
+        RequestError: an argument is not valid, or the provider has no such endpoint. Nothing was sent.
+        ProviderError: the provider failed. The answers that came are stored.
+        OutputError: with another `method`, no answer names an option.
+
+    >>> from llm_provider import choice, predicate
+    >>> from llm_provider.simulator import Simulator
+    >>> questions = {"polite": predicate("It is polite."), "tone": choice("Which tone?", ["dry", "warm"])}
+    >>> with Simulator() as simulator:
+    ...     decisions = decide("gpt-6-luna", "Please come in.", questions, base_url=simulator.url("openai"))
+    >>> 0 <= decisions["polite"].probability <= 1, decisions["tone"].choice in ("dry", "warm")
+    (True, True)
+    >>> decisions.asked_together
+    (('polite', 'tone'),)
+    """
+    seal(parameters)
+    return default_client().decide(model, input, questions, **parameters)
+
+
+@with_parameters
+async def adecide(
+    model: str, input: Prompt, questions: Questions, **parameters: Unpack[DecideParameters]
+) -> Decisions:
+    """`decide` for any event loop. Cancelling it cancels the requests at the server."""
+    seal(parameters)
+    return await default_client().adecide(model, input, questions, **parameters)
+
+
+@with_parameters
+def decide_many(
+    model: str,
+    inputs: Inputs,
+    questions: Questions,
+    *,
+    on_error: OnError = "return",
+    **parameters: Unpack[DecideManyParameters],
+) -> Results[Decisions | LLMError]:
+    """Ask the same questions about many inputs. After an interruption, a second run asks only the rest.
+
+    Args:
+        model: As for `decide`. So are the errors.
+        inputs: Any iterable of inputs, such as a column of a data frame.
+        questions: As for `decide`.
+        on_error: "return" puts the error of a failed input into its place, "raise" raises a `BatchError`.
+        **parameters: See `DecideManyParameters`.
+
+    >>> from llm_provider import predicate
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator:
+    ...     where, polite = {"base_url": simulator.url("openai")}, predicate("It is polite.", name="polite")
+    ...     results = decide_many("gpt-6-luna", ["Come in.", "Get out."], polite, **where)
+    >>> results.to_pandas()[["input_index", "question"]].values.tolist()
+    [[0, 'polite'], [1, 'polite']]
+    """
+    seal(parameters)
+    return default_client().decide_many(model, inputs, questions, on_error=on_error, **parameters)
+
+
+@with_parameters
+async def adecide_many(
+    model: str,
+    inputs: AsyncInputs,
+    questions: Questions,
+    *,
+    on_error: OnError = "return",
+    **parameters: Unpack[DecideManyParameters],
+) -> Results[Decisions | LLMError]:
+    """`decide_many` for any event loop. `inputs` may also be an asynchronous iterable."""
+    seal(parameters)
+    return await default_client().adecide_many(model, inputs, questions, on_error=on_error, **parameters)
 
 
 @with_parameters

@@ -275,9 +275,11 @@ class Call(Generic[T]):
     def find_price_names(self, served: str | None = None, reply: Any = None) -> tuple[str, str]:
         """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`.
 
-        So has a model of Anthropic's that runs in the US alone.
+        So has a model of Anthropic's that runs in the US alone, and one that makes decisions.
         """
         provider, model = price_names(self.target, served)
+        if self.encoded.operation.endswith("decisions"):
+            return provider, f"decisions/{model}"
         if provider == "anthropic" and self.is_in_us(reply):
             return provider, f"us/{model}"
         return provider, model if self.upstream is None else f"{model}:{self.upstream}"

@@ -129,7 +129,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
     def split(self, call: Call[Embeddings], sample: Sample, parts: Sequence[int]) -> list[Sample]:
         """One sample per text, with its share of the usage and of the price."""
         form, shares = _format(call), self._shares(call, parts)
-        prices = _split_price(sample.price, shares)
+        prices = split_price(sample.price, shares)
         replies = form.split(loads(sample.body), shares)
         return [
             replace(
@@ -156,7 +156,7 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return [len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 for text in self._texts(call, parts)]
 
 
-def _split_price(price: float | None, shares: Sequence[int]) -> list[float | None]:
+def split_price(price: float | None, shares: Sequence[int]) -> list[float | None]:
     """The USD of a request by shares, whose decimals add up to it."""
     if price is None:
         return [None] * len(shares)

@@ -36,6 +36,7 @@ InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
 Resend: TypeAlias = Literal["batch", "live"]
 ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
+DecideMethod: TypeAlias = Literal["native", "logprobs", "sampled"]
 CacheMode: TypeAlias = Literal["use", "refresh", "only", "off"]
 RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `pace/controller`, which

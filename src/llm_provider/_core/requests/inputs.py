@@ -33,8 +33,8 @@ Inputs: TypeAlias = Iterable[Prompt] | Callable[[JSONObject], Prompt]
 AsyncInputs: TypeAlias = Inputs | AsyncIterable[Prompt]
 """What asynchronous functions take."""
 
-Estimable: TypeAlias = Inputs | Iterable[tuple[str, Iterable[str]]]
-"""What `estimate` takes: inputs, texts to embed, or contexts with their continuations."""
+Estimable: TypeAlias = Inputs | Iterable[tuple[Prompt, Any]]
+"""What `estimate` takes: inputs, texts to embed, contexts with continuations, or inputs with questions."""
 
 
 @dataclass(frozen=True, slots=True)

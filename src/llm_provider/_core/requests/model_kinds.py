@@ -24,7 +24,7 @@ _EMBEDS = re.compile(r"text-embedding-.*|.*\bembed.*|embed-.*")
 _LIKELY_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
 
 ModelKind: TypeAlias = Literal["chat", "embedding"]
-EstimateKind: TypeAlias = Literal["chat", "embedding", "score"]
+EstimateKind: TypeAlias = Literal["chat", "embedding", "score", "decision"]
 
 
 def kind_of(model: str) -> ModelKind:

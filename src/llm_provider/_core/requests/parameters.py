@@ -21,6 +21,7 @@ from ..types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (
     CacheMode,
+    DecideMethod,
     DeliveryMode,
     Endpoint,
     InBatch,
@@ -355,9 +356,16 @@ class EstimateParameters(BatchParameters, total=False):
     """The number of numbers in each vector, of a model that embeds."""
     on_error: Literal["return", "raise"] | None
     """As for `call_many`; an estimate is the same with both."""
+    method: ScoreMethod | DecideMethod | None
+    """As for `score` and `decide`, with their `kind`."""
+    draws: int | None
+    """As for `decide`."""
+    pack: int | bool | None
+    """As for `decide`: every request pays for the input again."""
     kind: EstimateKind | None
-    """"chat" estimates `call_many`, "embedding" estimates `embed`, and "score" estimates `score_many`, whose
-    inputs are pairs of a context and its continuations. Default the kind that the model's name tells, and
+    """"chat" estimates `call_many`, "embedding" estimates `embed`, "score" estimates `score_many`, whose
+    inputs are pairs of a context and its continuations, and "decision" estimates `decide_many`, whose inputs
+    are pairs of an input and its questions. Default the kind that the model's name tells, and
     "chat" for a name that tells none."""
 
 
@@ -452,3 +460,29 @@ class ScoreManyParameters(ScoreParameters, total=False):
     metadata: Iterable[Any] | None
     """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
     has its line in the ledger. Nothing of it is sent."""
+
+
+class DecideParameters(TextParameters, total=False):
+    """The parameters of `decide` and `adecide` besides the model, the input and the questions."""
+
+    method: DecideMethod | None
+    """How the probabilities are found: "native", the default, by the provider's endpoint for decisions;
+    "logprobs" from the log probabilities of one token; "sampled" from how often each answer is given."""
+    draws: int | None
+    """With "sampled", how many answers are drawn; default 10."""
+    pack: int | bool | None
+    """The most questions in one request: a number, True for as many as the endpoint takes, which is the
+    default, or False to ask each question alone."""
+    reasoning_effort: ReasoningEffort | None
+    """With "logprobs" and "sampled", as in `call`."""
+
+
+class DecideManyParameters(DecideParameters, total=False):
+    """The parameters of `decide_many` and `adecide_many` besides the model, the inputs and the questions."""
+
+    max_concurrent: int | None
+    """The most requests in flight at once; default the client's."""
+    progress: bool | None
+    """Whether a progress bar is shown, as for `call_many`."""
+    metadata: Iterable[Any] | Callable[[Any], Any] | None
+    """One value for each input, or a function of the input, as for `call_many`."""

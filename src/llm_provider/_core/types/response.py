@@ -476,6 +476,8 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
             raise RequestError(f"{name} is no number of USD: {cite(amount)}")
     if "scores" in fields:
         return doors.scores.Scores.from_dict(fields)
+    if "decisions" in fields:
+        return doors.decisions.Decisions.from_dict(fields)
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 

@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Results(Hinting, list[ResultT], Generic[ResultT]):
     """The results of a batch in the order of its inputs: a list of `Response` and `LLMError`.
 
-    `score_many` returns `Scores` and `LLMError`; their tables have a row for each continuation. Slices,
-    copies and pickles are `Results` too.
+    `score_many` returns `Scores` and `LLMError`; their tables have a row for each continuation. Those of
+    `decide_many` have one for each question. Slices, copies and pickles are `Results` too.
 
     >>> from llm_provider import call_many
     >>> from llm_provider.simulator import Fault, Simulator

@@ -259,7 +259,7 @@ class Estimator:
         self._send(call, missing)
 
     def add_texts(self, call: Call[Any]) -> None:
-        """Count each text of a call for embeddings or scores as an input, or raise `CacheMissError`."""
+        """Count each text, or question, of a call as an input, or raise `CacheMissError`."""
         inputs = len(call.request.inputs)
         missing = self._missing(call)
         self._inputs += inputs
@@ -418,7 +418,7 @@ def estimate_texts(
     engine: Engine, calls: Sequence[Call[Any]], prices: Callable[[], PriceTable],
     scopes: Sequence[ScopeStatistics],
 ) -> Estimate:  # fmt: skip
-    """The estimate of calls for embeddings or scores. It takes the arguments of `Estimator`."""
+    """The estimate of calls for embeddings, scores or decisions. It takes the arguments of `Estimator`."""
     if not calls:
         raise RequestError("inputs is empty: give a context and its continuations at least")
     following = iter(calls)

@@ -228,7 +228,9 @@ def _estimate_texts(
     runner: CallRunner, model: str | Models, inputs: Any, parameters: EstimateParameters, kind: EstimateKind
 ) -> Estimate | Estimates:
     DeliveryOptions.take_from(parameters, size=parameters.pop("batch_size", None))
-    operation: Operation[Any, Any] = EMBED if kind == "embedding" else doors.score.SCORE
+    operation: Operation[Any, Any] = EMBED
+    if kind != "embedding":
+        operation = doors.score.SCORE if kind == "score" else doors.decide.DECIDE
     runner.fill(parameters, operation)
     estimates, engine = [], runner.engine
     # An iterator is read once. Each context with its continuations is a call.
@@ -236,7 +238,13 @@ def _estimate_texts(
     for name in model if isinstance(model, (list, tuple)) else (model,):
         requests = [operation.build(name, each, parameters, "estimate") for each in listed]
         calls = [engine.prepare(operation, request, runner.concurrency) for request in requests]
-        estimates.append(estimate_texts(engine, calls, runner.prices, engine.statistics()))
+        each = estimate_texts(engine, calls, runner.prices, engine.statistics())
+        if kind == "decision" and each.requests:
+            again = f"the input is paid again in each of {each.requests:,} requests"
+            if draws := requests[0].draws:
+                again += f"; each stands for {draws} draws"
+            each = replace(each, assumptions=(*each.assumptions, again))
+        estimates.append(each)
     return _name_each(model, estimates)
 
 

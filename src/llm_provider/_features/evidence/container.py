@@ -57,7 +57,9 @@ class Evidence:
     def __str__(self) -> str:
         total = self.manifest["figures"]["total"]
         counts = ", ".join(
-            f"{total[name]:,} {name}" for name in ("responses", "scores", "errors") if name in total
+            f"{total[name]:,} {name}"
+            for name in ("responses", "scores", "decisions", "errors")
+            if name in total
         )
         unknown, at_most = total.get("cost_unknown", 0), None
         if unknown == total.get("cost_bounded", 0):
@@ -240,7 +242,9 @@ class Figures:
         provider, name = result["provider"], result["model"]
         model = name if str(name).startswith(f"{provider}/") else f"{provider}/{name}"
         sums = self._sums[model]
-        sums["errors" if result.get("error") else "scores" if "scores" in result else "responses"] += 1
+        kinds = ("scores", "decisions")
+        kind = "errors" if result.get("error") else next((n for n in kinds if n in result), "responses")
+        sums[kind] += 1
         sums["cached"] += bool(result["cached"])
         for name in _COUNTS:
             sums[name] += (result["usage"] or {}).get(name, 0)

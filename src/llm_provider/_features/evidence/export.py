@@ -139,7 +139,7 @@ FindFormat = Callable[[str, str | None], str | None]
 def read_entries(
     cache: ResponseCache, keys: Iterable[str], find_format: FindFormat
 ) -> Iterator[Response | OtherResult]:
-    """The answers and scores of keys. Embeddings, and what is no longer stored, are left out."""
+    """The answers, scores and decisions of keys. Embeddings, and what is no longer stored, are left out."""
     for key in keys:
         entry, question = cache.peek_whole(key) or (None, None)
         if entry is None or question is None:
@@ -153,6 +153,9 @@ def read_entries(
             if isinstance(reply, dict) and "score" in reply:
                 shared["model"] = reply["model"] or question["model"]
                 yield doors.scores.read_entry(question["payload"], reply, shared)
+            elif isinstance(reply, dict) and "decision" in reply:
+                shared["model"] = reply["model"] or question["model"]
+                yield doors.decisions.read_entry(question["payload"], reply, shared)
             elif form is not None:
                 (answer,) = decode_replies(form, [reply])
                 yield Response(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from ..._core import doors
 from ..._core.json_values import JSONObject
 from .container import write_json
 
@@ -72,6 +73,8 @@ class _Model:
             # Scores choose the most likely text.
             prompt, texts = result["context"], [_choose(result)["text"]]
             choices = [score["text"] for score in result["scores"]]
+        elif "decisions" in result:
+            prompt, texts = result["input"], [_choose(result)["text"]]
         else:
             prompt, texts = result["prompt"], [choice["text"] for choice in result["choices"]]
         raw = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True)
@@ -200,8 +203,12 @@ class _Model:
 
 
 def _choose(result: JSONObject) -> JSONObject:
-    best = max(result["scores"], key=lambda score: score["logprob"])
-    return {"text": best["text"], "finish_reason": "stop", "tool_calls": [], "reasoning": ""}
+    if "decisions" in result:
+        read = doors.decisions.Decision.from_dict
+        text = "\n".join(f"{each.name}: {each.describe()}" for each in map(read, result["decisions"]))
+    else:
+        text = max(result["scores"], key=lambda score: score["logprob"])["text"]
+    return {"text": text, "finish_reason": "stop", "tool_calls": [], "reasoning": ""}
 
 
 def _is_plain(prompt: Any) -> bool:

@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import zip_longest
@@ -53,7 +54,8 @@ def list_differences(row: JSONObject, prices: PriceTable) -> Iterator[tuple[str,
         yield "result", "there is none"
         return
     result = row["result"]
-    kind = _list_of_scores if "scores" in result and not result.get("error") else _list_of_chat
+    kinds = {"error": _list_of_chat, "scores": _list_of_scores, "decisions": _list_of_decisions}
+    kind = next((kinds[name] for name in kinds if result.get(name)), _list_of_chat)
     try:
         comparisons: list[_Compared] = [("keys", lambda: _compare_keys(row)), *kind(row, prices)]
     except (KeyError, TypeError, AttributeError) as error:
@@ -125,6 +127,23 @@ def _list_of_scores(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
         return list({score["text"]: score for score in scores}.values()), list(map(json_value, replies))
 
     yield from (("logprobs", sum_up), ("scores", decode))
+
+
+def _list_of_decisions(row: JSONObject, prices: PriceTable) -> Iterator[_Compared]:
+    read, own = doors.decisions.Decision.from_dict, {"name": "", "instructions": "", "cached": False}
+
+    def decode() -> tuple[Any, Any]:
+        """The answers of the result and of its replies, in one order. Refusals are mostly not stored."""
+        of_result = [each | own for each in row["result"]["decisions"] if each["refusal"] is None]
+        stored = [asdict(read(_read_reply(reply)["decision"] | own)) for reply in row["replies"]]
+        of_replies = [
+            canonical(json_value({name: field for name, field in each.items() if name != "value"}))
+            for each in stored
+            if each["refusal"] is None
+        ]
+        return sorted(set(map(canonical, of_result))), sorted(set(of_replies))
+
+    yield "decisions", decode
 
 
 def list_pieces(result: JSONObject) -> list[JSONObject]:

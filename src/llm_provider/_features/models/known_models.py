@@ -79,6 +79,8 @@ def list_models(
     rows = defaultdict[tuple[str, str], list["PriceRow"]](list)
     for row in prices:
         in_region = row.provider in CLOUDS and not doors.cloud_price_names.is_model_name(row.model)
+        if row.model.startswith("decisions/"):
+            continue
         if row.model != "*" and not in_region and row.provider in known and provider in (None, row.provider):
             rows[row.provider, row.model].append(row)
     models = [_model(prices, *key, its_rows) for key, its_rows in rows.items()]

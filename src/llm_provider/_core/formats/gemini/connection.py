@@ -78,8 +78,11 @@ async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
     try:
         if encoded.operation.endswith(":batchEmbedContents"):
             await models.embed_content(**arguments, config={"http_options": options})
-        elif encoded.operation.endswith(":countTokens"):
+        elif encoded.operation.endswith((":countTokens", "/decisions")):
+            # The SDK's method for decisions sends by another client, and google-genai 3.0 has none.
+            arguments["model"] = arguments["model"] or "decisions"
             await models.count_tokens(**arguments, config={"http_options": options})
+            exchange.url = exchange.url.replace("/models/decisions:countTokens", "/decisions")
         else:
             # Else the SDK sends more requests, and writes a header of its own that says so.
             alone = types.AutomaticFunctionCallingConfig(disable=True)

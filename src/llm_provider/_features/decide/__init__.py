@@ -1,0 +1,1 @@
+"""`decide`: typed questions, answered by probabilities. Extra `plot`; tests/_features/decide."""

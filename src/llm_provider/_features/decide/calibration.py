@@ -1,0 +1,225 @@
+"""How good probabilities are: the Brier score, reliability in bins, and the agreement of judges."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..._core.errors import RequestError, cite
+from ..._core.requests.inputs import is_missing
+from ..._core.runtime.imports import import_optional, install_command
+
+_Z = 1.959963984540054
+"""The normal quantile of an interval of 95 %."""
+
+
+def brier_score(probabilities: Iterable[float | None], outcomes: Iterable[Any]) -> float:
+    """The mean squared difference between probabilities and what was true: 0 is perfect, 0.25 is a coin.
+
+    Args:
+        probabilities: Such as the column `probability` of `results.to_pandas()`.
+        outcomes: Whether each statement was true: True or False, or 1 or 0. A pair without a probability,
+            such as that of a refusal, is left out.
+
+    Raises:
+        RequestError: the lengths differ, nothing is left, or a value is no probability or outcome.
+
+    >>> round(brier_score([0.9, 0.2, None], [True, False, True]), 6)
+    0.025
+    """
+    pairs = _read_pairs(probabilities, outcomes)
+    return math.fsum((probability - outcome) ** 2 for probability, outcome in pairs) / len(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The probabilities from `low` to `high`: how many, their mean, and the share that was true.
+
+    `interval` is Wilson's interval of the share at 95 %.
+    """
+
+    low: float
+    high: float
+    count: int
+    mean: float
+    share: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Probabilities beside what was true, in bins of equal width. Bins without a probability are left out.
+
+    `error` is the expected calibration error: the mean distance of both, by the counts of the bins.
+    """
+
+    bins: tuple[Bin, ...]
+    count: int
+    error: float
+
+    def to_pandas(self) -> Any:
+        """A row for each bin.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        rows = [
+            {**asdict(entry), "interval_low": entry.interval[0], "interval_high": entry.interval[1]}
+            for entry in self.bins
+        ]
+        return import_optional("pandas", "pip install pandas").DataFrame(rows).drop(columns="interval")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the share that was true over the mean probability, and return the axes of matplotlib.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed.
+        """
+        if axes is None:
+            pyplot = import_optional("matplotlib.pyplot", install_command("plot"))
+            axes = pyplot.subplots(figsize=(4, 4))[1]
+        shares = [entry.share for entry in self.bins]
+        lengths = [
+            [max(0.0, entry.share - entry.interval[0]) for entry in self.bins],
+            [max(0.0, entry.interval[1] - entry.share) for entry in self.bins],
+        ]
+        axes.plot([0, 1], [0, 1], linestyle=":", color="gray")
+        axes.errorbar([entry.mean for entry in self.bins], shares, yerr=lengths, fmt="o", capsize=3)
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="share that was true")
+        axes.set_title(f"calibration error {self.error:.3f}, {self.count:,} answers")
+        return axes
+
+
+def reliability(
+    probabilities: Iterable[float | None], outcomes: Iterable[Any], *, bins: int = 10
+) -> Reliability:
+    """Compare probabilities with what was true, in bins of equal width.
+
+    Args:
+        probabilities: As for `brier_score`.
+        outcomes: As for `brier_score`.
+        bins: How many bins, from 1 to 1,000.
+
+    Raises:
+        RequestError: as for `brier_score`, or the number of bins is not valid.
+
+    >>> measured = reliability([0.1, 0.15, 0.8, 0.9], [False, False, True, True], bins=2)
+    >>> [(entry.low, entry.count, entry.share) for entry in measured.bins], round(measured.error, 4)
+    ([(0.0, 2, 0.0), (0.5, 2, 1.0)], 0.1375)
+    """
+    if type(bins) is not int or not 1 <= bins <= 1_000:
+        raise RequestError(f"bins must be an int from 1 to 1000, not {cite(bins)}")
+    pairs = _read_pairs(probabilities, outcomes)
+    filled: dict[int, list[tuple[float, float]]] = {}
+    for probability, outcome in pairs:
+        filled.setdefault(min(int(probability * bins), bins - 1), []).append((probability, outcome))
+    entries = []
+    for number, inside in sorted(filled.items()):
+        true = math.fsum(outcome for _, outcome in inside)
+        mean = math.fsum(probability for probability, _ in inside) / len(inside)
+        interval = find_interval(true, len(inside))
+        entries.append(
+            Bin(number / bins, (number + 1) / bins, len(inside), mean, true / len(inside), interval)
+        )
+    error = math.fsum(entry.count * abs(entry.mean - entry.share) for entry in entries) / len(pairs)
+    return Reliability(tuple(entries), len(pairs), error)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How two judges agree. `kappa` is 1 for always, and 0 for as often as by chance.
+
+    It is NaN where both judges gave one label to everything, which tells nothing of them. `interval` is its
+    interval at 95 %, `agreement` the share of equal labels, `count` the pairs of labels.
+    """
+
+    kappa: float
+    interval: tuple[float, float]
+    agreement: float
+    count: int
+
+
+def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreement:
+    """Cohen's kappa of two judges who label the same inputs, with its asymptotic interval.
+
+    Args:
+        first: The labels of one judge, such as the column `choice` of a table.
+        second: Those of the other one, in the same order. A pair with an empty label is left out.
+
+    Raises:
+        RequestError: the lengths differ, or nothing is left.
+
+    >>> measured = cohen_kappa(list("aabb" * 5), list("aabb" * 4 + "abbb"))
+    >>> round(measured.kappa, 3), measured.agreement, measured.count
+    (0.9, 0.95, 20)
+    """
+    # Empty texts would count as labels on which both judges agree.
+    pairs = [
+        pair
+        for pair in _zip(first, second, "labels")
+        if not any(each == "" or is_missing(each) for each in pair)
+    ]
+    if not pairs:
+        raise RequestError("no pair of labels is left: give two labels for one input at least")
+    count = len(pairs)
+    shares = {pair: number / count for pair, number in Counter(pairs).items()}
+    rows, columns = Counter[Hashable](), Counter[Hashable]()
+    for (label, other), share in shares.items():
+        rows[label] += share  # type: ignore[assignment]  # a Counter may hold shares
+        columns[other] += share  # type: ignore[assignment]  # as above
+    agreed = math.fsum(share for (label, other), share in shares.items() if label == other)
+    chance = math.fsum(rows[label] * columns[label] for label in rows)
+    if chance >= 1:
+        return Agreement(math.nan, (math.nan, math.nan), 1.0, count)
+    kappa = (agreed - chance) / (1 - chance)
+    # The variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969), 323.
+    own = math.fsum(
+        share * (1 - (rows[label] + columns[label]) * (1 - kappa)) ** 2
+        for (label, other), share in shares.items()
+        if label == other
+    )
+    others = (1 - kappa) ** 2 * math.fsum(
+        share * (columns[label] + rows[other]) ** 2
+        for (label, other), share in shares.items()
+        if label != other
+    )
+    variance = (own + others - (kappa - chance * (1 - kappa)) ** 2) / (count * (1 - chance) ** 2)
+    half = _Z * math.sqrt(max(0.0, variance))
+    return Agreement(kappa, (max(-1.0, kappa - half), min(1.0, kappa + half)), agreed, count)
+
+
+def find_interval(count: float, total: int) -> tuple[float, float]:
+    """Wilson's interval of a share at 95 %.
+
+    >>> [round(bound, 3) for bound in find_interval(8, 10)]
+    [0.49, 0.943]
+    """
+    share, square = count / total, _Z * _Z
+    middle = (share + square / (2 * total)) / (1 + square / total)
+    half = _Z * math.sqrt(share * (1 - share) / total + square / (4 * total * total)) / (1 + square / total)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[tuple[float, float]]:
+    pairs = []
+    for probability, outcome in _zip(probabilities, outcomes, "probabilities and outcomes"):
+        if is_missing(probability):
+            continue
+        if isinstance(probability, (str, bool)) or not 0 <= probability <= 1:
+            raise RequestError(f"{cite(probability)} is no probability: give numbers from 0 to 1")
+        if outcome not in (0, 1):
+            raise RequestError(f"{cite(outcome)} is no outcome: give True or False")
+        pairs.append((float(probability), float(outcome)))
+    if not pairs:
+        raise RequestError("no probability is left: give one probability with its outcome at least")
+    return pairs
+
+
+def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tuple[Any, Any]]:
+    firsts, seconds = list(first), list(second)
+    if len(firsts) != len(seconds):
+        raise RequestError(f"{what} are {len(firsts):,} and {len(seconds):,}: give as many of both")
+    return list(zip(firsts, seconds, strict=True))
