@@ -125,8 +125,8 @@ class BatchQueue(Generic[ItemT, ResultT]):
         self._items: list[tuple[ItemT, _Waiter[ResultT]]] = []
         self._handed_over = False
         self._under_way = 0
-        self._begun = self._rate = 0.0
-        """When the last batch began, and the recent number of items a second."""
+        self._taken = self._rate = 0.0
+        """When the items of the last batch were taken, and how many came in a second until then."""
 
     def __len__(self) -> int:
         return len(self._items) + self._under_way
@@ -164,7 +164,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
             self._worker.post(self._run)
 
     def _run(self) -> None:
-        if self._linger and self._measure_rate() > _BUSY:
+        if self._linger and self._rate > _BUSY and clock.monotonic() - self._taken < _MEMORY:
             clock.sleep(self._linger * min(self._rate / _BUSY, _LONGEST))
         with self._lock:
             batch, self._items = self._items, []
@@ -172,6 +172,10 @@ class BatchQueue(Generic[ItemT, ResultT]):
             self._handed_over = bool(batch)
         if not batch:
             return  # a task of `flush` has done them
+        if self._linger:
+            now = clock.monotonic()
+            elapsed, self._taken = max(now - self._taken, 1e-4), now
+            self._rate += (len(batch) / elapsed - self._rate) * min(elapsed / _MEMORY, 1.0)
         results = self._work([item for item, _ in batch])
         with self._lock:
             self._under_way = 0
@@ -188,10 +192,3 @@ class BatchQueue(Generic[ItemT, ResultT]):
         for inbox, each in posts.items():
             with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits any more
                 inbox.post_results(each)
-
-    def _measure_rate(self) -> float:
-        """The rate of arrivals, for which the items that wait now have come since the last batch began."""
-        now = clock.monotonic()
-        elapsed, self._begun = max(now - self._begun, 1e-4), now
-        self._rate += (len(self._items) / elapsed - self._rate) * min(elapsed / _MEMORY, 1.0)
-        return self._rate
