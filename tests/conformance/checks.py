@@ -115,8 +115,8 @@ def wrong_in_return(form: Format, reply: Any, target: Format, *, model: str = ""
             message[name] = {part: message[name][part] for part in _ONLY_IN_ANSWERS[name]}
         # The original content stands for the text, which joins what stood apart in it.
         lost = {text for text in texts(message.get("provider_specific_fields", message)) if text not in sent}
-        is_told = any(fragment in text for text in warned for fragment in _REFUSED_IN_RETURN)
-        problems += [f"lost: {sorted(lost)}"] if lost and not is_told else []
+        is_reported = any(fragment in text for text in warned for fragment in _REFUSED_IN_RETURN)
+        problems += [f"lost: {sorted(lost)}"] if lost and not is_reported else []
         expected = ("is empty", *_REFUSED_IN_RETURN, *(f"holds {name}," for name in _ONLY_IN_ANSWERS))
         problems += [
             f"warned: {text}" for text in warned if not any(fragment in text for fragment in expected)

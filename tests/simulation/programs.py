@@ -204,7 +204,7 @@ class _Maker:
         if self.name == "tokens":
             client["tokens"] = {
                 "life": chance.choice((0.3, 2.0, 20.0, 3600.0)),
-                "is_told": chance.random() < 0.6,
+                "is_reported": chance.random() < 0.6,
                 "pause": chance.choice((0.0, 0.3, 3.0)),
                 "troubles": chance.sample(("down", "ended", "hangs", "no_text"), chance.choice((0, 1, 2))),
                 "share": chance.choice((0.05, 0.3)),

@@ -116,7 +116,7 @@ class TokenSource:
         if trouble == "no_text":
             return None
         life = -5.0 if trouble == "ended" else self._plan["life"]
-        claims = {"exp": time.time() + life} if self._plan["is_told"] else {}
+        claims = {"exp": time.time() + life} if self._plan["is_reported"] else {}
         coded = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
         return f"e30.{coded}.{KEYS[0]}/{self._process.now + life}"
 

@@ -56,7 +56,7 @@ def test_a_request_counts_while_it_is_not_held() -> None:
     requests.leave()
     requests.leave()
     assert (requests.attempts, requests.under_way) == (1, 1)
-    requests.tell()
+    requests.mark_reported()
     requests.hold()
     requests.leave()
     assert (requests.attempts, requests.under_way) == (0, 0)

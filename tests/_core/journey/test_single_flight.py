@@ -115,7 +115,9 @@ async def test_the_first_call_that_waits_pays_for_a_cancelled_one(left: int) -> 
     answered.set()
     results = await asyncio.gather(*followers[left:])
     assert results == [("answer", True), *[("answer", False)] * (2 - left)]
-    assert [each.whole().attempts for each in sent] == [int(number == left + 1) for number in range(4)]
+    assert [each.including_parts().attempts for each in sent] == [
+        int(number == left + 1) for number in range(4)
+    ]
 
 
 MODEL = "gpt-6.1-sol"

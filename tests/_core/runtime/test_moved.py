@@ -68,7 +68,7 @@ def test_every_old_name_is_the_present_module(old: str) -> None:
 
 
 def test_every_public_class_has_an_old_name() -> None:
-    """But warnings, and what cannot be pickled."""
+    """But warnings, what cannot be pickled, and what is younger than the new names."""
     kinds = {getattr(llm_provider, name) for name in llm_provider.__all__}
     homes = {
         kind.__module__.removeprefix(moved.PACKAGE)
@@ -76,6 +76,7 @@ def test_every_public_class_has_an_old_name() -> None:
         if isinstance(kind, type) and kind.__module__.startswith(moved.PACKAGE)
         if not issubclass(kind, Warning)
         and kind.__name__ not in ("AsyncStream", "Stream", "SecondLevelStore")
+        and not kind.__module__.startswith(f"{moved.PACKAGE}_features.decide.")
     }
     assert homes <= {*moved.MOVED.values()}
 

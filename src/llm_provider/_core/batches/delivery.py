@@ -443,7 +443,7 @@ async def read_end(
     kept = record.read_row(row.custom_id)
     if kept is not None and "error" in kept:
         return RowEnd(error=decode_error(kept["error"]))
-    inbox, samples = engine.here().inbox, []
+    inbox, samples = engine.loop_state().inbox, []
     for key in row.keys:
         sample = engine.sample(call, await engine.cache.get_soon(key, inbox), key)
         if sample is not None:

@@ -143,7 +143,7 @@ class BatchWork:
 
 async def _end_known_rows(engine: Engine, job: Job) -> None:
     """End the rows of a job whose answers are in the second level of the cache."""
-    inbox, rows = engine.here().inbox, list(job.wanted.values())
+    inbox, rows = engine.loop_state().inbox, list(job.wanted.values())
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[start : start + _ROWS_AT_ONCE]
         read = [[engine.cache.get_soon(key, inbox) for key in row.keys] for row in some]
@@ -164,7 +164,7 @@ async def _end_known_rows(engine: Engine, job: Job) -> None:
 
 def delivery_of(engine: Engine) -> BatchDelivery:
     """The batch delivery of a client on the running loop."""
-    state = engine.here()
+    state = engine.loop_state()
     if not isinstance(state.batches, BatchDelivery):
         state.batches = delivery = BatchDelivery(engine, state)
         state.to_close.append(delivery.close)

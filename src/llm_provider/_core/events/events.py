@@ -198,7 +198,7 @@ async def tell_work(call: Any, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def _tell_end(call: Any, outcome: object) -> None:
     # After its deadline, a call counts what its error tells.
-    sent = (call.sent.before_telling or call.sent).whole()
+    sent = (call.sent.reported or call.sent).including_parts()
     for listener in call.listeners:
         listener.note_end(call, outcome, sent)
 

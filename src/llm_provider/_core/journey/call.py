@@ -275,7 +275,7 @@ class Call(Generic[T]):
     def find_price_names(self, served: str | None = None, reply: Any = None) -> tuple[str, str]:
         """The names of `price_names`. A host behind a router has a price of its own: `MODEL:HOST`.
 
-        So has a model of Anthropic's that runs in the US alone, and one that makes decisions.
+        Claude models that run only in the US have their own prices, and so have models that make decisions.
         """
         provider, model = price_names(self.target, served)
         if self.encoded.operation.endswith("decisions"):
@@ -374,7 +374,7 @@ class Sample:
 
 def summarize(call: Call[Any], samples: Sequence[Sample]) -> JSONObject:
     """What the results of embeddings and of scores have in common, for all parts of a call."""
-    sent = call.sent.whole()
+    sent = call.sent.including_parts()
     slowest = max(samples, key=lambda sample: sample.queue + sample.sending, default=None)
     # Requests are sent at the same time, so the call waited for the slowest of them.
     queue, sending = (slowest.queue, slowest.sending) if slowest is not None else (0.0, 0.0)

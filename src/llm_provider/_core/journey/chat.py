@@ -178,7 +178,7 @@ class Chat(Operation[Request, Response]):
 
     def result(self, call: Call[Response], samples: Sequence[Sample]) -> Response:
         """The samples of all requests as one response."""
-        sent = call.sent.whole()
+        sent = call.sent.including_parts()
         first, *rest = samples
         choices, slowest, cached, body = first.answer.choices, first, first.cached, first.body
         price, stored = first.price, 0.0 if not cached else first.price

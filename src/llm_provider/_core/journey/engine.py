@@ -120,7 +120,7 @@ class Engine(LookupEngine):
                 if task.done():
                     return task.result()
                 error = call.sent.deadline_error(deadline)
-                call.sent.tell()
+                call.sent.mark_reported()
             finally:
                 # Where it is done, this retrieves its exception: a call that is cancelled does not.
                 self.cancel(task)
@@ -131,7 +131,7 @@ class Engine(LookupEngine):
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Cancel a task that runs calls. A request that other calls share continues for them."""
-        self.here().flights.cancel(task)
+        self.loop_state().flights.cancel(task)
 
     async def _run(self, call: Call[T], emit: Emit | None = None) -> T:
         parts = call.parts
@@ -220,7 +220,7 @@ class Engine(LookupEngine):
         self, call: Call[Any], parts: Sequence[int], *, may_be_stored: bool = False
     ) -> list[Sample]:
         """Get parts from equal calls under way, in this process or another, else deliver them."""
-        state, keys = self.here(), list(map(call.key, parts))
+        state, keys = self.loop_state(), list(map(call.key, parts))
         while (flight := state.flights.under_way(keys)) is not None:
             followed = [part for part, key in zip(parts, keys, strict=True) if key in flight.keys]
             if len(followed) < len(parts):
@@ -306,7 +306,7 @@ class Engine(LookupEngine):
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None = None
     ) -> Coroutine[Any, Any, Sample]:
         """Get an answer with some parts. A request is enough for most."""
-        operation, sender = call.operation, self.here().sender
+        operation, sender = call.operation, self.loop_state().sender
         if operation.fetch is not None:
             return operation.fetch(call, parts, self)
         if operation.continues and hasattr(call.adapter, "continuation"):
@@ -391,7 +391,7 @@ class Engine(LookupEngine):
         self, call: Call[Any], parts: Sequence[int], samples: Sequence[Sample]
     ) -> list[asyncio.Future[bool]]:
         """Begin to store the samples of some parts that are to be kept."""
-        inbox, created, writes = self.here().inbox, clock.time(), []
+        inbox, created, writes = self.loop_state().inbox, clock.time(), []
         for part, sample in zip(parts, samples, strict=False):
             answer = sample.answer
             if call.operation.is_kept(answer, self.settings.kept_reasons):
@@ -408,7 +408,7 @@ class Engine(LookupEngine):
 
     async def find_samples(self, call: Call[Any], parts: Sequence[int]) -> dict[int, Sample]:
         """The parts that are in the cache now."""
-        inbox, stored = self.here().inbox, {}
+        inbox, stored = self.loop_state().inbox, {}
         keys = list(map(call.key, parts))
         entries = [self.cache.get_soon(key, inbox) for key in keys]
         for part, key, waiting in zip(parts, keys, entries, strict=True):
@@ -424,7 +424,7 @@ class Engine(LookupEngine):
         """Every scope in use."""
         return [] if self._state is None else self._state.sender.statistics()
 
-    def here(self) -> LoopState:
+    def loop_state(self) -> LoopState:
         """The state of this client on the loop."""
         if self._state is None:
             from ..runtime.event_loop import inbox_here

@@ -270,7 +270,7 @@ def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more
     usd, unknown = (None, cost) if isinstance(cost, str) else (cost, None)
     source, at_most = more
     charge = Charge(usd, usage, source, unknown, at_most)
-    if not call.sent.is_told:
+    if not call.sent.is_reported:
         call.sent.charges += (charge,)
     # A server of the user's own has no price, and nobody expects a bill.
     if unknown is not None and usage is not None and call.target.provider != "local":

@@ -163,7 +163,7 @@ class Sending(Arrival):
             # The batch was stopped while the call waited.
             self._withdraw()
             raise stop.refuse()
-        call.sent.is_held, call.sent.is_told = True, False
+        call.sent.is_held, call.sent.is_reported = True, False
 
     def _withdraw(self) -> None:
         """Give back the slot and the money of a request that is not sent."""

@@ -65,19 +65,19 @@ class SentRequests(Departure):
     """The message of the last failure."""
     outage: Outage | None = None
     """What is known of the provider's outages, once a request has waited for its turn."""
-    before_telling: SentRequests | None = None
-    """The requests that an error has told of, where later ones are counted from 0."""
+    reported: SentRequests | None = None
+    """A copy of the counts at the moment when an error reported them; counting starts again at 0."""
     is_too_late: bool = False
     """Whether the last failure was not sent again because of the deadline of this call."""
 
     def end(self, failure: FailedAttempt | None = None) -> None:
         """Note that a request has ended, and its failure if it failed."""
-        if not self.is_told:
+        if not self.is_reported:
             self.under_way -= 1
             if failure is not None:
                 self.failures += (failure,)
 
-    def whole(self) -> SentRequests:
+    def including_parts(self) -> SentRequests:
         """These requests and the requests of all parts as one count."""
         if self.heir is not None:
             return NOTHING_SENT
@@ -142,24 +142,24 @@ class SentRequests(Departure):
 
     def write_to(self, error: LLMError) -> None:
         """Set what an error says of the requests of its call."""
-        sent = self.whole()
+        sent = self.including_parts()
         error.attempts, error.failures = sent.attempts, sent.failures
         error.maybe_billed = bool(sent.charges or sent.under_way)
         error.cost, error.usage, error.cost_bounds = sent.cost, sent.usage, sent.cost_bounds
 
-    def tell(self) -> None:
+    def mark_reported(self) -> None:
         """Note that an error tells of these requests now, so no other call does when they end.
 
         Requests that are sent later for equal calls are told by these: they are counted from 0.
         """
-        self.before_telling = copy.copy(self.whole())
+        self.reported = copy.copy(self.including_parts())
         for part in _flat(self):
-            part.is_told |= bool(part.under_way)
+            part.is_reported |= bool(part.under_way)
             part.attempts, part.under_way, part.failures, part.charges = 0, 0, (), ()
 
     def deadline_error(self, deadline: Deadline) -> APITimeoutError:
         """The error of a call that was not answered by its deadline."""
-        sent = self.whole()
+        sent = self.including_parts()
         answered = sent.attempts - sent.under_way - len(sent.failures)
         sentences = ["nothing was sent"] if not sent.attempts else []
         if sent.under_way:

@@ -77,9 +77,10 @@ class Inbox:
             self.loop.call_soon_threadsafe(self._empty)
 
     def post_with_others(self, function: Callable[..., object], *arguments: object) -> None:
-        """`post` once the iteration of the caller's event loop ends, whose functions wake this one together.
+        """Post at the end of the caller's loop iteration: one wake-up serves all that is posted in it.
 
-        That loop must not wait for this one. A loop that is closed loses them, as nobody waits any more.
+        The caller's loop must not wait for this one. A loop that is closed loses what was posted, as nobody
+        waits any more.
         """
         self._posted.append((function, arguments))
         if not self._woken:

@@ -125,7 +125,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
         self._items: list[tuple[ItemT, _Waiter[ResultT]]] = []
         self._handed_over = False
         self._under_way = 0
-        self._taken = self._rate = 0.0
+        self._taken_at = self._rate = 0.0
         """When the items of the last batch were taken, and how many came in a second until then."""
 
     def __len__(self) -> int:
@@ -164,7 +164,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
             self._worker.post(self._run)
 
     def _run(self) -> None:
-        if self._linger and self._rate > _BUSY and clock.monotonic() - self._taken < _MEMORY:
+        if self._linger and self._rate > _BUSY and clock.monotonic() - self._taken_at < _MEMORY:
             clock.sleep(self._linger * min(self._rate / _BUSY, _LONGEST))
         with self._lock:
             batch, self._items = self._items, []
@@ -174,7 +174,7 @@ class BatchQueue(Generic[ItemT, ResultT]):
             return  # a task of `flush` has done them
         if self._linger:
             now = clock.monotonic()
-            elapsed, self._taken = max(now - self._taken, 1e-4), now
+            elapsed, self._taken_at = max(now - self._taken_at, 1e-4), now
             self._rate += (len(batch) / elapsed - self._rate) * min(elapsed / _MEMORY, 1.0)
         results = self._work([item for item, _ in batch])
         with self._lock:

@@ -131,7 +131,7 @@ async def judge_by_chat(call: Call[Any], question: Question, engine: Engine) -> 
 async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Judged:
     """The probability of each option as the first token of an answer."""
     part = _as_chat(call, question)
-    sample = await engine.here().sender.send(part, part.parts, None)
+    sample = await engine.loop_state().sender.send(part, part.parts, None)
     choice = sample.answer.choices[0]
     if choice.finish_reason in _REFUSED and not choice.logprobs:
         return Judgement(refusal=choice.finish_reason), [sample]

@@ -215,7 +215,7 @@ class Decide(Operation[DecideRequest, Decisions]):
         payload = sent.payload = merge(payload, cast("JSONObject", encoded.payload["extra"]))
         asks, body = AskQuestions(form, self._questions(call, parts)), canonical(sent.add_labels(payload))
         group = replace(call, exchange=asks, encoded=sent, body=body)
-        sample = await engine.here().sender.send(group, parts, None)
+        sample = await engine.loop_state().sender.send(group, parts, None)
         sample.answer.id = hashlib.sha256(body).hexdigest()[:16]
         return self.split(call, sample, parts)[0] if len(parts) == 1 else sample
 

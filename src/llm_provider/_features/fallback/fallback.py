@@ -165,7 +165,7 @@ class _Turns:
                     return self._finish(number)
         if call.cache != "only":
             for each in self._calls:
-                engine.here().sender.check_key(each)
+                engine.loop_state().sender.check_key(each)
         waiting = list(range(last + 1))
         while waiting:
             pending, waiting = waiting, []
@@ -240,13 +240,13 @@ class _Turns:
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
         passed = self._list_before(number)
         if isinstance(outcome, errors.LLMError):
-            call.sent.parts = tuple(part.before_telling or part for part in call.sent.parts)
+            call.sent.parts = tuple(part.reported or part for part in call.sent.parts)
             call.sent.write_to(outcome)
             outcome.passed_over = passed
             raise events.join_calls(outcomes, outcome)
         own, began = self._last_tries.get(number, (None, call.started))
-        sent, timing, total = call.sent.whole(), outcome.timing, clock.perf_counter() - call.started
-        usages = [part.whole().usage for part in call.sent.parts if part is not own]
+        sent, timing, total = call.sent.including_parts(), outcome.timing, clock.perf_counter() - call.started
+        usages = [part.including_parts().usage for part in call.sent.parts if part is not own]
         # The time with other models is one of waiting.
         others = total - timing.total + began - call.started
         overhead = max(0.0, total - others - timing.total + timing.overhead)

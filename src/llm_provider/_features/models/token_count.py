@@ -208,7 +208,7 @@ async def _ask(runner: CallRunner, question: Call[Response]) -> TokenCount:
 
     async def send(question: Call[Response]) -> TokenCount:
         try:
-            answered = await runner.engine.here().sender.send(question, question.parts, None)
+            answered = await runner.engine.loop_state().sender.send(question, question.parts, None)
         except LLMError as error:
             question.describe(error)
             raise

@@ -131,7 +131,7 @@ class ScoreTexts(Operation[ScoreRequest, Scores]):
 
     async def fetch(self, call: Call[Scores], parts: Sequence[int], engine: Engine) -> Sample:
         """Score one continuation, after the probe of the server if it is the first one."""
-        loop = engine.here()
+        loop = engine.loop_state()
         memory = loop.remembered = loop.remembered or Memory()
         form = form_of(call.encoded, call.target)
         requests = ScoreRequests(call, parts, engine, form, memory)
@@ -332,7 +332,7 @@ class ScoreRequests:
 
     async def _send(self, exchange: Exchange, encoded: EncodedRequest) -> Sample:
         call = replace(self.call, exchange=exchange, encoded=encoded, body=canonical(encoded.payload))
-        return await self.engine.here().sender.send(call, self.parts, None)
+        return await self.engine.loop_state().sender.send(call, self.parts, None)
 
 
 async def probe(requests: ScoreRequests, *, check_order: bool) -> None:

@@ -80,7 +80,7 @@ class Rounds:
                     self._messages += [result.message for result in results]
                 self._call = self._next()
         except LLMError as error:
-            self._sent.parts = tuple(part.before_telling or part for part in self._sent.parts)
+            self._sent.parts = tuple(part.reported or part for part in self._sent.parts)
             self._sent.write_to(error)
             before = sum((response.passed_over for response in self._responses), ())
             error.passed_over = before + error.passed_over
@@ -166,7 +166,7 @@ class Rounds:
 
     def _whole(self) -> Response:
         """The last answer, with the sums of all rounds."""
-        responses, sent = self._responses, self._sent.whole()
+        responses, sent = self._responses, self._sent.including_parts()
         timings = [response.timing for response in responses]
         stored = [response.price if response.cached else response.stored_price for response in responses]
         messages, results = tuple(self._messages), tuple(self._results)

@@ -162,7 +162,7 @@ class SDKConnection:
                 await http_client.read(answer)
                 if answer.status_code // 100 == 2:
                     return answer
-                failure = endpoint.http_client.whole(answer)
+                failure = endpoint.http_client.build_response(answer)
                 if not is_last and token and doors.authorization.renew_token(key, token, failure):
                     continue
             except Exception as error:

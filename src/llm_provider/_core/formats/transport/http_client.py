@@ -238,7 +238,7 @@ class AioHttp:
         )
         return _Received(answer, self._most_bytes)
 
-    def whole(self, received: Any) -> Any:
+    def build_response(self, received: Any) -> Any:
         """An answer that has been read as a response of httpx, which an SDK makes its error of."""
         coded = (b"content-encoding", b"content-length", b"transfer-encoding")
         answer = received.answer

@@ -44,7 +44,7 @@ class Httpx:
         request = self._client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
         return await self._client.send(request, stream=True)
 
-    def whole(self, answer: Any) -> Any:
+    def build_response(self, answer: Any) -> Any:
         """An answer that has been read, which an SDK makes its error of."""
         return answer
 

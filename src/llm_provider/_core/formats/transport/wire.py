@@ -357,24 +357,24 @@ class Departure:
     under_way: int = 0
     is_held: bool = False
     """Whether the last request is held."""
-    is_told: bool = False
+    is_reported: bool = False
     """Whether an error has told of the last request, which was under way then. It counts no longer."""
 
     def start(self) -> None:
         """Begin a request, which is held at first."""
-        self.is_held, self.is_told = True, False
+        self.is_held, self.is_reported = True, False
 
     def hold(self) -> None:
         if not self.is_held:
             self.is_held = True
-            if not self.is_told:
+            if not self.is_reported:
                 self.attempts -= 1
                 self.under_way -= 1
 
     def leave(self) -> None:
         if self.is_held:
             self.is_held = False
-            if not self.is_told:
+            if not self.is_reported:
                 self.attempts += 1
                 self.under_way += 1
 
