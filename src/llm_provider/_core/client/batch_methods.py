@@ -402,12 +402,13 @@ def parse_batch(
     if function not in _FOR_SEVERAL_MODELS and isinstance(model, (list, tuple, set, frozenset)):
         remedy = "call it for each" if "submit" in function else "write call_many([...], inputs) for several"
         raise RequestError(f"model: {function}() takes one model, not a {type(model).__name__}: {remedy}")
-    check_on_error("on_error", on_error)
     for name in parameters:
         if name not in CHECKS and name not in OF_BATCHES:
             more = () if function.endswith("iter_many") else ("on_error",)
             raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
+    most, progress = take_common(calls)
+    check_on_error("on_error", on_error)
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))
     if submits and delivery.mode != "batch":
@@ -415,7 +416,6 @@ def parse_batch(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
             "out, or write call_many()"
         )
-    most, progress = take_common(calls)
     awaited = function.startswith("a")
     # A single mapping stays, as every request has it. Other values travel with the inputs.
     metadata = None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
@@ -442,7 +442,9 @@ def parse_batch(
 
 def take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
     """Remove `max_concurrent` and `progress`, and check the budget, which all calls share."""
-    most, progress = concurrency(calls.pop("max_concurrent", None)), calls.pop("progress", None)
+    most, progress = calls.pop("max_concurrent", None), calls.pop("progress", None)
+    if most is not None:
+        most = concurrency(most)
     if progress is not None:
         flag("progress", progress)
     if calls.get("budget") is not None:
