@@ -123,11 +123,10 @@ WIRE_FIELDS = frozenset(
 # users write them, and who answered as `ServedBy` names it. A check asks in the users' words, and a report of
 # what was billed has fields of its own.
 MAY_NAME_FIELDS = (
-    "_core/formats", "simulator", "_core/requests", "_features/telemetry/spans.py",
-    "_features/telemetry/spans.py", "_features/check", "_features/reconcile/usage_reports.py", "integrations",
-    "_features/clouds", "_features/foreign", "_features/hosts", "_features/litellm", "_features/models",
-    "_features/quirks", "_features/prompt_caching", "_features/rich_content", "_features/score",
-    "_features/uploads",
+    "_core/formats", "simulator", "_core/requests", "_features/telemetry/spans.py", "_features/check",
+    "_features/reconcile/usage_reports.py", "integrations", "_features/clouds", "_features/decide",
+    "_features/foreign", "_features/hosts", "_features/litellm", "_features/models", "_features/quirks",
+    "_features/prompt_caching", "_features/rich_content", "_features/score", "_features/uploads",
 )  # fmt: skip
 
 # Columns of prices.csv, and of the table of models.

@@ -254,6 +254,8 @@ _MEDIA = ("audio_tokens", "image_tokens", "video_tokens")
 _CACHED = ("cached_tokens", "cache_write_tokens", "cache_creation_tokens")
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens", "citation_tokens")
 
+_HITS = frozenset({"prompt_cache_hit_tokens", "cached_tokens"})
+
 
 def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
     """The usage in an object of Chat Completions, or with the form "input" of Responses."""
@@ -269,7 +271,9 @@ def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
             return Usage()
     details, written_details = part(usage, f"{names[0]}_details"), part(usage, f"{names[1]}_details")
     # Some hosts report cache hits in a field of their own instead of in the details.
-    hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
+    hits = 0
+    if not _HITS.isdisjoint(usage):
+        hits = count(usage, "prompt_cache_hit_tokens") or count(usage, "cached_tokens")
     if not (any(details.values()) or any(written_details.values())) and (
         count(usage, "total_tokens") <= read + written
     ):
