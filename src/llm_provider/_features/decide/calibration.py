@@ -22,7 +22,7 @@ def brier_score(probabilities: Iterable[float | None], outcomes: Iterable[Any]) 
     Args:
         probabilities: Such as the column `probability` of `results.to_pandas()`.
         outcomes: Whether each statement was true: True or False, or 1 or 0. A pair without a probability,
-            such as that of a refusal, is left out.
+            which a refusal leaves, is not counted.
 
     Raises:
         RequestError: the lengths differ, nothing is left, or a value is no probability or outcome.

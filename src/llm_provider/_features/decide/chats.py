@@ -154,7 +154,7 @@ async def _read_odds(call: Call[Any], question: Question, engine: Engine) -> Jud
 
 
 async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> Judged:
-    """How often each option was answered. Each answer is stored as that of a call with `n`."""
+    """How often each option was answered. Each answer is stored as in a call with `n`."""
     chat = _as_chat(call, question)
     answered = await engine.find_samples(chat, chat.parts) if call.cache in READING else {}
     groups = CHAT.groups(chat, [part for part in chat.parts if part not in answered])
@@ -179,7 +179,7 @@ async def _count_draws(call: Call[Any], question: Question, engine: Engine) -> J
 
 
 def _as_chat(call: Call[Any], question: Question) -> Call[Any]:
-    """A part of a call that asks a question as a chat. Its requests count as those of the call."""
+    """A part of a call that asks a question as a chat. Its requests count with the requests of the call."""
     chat, encoded = encode(call.request, question, call.target, call.adapter)
     return replace(
         call.make_part(), operation=CHAT, exchange=CHAT, request=chat, encoded=encoded, first_key=None,

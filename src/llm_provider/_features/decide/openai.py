@@ -26,7 +26,7 @@ _ITEM_FIELDS = {
     "custom_tool_call": ("call_id", "name", "input", "namespace"),
     "custom_tool_call_output": ("call_id", "output"),
 }
-"""The fields of each item that are sent: those of `decision_create_params.py` that change what is judged."""
+"""The fields of each item that are sent: from `decision_create_params.py`, all that change what is judged."""
 _NOT_JUDGED = frozenset({"reasoning"})
 """Items of an answer that no one was shown. This endpoint does not take them."""
 
