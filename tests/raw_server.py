@@ -138,10 +138,12 @@ class RawServer(LoopServer):
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            await reader.readexactly(_content_length(head))
-            self.requests += 1
-            await self._behaviour(writer)
+            # A server that ends a connection without a word races with the next request on it.
+            while not writer.is_closing():
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(_content_length(head))
+                self.requests += 1
+                await self._behaviour(writer)
         writer.close()
 
 

@@ -237,7 +237,7 @@ _doors.read_served_by = _import_when_called("_core.formats.shared.payload", "rea
 
 if hasattr(_os, "register_at_fork"):
     # Here, because another thread may import the rest of the package for the first time.
-    _os.register_at_fork(before=_import_when_called("_core.runtime.forks", "wait_for_imports"))
+    _os.register_at_fork(before=_import_when_called("_core.runtime.forks", "wait_for_holders"))
 
 
 class _OldNames:

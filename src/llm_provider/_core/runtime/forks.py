@@ -1,6 +1,7 @@
-"""What happens around a fork: hooks, and the wait until no other thread imports what this package needs.
+"""What happens around a fork: hooks, and the wait until no other thread holds what the child needs.
 
-The child has no other thread. It would find the module half imported, and wait for ever for its lock.
+The child has no other thread. It would find a module half imported, or a lock of OpenSSL taken, and wait for
+ever.
 """
 
 from __future__ import annotations
@@ -30,9 +31,18 @@ _PACKAGE = __name__.partition(".")[0]
 _IMPORTLIB = "<frozen importlib._bootstrap"
 """The beginning of the file name of Python's own import functions, in every frame of an import."""
 
-_SLOW = "platform"
-"""A module of Python that the SDKs ask before their first request, OpenAI's in a thread of its own. It runs a
-program, and Python 3.11 holds a lock for so long."""
+_HOLDERS = {
+    "platform": ("",),
+    "ssl": ("create_default_context", "SSLContext.__new__", "SSLContext.load_default_certs", "SSLObject."),
+    "pydantic.plugin._schema_validator": ("create_schema_validator",),
+    "pydantic._internal._model_construction": ("complete_model_class",),
+}
+"""Modules, and the beginnings of the names of their functions, that hold a lock no fork releases.
+
+OpenAI's SDK asks `platform` before its first request, in a thread of its own. That runs a program, and Python
+3.11 holds a lock for so long. The functions of `ssl` hold locks of OpenSSL, those of pydantic one of its Rust
+code. Functions of `ssl` that wait for a network are not among them: a fork would wait as long.
+"""
 
 _LOCKS = (("logging", "_lock"), ("concurrent.futures.thread", "_global_shutdown_lock"))
 """The locks of Python's modules that a hook takes before a fork, and another one releases after it."""
@@ -64,22 +74,23 @@ def reset_in_child(objects: Iterable[T], reset: Callable[[T], object]) -> None:
     run_for_each_around_forks(objects, after_in_child=reset)
 
 
-def wait_for_imports() -> None:
-    """Wait until no other thread imports a module on behalf of this package.
+def wait_for_holders() -> None:
+    """Wait until no other thread imports a module on behalf of this package, or is in one of `_HOLDERS`.
 
     It is the last hook before a fork, as the other thread may need the locks of earlier hooks, or import
     their modules. So each lock is free during the wait, and is taken at its end.
     """
-    if not _is_needed():
-        return
-    for lock in _locks():
-        with contextlib.suppress(RuntimeError):  # its hook was not there yet
-            lock.release()
     until = clock.monotonic() + _LONGEST
+    # Another thread may begin while this one takes the locks, so it looks again after it has them.
     while _is_needed() and clock.monotonic() < until:
+        for lock in _locks():
+            with contextlib.suppress(RuntimeError):  # its hook was not there yet
+                lock.release()
         clock.sleep(_PAUSE)
-    for lock in _locks():
-        lock.acquire()
+        while _is_needed() and clock.monotonic() < until:
+            clock.sleep(_PAUSE)
+        for lock in _locks():
+            lock.acquire()
 
 
 def _locks() -> list[Lock]:
@@ -91,15 +102,15 @@ def _is_needed() -> bool:
     # The frame of this thread is found by itself, as gevent replaces the numbers of threads.
     here, frames = sys._getframe(), sys._current_frames().values()  # noqa: SLF001  # there is no other view of them
     # If this thread imports as well, the other import may wait for this one.
-    return not _imports(here) and any(_imports(frame) for frame in frames if frame is not here)
+    return not _holds(here) and any(_holds(frame) for frame in frames if frame is not here)
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether the thread of an innermost frame asks `platform`, or imports on behalf of this package."""
+def _holds(frame: FrameType | None) -> bool:
+    """Whether the thread of an innermost frame is in one of `_HOLDERS`, or imports on behalf of this package."""
     importing = False
     for each in _callers(frame):
         name = str(each.f_globals.get("__name__"))
-        if name == _SLOW:
+        if name in _HOLDERS and each.f_code.co_qualname.startswith(_HOLDERS[name]):
             return True
         if each.f_code.co_filename.startswith(_IMPORTLIB):
             importing = True

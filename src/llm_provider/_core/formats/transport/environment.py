@@ -131,7 +131,7 @@ def check_certificates() -> None:
         import ssl
 
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=file)
+            ssl.create_default_context(cafile=file)
         except OSError as error:
             # Certificates that are not valid are an OSError too.
             unreadable = f"cannot be read as PEM certificates ({error})"
