@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import (
     AsyncIterable,
@@ -30,6 +31,7 @@ from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch
 from ..requests.parameter_table import CHECKS, fill
 from ..requests.request import check, seal
 from ..requests.signatures import take_types_of, with_parameters
+from ..requests.tools import has_servers
 from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
@@ -107,6 +109,8 @@ class BatchMethods(Hinting):
 
     def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
         """The results of a batch as they come; asynchronously for an asynchronous function."""
+        if options.awaited and has_servers(options.parameters):
+            return self._list_and_iterate(options, feeds=feeds)
         with name_shortage():
             from ..batches.driver import aiterate, iterate
 
@@ -114,6 +118,13 @@ class BatchMethods(Hinting):
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 return run(*self._jobs(options))
             return run(*self._live_batches(options), feeds=feeds)
+
+    async def _list_and_iterate(self, options: BatchOptions, *, feeds: bool) -> AsyncIterator[Any]:
+        """`_iterate` for an event loop, which servers with tools do not block while they start."""
+        await self._runner.await_servers(options.parameters)
+        async with contextlib.aclosing(self._iterate(options, feeds=feeds)) as results:
+            async for result in results:
+                yield result
 
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters

@@ -85,6 +85,8 @@ class CallRunner:
             # As in `prepare`, which would be one more call for each stored answer.
             if self.defaults:
                 self.fill(parameters, operation)
+            if "tools" in parameters:
+                self.list_servers(function, parameters)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
             if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
@@ -130,6 +132,8 @@ class CallRunner:
 
         event_loop.refuse_own_thread(function)
         try:
+            if "tools" in parameters or "tools" in self.defaults:
+                await self.await_servers(parameters, operation)
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
@@ -160,6 +164,8 @@ class CallRunner:
         """The call of an operation. The client's defaults are added to the parameters."""
         if self.defaults:
             self.fill(parameters, operation)
+        if "tools" in parameters:
+            self.list_servers(function, parameters)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
@@ -168,6 +174,31 @@ class CallRunner:
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""
         fill(parameters, self.defaults, operation.defaults)
+
+    def list_servers(self, function: str, parameters: Any) -> None:
+        """Put the tools of servers in their place among the tools of a call."""
+        from ..requests.tools import has_servers
+
+        if has_servers(parameters):
+            from ..runtime import event_loop
+
+            event_loop.refuse_own_thread(function)
+            event_loop.wait(self._replace_servers(parameters))
+
+    async def await_servers(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
+        """`list_servers` for a task, which does not block its event loop."""
+        from ..requests.tools import has_servers
+
+        if self.defaults:
+            self.fill(parameters, operation)
+        if has_servers(parameters):
+            from ..runtime import event_loop
+
+            await event_loop.run(self._replace_servers(parameters))
+
+    async def _replace_servers(self, parameters: Any) -> None:
+        self.start()
+        parameters["tools"] = await doors.mcp_sessions.list_servers(self.engine, parameters["tools"])
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not stored."""

@@ -55,12 +55,22 @@ _FORMS = (
 _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
+class ToolServer(JSONObject):
+    """Stands for the tools of a server. A `CallRunner` lists them before it prepares a call."""
+
+
+def has_servers(parameters: JSONMapping) -> bool:
+    """Whether tools of a call are still to be listed."""
+    tools = parameters.get("tools")
+    return isinstance(tools, (list, tuple)) and any(isinstance(tool, ToolServer) for tool in tools)
+
+
 class FunctionTool(JSONObject):
     """An OpenAI-style tool of a Python function or a class. Its copy and its pickle are plain dicts."""
 
     __slots__ = ("_schema", "function")
 
-    def __init__(self, name: str, schema: _Schema, function: Function | None) -> None:
+    def __init__(self, name: str, schema: ToolSchema, function: Function | None) -> None:
         described = {"description": schema.description} if schema.description else {}
         super().__init__(
             type="function", function={"name": name, **described, "parameters": schema.parameters}
@@ -88,7 +98,7 @@ class FunctionTool(JSONObject):
 
 
 @dataclass(frozen=True, slots=True)
-class _Schema:
+class ToolSchema:
     """What a function or a class tells a model, and the parser of the model's arguments."""
 
     description: str
@@ -96,7 +106,7 @@ class _Schema:
     parse: Callable[[str], Any]
 
 
-_schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
+_schemas: MutableMapping[object, dict[bool, ToolSchema]] = weakref.WeakKeyDictionary()
 """The schemas of each function and class that was a tool, by whether it was the method of an object."""
 
 
@@ -267,7 +277,7 @@ def plain_function(function: Function) -> Function:
     return plain
 
 
-def _schema_of_function(where: str, function: Function, plain: Function) -> _Schema:
+def _schema_of_function(where: str, function: Function, plain: Function) -> ToolSchema:
     from pydantic import ConfigDict, Field, create_model
 
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
@@ -310,7 +320,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
     # A default `Field(...)` is not the value that the function needs.
     signature = inspect.signature(function)
     own = {field for field, name in names.items() if _is_field(signature.parameters[name].default)}
-    return _Schema(description, {"properties": {}, **parameters}, parse)
+    return ToolSchema(description, {"properties": {}, **parameters}, parse)
 
 
 def _parameters(
@@ -361,7 +371,7 @@ def _is_field(value: object) -> bool:
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
 
 
-def _schema_of_class(where: str, kind: type) -> _Schema:
+def _schema_of_class(where: str, kind: type) -> ToolSchema:
     from pydantic import TypeAdapter
 
     try:
@@ -369,7 +379,7 @@ def _schema_of_class(where: str, kind: type) -> _Schema:
     except _NoSchemaError as error:
         raise RequestError(f"{where} has {error}") from None
     parameters.pop("title", None)
-    return _Schema(parameters.pop("description", ""), parameters, adapter.validate_json)
+    return ToolSchema(parameters.pop("description", ""), parameters, adapter.validate_json)
 
 
 class _NoSchemaError(Exception):
