@@ -31,7 +31,6 @@ from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch
 from ..requests.parameter_table import CHECKS, fill
 from ..requests.request import check, seal
 from ..requests.signatures import take_types_of, with_parameters
-from ..requests.tools import has_servers
 from ..runtime.notebooks import in_notebook
 from ..types.messages import Prompt
 from ..types.response import Response, Result
@@ -109,7 +108,7 @@ class BatchMethods(Hinting):
 
     def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
         """The results of a batch as they come; asynchronously for an asynchronous function."""
-        if options.awaited and has_servers(options.parameters):
+        if options.awaited and self._runner.has_servers(options.parameters):
             return self._list_and_iterate(options, feeds=feeds)
         with name_shortage():
             from ..batches.driver import aiterate, iterate
@@ -121,7 +120,7 @@ class BatchMethods(Hinting):
 
     async def _list_and_iterate(self, options: BatchOptions, *, feeds: bool) -> AsyncIterator[Any]:
         """`_iterate` for an event loop, which servers with tools do not block while they start."""
-        await self._runner.await_servers(options.parameters)
+        await doors.mcp_servers.list_async(self._runner, options.parameters)
         async with contextlib.aclosing(self._iterate(options, feeds=feeds)) as results:
             async for result in results:
                 yield result
@@ -334,6 +333,8 @@ class BatchMethods(Hinting):
     ) -> Batch:
         """`llm_provider.asubmit_many` with the settings and defaults of this client."""
         options = self._parse("asubmit_many", model, inputs, parameters, on_error)
+        if self._runner.has_servers(options.parameters):
+            await doors.mcp_servers.list_async(self._runner, options.parameters)
         from ..batches.handle import asubmit_inputs
 
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)

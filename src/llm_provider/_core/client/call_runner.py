@@ -85,8 +85,8 @@ class CallRunner:
             # As in `prepare`, which would be one more call for each stored answer.
             if self.defaults:
                 self.fill(parameters, operation)
-            if "tools" in parameters:
-                self.list_servers(function, parameters)
+            if "tools" in parameters and self.has_servers(parameters):
+                doors.mcp_servers.list_and_wait(self, function, parameters)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
             if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
@@ -132,8 +132,10 @@ class CallRunner:
 
         event_loop.refuse_own_thread(function)
         try:
-            if "tools" in parameters or "tools" in self.defaults:
-                await self.await_servers(parameters, operation)
+            if self.defaults:
+                self.fill(parameters, operation)
+            if "tools" in parameters and self.has_servers(parameters):
+                await doors.mcp_servers.list_async(self, parameters)
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
@@ -164,8 +166,8 @@ class CallRunner:
         """The call of an operation. The client's defaults are added to the parameters."""
         if self.defaults:
             self.fill(parameters, operation)
-        if "tools" in parameters:
-            self.list_servers(function, parameters)
+        if "tools" in parameters and self.has_servers(parameters):
+            doors.mcp_servers.list_and_wait(self, function, parameters)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
@@ -175,30 +177,12 @@ class CallRunner:
         """Add the client's defaults to the parameters of a call."""
         fill(parameters, self.defaults, operation.defaults)
 
-    def list_servers(self, function: str, parameters: Any) -> None:
-        """Put the tools of servers in their place among the tools of a call."""
-        from ..requests.tools import has_servers
+    def has_servers(self, parameters: JSONMapping) -> bool:
+        """Whether the tools of a call name servers, whose tools are listed before it is prepared."""
+        from ..requests.tools import ToolServer
 
-        if has_servers(parameters):
-            from ..runtime import event_loop
-
-            event_loop.refuse_own_thread(function)
-            event_loop.wait(self._replace_servers(parameters))
-
-    async def await_servers(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
-        """`list_servers` for a task, which does not block its event loop."""
-        from ..requests.tools import has_servers
-
-        if self.defaults:
-            self.fill(parameters, operation)
-        if has_servers(parameters):
-            from ..runtime import event_loop
-
-            await event_loop.run(self._replace_servers(parameters))
-
-    async def _replace_servers(self, parameters: Any) -> None:
-        self.start()
-        parameters["tools"] = await doors.mcp_sessions.list_servers(self.engine, parameters["tools"])
+        tools = parameters.get("tools")
+        return isinstance(tools, (list, tuple)) and any(isinstance(tool, ToolServer) for tool in tools)
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not stored."""
@@ -226,11 +210,9 @@ class CallRunner:
         from ..runtime import event_loop
 
         event_loop.refuse_own_thread(function)
-        call = self.prepare(CHAT, model, messages, parameters, allowed, function)
-        if call.request.in_batch is not None:
-            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
-        call.streamed = True
-        hit = self.engine.lookup(call)
+        if function == "astream" and self.has_servers({**self.defaults, **parameters}):
+            return doors.mcp_servers.prepare_stream(self, model, messages, parameters)
+        call, hit = self.look_up_stream(function, model, messages, parameters, allowed)
         rounds = call.request.max_tool_rounds
         if hit is not None and rounds is None:
             return partial(Replay, hit, call.request.n)
@@ -244,6 +226,16 @@ class CallRunner:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
         return make
+
+    def look_up_stream(
+        self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
+    ) -> tuple[Call[Response], Response | None]:
+        """A streamed call, and its answer if it is stored."""
+        call = self.prepare(CHAT, model, messages, parameters, allowed, function)
+        if call.request.in_batch is not None:
+            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        call.streamed = True
+        return call, self.engine.lookup(call)
 
     def report(self, result: object) -> None:
         if self.on_result is not None:

@@ -59,12 +59,6 @@ class ToolServer(JSONObject):
     """Stands for the tools of a server. A `CallRunner` lists them before it prepares a call."""
 
 
-def has_servers(parameters: JSONMapping) -> bool:
-    """Whether tools of a call are still to be listed."""
-    tools = parameters.get("tools")
-    return isinstance(tools, (list, tuple)) and any(isinstance(tool, ToolServer) for tool in tools)
-
-
 class FunctionTool(JSONObject):
     """An OpenAI-style tool of a Python function or a class. Its copy and its pickle are plain dicts."""
 

@@ -1,0 +1,149 @@
+"""The tools of MCP servers, as functions of the calls that name the servers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import weakref
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._core import doors
+from ..._core.errors import RequestError
+from ..._core.journey.call import delta_of_choice
+from ..._core.json_values import JSONObject
+from ..._core.requests.tools import FunctionTool, ToolSchema, name_of
+from ..._core.runtime import event_loop
+from ..._core.runtime.imports import import_optional, install_command
+from .results import ToolError, read_result
+from .server import MCPServer
+from .sessions import sessions_of
+
+if TYPE_CHECKING:
+    from ..._core.client.call_runner import CallRunner
+    from ..._core.journey.engine import Engine
+    from ..._core.journey.stream import Arrived, MakeSource
+    from ..._core.types.messages import Prompt
+    from ..._core.types.response import Response
+
+_MOST_NAME = 64
+
+
+def list_and_wait(runner: CallRunner, function: str, parameters: JSONObject) -> None:
+    """Put the tools of servers in their place among the tools of a call, and wait for them.
+
+    Raises `RequestError` if a server does not list its tools, or two have a tool with the same name.
+    """
+    event_loop.refuse_own_thread(function)
+    event_loop.wait(_replace(runner, parameters))
+
+
+async def list_async(runner: CallRunner, parameters: Any) -> None:
+    """`list_and_wait` for a task, whose event loop the servers do not block while they start."""
+    await event_loop.run(_replace(runner, parameters))
+
+
+def _replace(runner: CallRunner, parameters: JSONObject) -> Coroutine[Any, Any, None]:
+    import_optional("mcp", install_command("mcp"))
+    runner.engine.refuse_closed()
+    runner.start()
+
+    async def replace() -> None:
+        parameters["tools"] = await _list(runner.engine, parameters["tools"])
+
+    return replace()
+
+
+def prepare_stream(runner: CallRunner, model: str, messages: Prompt, parameters: Any) -> MakeSource:
+    """What makes the stream of `astream`, which begins once the servers have listed their tools."""
+
+    async def run(put: Callable[[Arrived], None]) -> Response:
+        runner.fill(parameters)
+        await list_async(runner, parameters)
+        call, hit = runner.look_up_stream("astream", model, messages, parameters, runner.concurrency)
+        if call.request.max_tool_rounds is not None:
+            return await doors.tool_loop.Rounds(runner.engine, call, put).run(hit)
+        if hit is None:
+            return await event_loop.run(runner.engine.run(call, put), runner.engine.cancel)
+        put([delta_of_choice(choice, index) for index, choice in enumerate(hit.choices[: call.request.n])])
+        return hit
+
+    return lambda put: event_loop.BackgroundTask(run(put), put, inbox=event_loop.inbox_here())
+
+
+async def _list(engine: Engine, tools: Sequence[Any]) -> list[Any]:
+    """The tools of a call, on the loop: the tools of each server in its place."""
+    sessions = sessions_of(engine)
+    servers = [tool for tool in tools if isinstance(tool, MCPServer)]
+    listed = iter(await asyncio.gather(*(sessions.find(server).list_tools() for server in servers)))
+    owners: dict[str | None, str] = {}
+    given: list[Any] = []
+    for tool in tools:
+        if not isinstance(tool, MCPServer):
+            given.append(tool)
+            continue
+        for each in _make_tools(weakref.ref(engine), tool, next(listed)):
+            if (name := name_of(each)) in owners:
+                raise RequestError(
+                    f"mcp: the servers {owners[name]!r} and {tool.label!r} both have a tool {name!r}: give one "
+                    "of them a prefix, as in mcp(..., prefix='two'), or choose tools by allowed_tools="
+                )
+            owners[name] = tool.label
+            given.append(each)
+    return given
+
+
+def _make_tools(
+    engine: Callable[[], Engine | None], server: MCPServer, listed: Sequence[Any]
+) -> Iterator[FunctionTool]:
+    """The tools of a server that a call takes, as functions that run them."""
+    known = {tool.name: tool for tool in listed}
+    wanted = known if server.allowed_tools is None else server.allowed_tools
+    missing = [name for name in wanted if name not in known]
+    if missing or not known:
+        which = f"no tool {missing[0]!r}" if missing else "no tools"
+        names = ", ".join(known)[:1_000] or "none"
+        raise RequestError(f"mcp: the server {server.label!r} has {which}; its tools are: {names}")
+    return (_make_tool(engine, server, known[name]) for name in wanted)
+
+
+def _make_tool(engine: Callable[[], Engine | None], server: MCPServer, tool: Any) -> FunctionTool:
+    hints = tool.annotations
+    repeatable = hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
+
+    async def ask(arguments: JSONObject) -> Any:
+        here = engine()
+        if here is None or here.closed:
+            raise ToolError("the client is closed")
+        return await sessions_of(here).find(server).call_tool(tool.name, arguments, repeatable=repeatable)
+
+    async def run(**arguments: Any) -> Any:
+        return read_result(await event_loop.run(ask(arguments)))
+
+    parameters = {"type": "object", "properties": {}, **tool.input_schema}
+    parameters.pop("$schema", None)
+    schema = ToolSchema(tool.description or "", parameters, _parse)
+    return FunctionTool(name_for_models(tool.name, server.prefix), schema, run)
+
+
+def _parse(text: str) -> JSONObject:
+    """The arguments that a model wrote. The server checks them by its schema."""
+    arguments = json.loads(text)
+    if not isinstance(arguments, Mapping):
+        raise ValueError("they are no JSON object")  # noqa: TRY004  # as of every text that is not valid
+    return dict(arguments)
+
+
+def name_for_models(name: str, prefix: str | None = None) -> str:
+    """A name that every provider accepts: other characters become "_", and a long name ends with its hash.
+
+    >>> name_for_models("files.read"), name_for_models("read", "files"), len(name_for_models("a" * 128))
+    ('files_read', 'files_read', 64)
+    """
+    full = name if prefix is None else f"{prefix}_{name}"
+    accepted = re.sub(r"^(?=[^A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "_", full))
+    if len(accepted) <= _MOST_NAME:
+        return accepted
+    return f"{accepted[: _MOST_NAME - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
