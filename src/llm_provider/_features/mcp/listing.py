@@ -120,7 +120,10 @@ def _make_tool(engine: Callable[[], Engine | None], server: MCPServer, tool: Any
         return await sessions_of(here).find(server).call_tool(tool.name, arguments, repeatable=repeatable)
 
     async def run(**arguments: Any) -> Any:
-        return read_result(await event_loop.run(ask(arguments)))
+        try:
+            return read_result(await event_loop.run(ask(arguments)))
+        except ToolError as error:
+            raise ToolError(server.hide_secrets(str(error))) from None
 
     parameters = {"type": "object", "properties": {}, **tool.input_schema}
     parameters.pop("$schema", None)

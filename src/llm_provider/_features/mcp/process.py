@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._core.errors import RequestError
+from ..._core.runtime.json_pieces import replace_halves
 from .server import MCPServer
 
 MOST_BYTES = 16_000_000
@@ -68,13 +70,12 @@ class ServerProcess:
     async def _read(self, output: Any, to_session: Any) -> None:
         import anyio
         from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
 
         with to_session, contextlib.suppress(anyio.BrokenResourceError):
             try:
                 while line := await output.readline():
                     try:
-                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                        message = _parse(line)
                     except ValueError:  # a banner, or what a program has printed
                         self._keep(line)
                     else:
@@ -90,6 +91,18 @@ class ServerProcess:
 
     def _keep(self, written: bytes) -> None:
         self.written = (self.written + written)[-_KEPT:]
+
+
+def _parse(line: bytes) -> Any:
+    """A message of the protocol; `ValueError` if it is none."""
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        # Perhaps for bytes that are no UTF-8, or half a surrogate pair: nobody would get the answer.
+        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
+        return jsonrpc_message_adapter.validate_json(replace_halves(text), by_name=False)
 
 
 def _find_program(server: MCPServer) -> Path:

@@ -90,9 +90,8 @@ class Session:
             except TimeoutError:
                 raise ToolError(f"the tool has not answered within {limit:g} s; it may still run") from None
             except Exception as error:
-                message = self._server.hide_secrets(shorten(str(error) or type(error).__name__))
                 if connection is None or not connection.is_lost_by(error):
-                    raise ToolError(message) from None
+                    raise ToolError(shorten(str(error) or type(error).__name__)) from None
                 if is_last or not (repeatable or is_unknown_session(error)):
                     problem = connection.explain("was lost while the tool ran, which may have had its effect")
                     raise ToolError(problem.message) from None
