@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -116,7 +117,7 @@ if __name__ == "__main__":
         sys.stdout.write("Welcome!\n")
         sys.stdout.flush()
     if "PIDS" in os.environ:
-        with open(os.environ["PIDS"], "a") as file:
+        with Path(os.environ["PIDS"]).open("a") as file:
             file.write(f"{os.getpid()}\n")
     for line in sys.stdin:
         answer(json.loads(line))

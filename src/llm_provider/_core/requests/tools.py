@@ -43,7 +43,7 @@ SERVER_TOOLS = (
 _WITH_SETTINGS = {
     "file_search": "{'type': 'file_search', 'vector_store_ids': [...]} for OpenAI, "
     "{'file_search': {'file_search_store_names': [...]}} for Gemini",
-    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI",
+    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI, or mcp('uvx some-server')",
 }
 """Tools that work only with settings, which a name does not have, and what to write."""
 

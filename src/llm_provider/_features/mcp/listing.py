@@ -87,8 +87,8 @@ async def _list(engine: Engine, tools: Sequence[Any]) -> list[Any]:
         for each in _make_tools(weakref.ref(engine), tool, next(listed)):
             if (name := name_of(each)) in owners:
                 raise RequestError(
-                    f"mcp: the servers {owners[name]!r} and {tool.label!r} both have a tool {name!r}: give one "
-                    "of them a prefix, as in mcp(..., prefix='two'), or choose tools by allowed_tools="
+                    f"mcp: the servers {owners[name]!r} and {tool.label!r} both have a tool {name!r}: give "
+                    "one of them a prefix, as in mcp(..., prefix='two'), or choose tools by allowed_tools="
                 )
             owners[name] = tool.label
             given.append(each)

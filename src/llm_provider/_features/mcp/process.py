@@ -106,11 +106,11 @@ def _parse(line: bytes) -> Any:
 
 
 def _find_program(server: MCPServer) -> Path:
-    found = shutil.which(server.command[0], path=server.env.get("PATH"))
-    if found is None:
+    path = shutil.which(server.command[0], path=server.env.get("PATH"))
+    if path is None:
         raise RequestError(f"there is no program {server.command[0]!r}")
     # A relative path is one from here, not from the directory of the server.
-    return Path(found).absolute()
+    return Path(path).absolute()
 
 
 async def _write(stdin: Any, from_session: Any) -> None:

@@ -43,10 +43,10 @@ def _part_of_block(block: Any) -> JSONMapping:
     if block.type == "text":
         text = block.text
     elif block.type == "resource":
-        found = block.resource
-        if hasattr(found, "blob"):
-            return _part_of_data(found.blob, f"{found.mime_type or 'data'} {found.uri}")
-        text = f"{found.uri}\n{found.text}"
+        resource = block.resource
+        if hasattr(resource, "blob"):
+            return _part_of_data(resource.blob, f"{resource.mime_type or 'data'} {resource.uri}")
+        text = f"{resource.uri}\n{resource.text}"
     else:  # a link to a resource
         text = json.dumps({"uri": str(block.uri), "name": block.name, "description": block.description})
     return {"type": "text", "text": text}

@@ -150,9 +150,9 @@ def _check_command(server: object) -> tuple[str, ...]:
             words = list(lexer)
         except ValueError:
             _refuse("the command has a quotation mark that is never closed: give a list of texts")
-        for found in filter(None, map(_FOR_A_SHELL.search, words)):
-            remedy = "a variable goes into env=" if found[0].endswith("=") else "give a list of texts"
-            _refuse(f"the command has {found[0]!r}, and no shell runs: {remedy}")
+        for match in filter(None, map(_FOR_A_SHELL.search, words)):
+            remedy = "a variable goes into env=" if match[0].endswith("=") else "give a list of texts"
+            _refuse(f"the command has {match[0]!r}, and no shell runs: {remedy}")
     elif isinstance(server, (list, tuple)):
         words = [os.fspath(word) if isinstance(word, os.PathLike) else word for word in server]
     else:

@@ -123,7 +123,7 @@ _sessions: weakref.WeakKeyDictionary[Engine, Sessions] = weakref.WeakKeyDictiona
 def sessions_of(engine: Engine) -> Sessions:
     """The sessions of a client, on the loop. A forked child has others: the parent has the processes."""
     engine.refuse_closed()
-    state, found = engine.loop_state(), _sessions.get(engine)
-    if found is None or found.state is not state:
-        found = _sessions[engine] = Sessions(state)
-    return found
+    state, known = engine.loop_state(), _sessions.get(engine)
+    if known is None or known.state is not state:
+        known = _sessions[engine] = Sessions(state)
+    return known
