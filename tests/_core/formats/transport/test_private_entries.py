@@ -108,6 +108,9 @@ HTTP_LIBRARIES = (
         "close idle connections where a process may open no more",
         "such a connection is refused",
     ),
+    # Names without an underscore that no page of aiohttp's documentation has.
+    Entry("aiohttp.ClientRequest", "update_headers send", "post without redirects and cookies", "no call"),
+    Entry("aiohttp.client_proto.ResponseHandler", "set_response_params", "the same", "no call"),
     *_OF_HTTPX,
     Entry("h2.connection.H2Connection", "_frame_dispatch_table", _FRAMES, _AS_HTTPX),
 )
