@@ -168,7 +168,7 @@ def test_no_other_private_name_is_used() -> None:
     # Public methods of named tuples, and an attribute of this package.
     found -= {"_replace", "_asdict", "_fields", "_kept"}
     # The logger's name has a dot.
-    assert found == {name for _, name in ROWS} - {"_api_client"}
+    assert found == {name for _, name in ROWS if name.startswith("_")} - {"_api_client"}
 
 
 @pytest.mark.parametrize("kind", [openai.AsyncOpenAI, anthropic.AsyncAnthropic])
