@@ -108,6 +108,7 @@ HTTP_LIBRARIES = (
         "close idle connections where a process may open no more",
         "such a connection is refused",
     ),
+    Entry("aiohttp.StreamReader", "_buffer _wait", "take all chunks at once", "each costs its own steps"),
     # Names without an underscore that no page of aiohttp's documentation has.
     Entry("aiohttp.ClientRequest", "update_headers send", "post without redirects and cookies", "no call"),
     Entry("aiohttp.client_proto.ResponseHandler", "set_response_params", "the same", "no call"),
