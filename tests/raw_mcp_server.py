@@ -25,6 +25,27 @@ INITIALIZED = {
     "serverInfo": {"name": "raw", "version": "1"},
 }
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+FORMS: dict[str, Any] = {
+    "no_content": {"structuredContent": {"rows": 3}},
+    "nothing": {},
+    "null_content": {"content": None, "structuredContent": {"rows": 3}},
+    "empty": {"content": []},
+    "same_twice": {"content": [{"type": "text", "text": '{ "rows":  3 }'}], "structuredContent": {"rows": 3}},
+    "summary": {"content": [{"type": "text", "text": "3 rows"}], "structuredContent": {"rows": 3}},
+    "data_uri": {
+        "content": [{"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}]
+    },
+    "lines": {"content": [{"type": "image", "data": f"{PNG[:60]}\n{PNG[60:]}\n", "mimeType": "image/png"}]},
+    "unpadded": {"content": [{"type": "image", "data": PNG.rstrip("="), "mimeType": "image/png"}]},
+    "blob": {"content": [{"type": "resource", "resource": {"uri": "a:b", "blob": PNG}}]},
+    "no_uri": {"content": [{"type": "resource", "resource": {"text": "t", "mimeType": "text/plain"}}]},
+    "spaces": {"content": [{"type": "text", "text": " \n"}]},
+    "failed": {"isError": True},
+    "failed_with_data": {"isError": True, "content": [], "structuredContent": {"reason": "late"}},
+}
+"""Results by mode."""
+
 
 def write(message: object) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
@@ -50,6 +71,12 @@ def list_tools(parameters: dict[str, Any]) -> object:
         return {"tools": [{"name": 5}]}
     if MODE == "safe_dies":
         return {"tools": [{**ECHO, "annotations": {"idempotentHint": True}}]}
+    if MODE == "stuck_cursor":
+        return {"tools": [ECHO], "nextCursor": "1"}
+    if MODE == "clash":
+        return {"tools": [{**ECHO, "name": name} for name in ("a.b", "a/b", "a_b")]}
+    if MODE == "untyped":
+        return {"tools": [{**ECHO, "inputSchema": {"properties": {"text": {"type": "string"}}}}]}
     if MODE == "schemas":
         schema = {**ECHO["inputSchema"], "$schema": "https://json-schema.org/draft/2020-12/schema"}
         return {
@@ -77,6 +104,26 @@ def call_tool(arguments: dict[str, Any]) -> object:
         text = str(subprocess.Popen(command).pid)
     if MODE == "bad_result":
         return {"content": [{"type": "hologram"}]}
+    if MODE in FORMS:
+        return FORMS[MODE]
+    if MODE == "chatty":
+        for number, method in enumerate(
+            ("ping", "roots/list", "sampling/createMessage", "elicitation/create", "x")
+        ):
+            write({"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": {}})
+        for method in (
+            "notifications/tools/list_changed",
+            "notifications/message",
+            "notifications/progress",
+            "y",
+        ):
+            write(
+                {
+                    "jsonrpc": "2.0",
+                    "method": method,
+                    "params": {"progressToken": 1, "progress": 0.5, "data": 1},
+                }
+            )
     if MODE == "half":
         text = "\ud800"
     return {"content": [{"type": "text", "text": text}]}
@@ -98,7 +145,18 @@ def answer(message: dict[str, Any]) -> None:
         error = {"code": -32000, "message": f"quota of {os.environ.get('API_KEY', 'nobody')}"}
         write({"jsonrpc": "2.0", "id": identifier, "error": error})
     elif method == "tools/call":
-        write({"jsonrpc": "2.0", "id": identifier, "result": call_tool(parameters.get("arguments") or {})})
+        if MODE in ("latin", "batch"):
+            answer = {
+                "jsonrpc": "2.0",
+                "id": identifier,
+                "result": {"content": [{"type": "text", "text": "Zürich"}]},
+            }
+            text = json.dumps([answer] if MODE == "batch" else answer, ensure_ascii=False)
+            sys.stdout.buffer.write(f"{text}\n".encode("latin-1" if MODE == "latin" else "utf-8"))
+            sys.stdout.flush()
+            return
+        same = str(identifier) if MODE == "string_id" else identifier
+        write({"jsonrpc": "2.0", "id": same, "result": call_tool(parameters.get("arguments") or {})})
     else:
         write({"jsonrpc": "2.0", "id": identifier, "error": {"code": -32601, "message": "unknown method"}})
 

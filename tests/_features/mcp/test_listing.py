@@ -16,7 +16,7 @@ import pytest
 from llm_provider import Client, RequestError, mcp
 from llm_provider._features.mcp.listing import name_for_models
 from llm_provider._features.mcp.server import MCPServer
-from llm_provider.simulator import Simulator
+from llm_provider.simulator import Fault, Simulator
 from support import WAYS, ask, wait_until
 
 FOLDER = Path(__file__).parents[2]
@@ -83,8 +83,6 @@ def test_media_go_to_every_provider(
 ) -> None:
     ((part,),) = told(plain_client, official, "use the tool picture({})", model)
     assert base64.b64decode(part["image_url"]["url"].partition(",")[2]).startswith(b"\x89PNG")
-    sent = simulator.requests()[-1].body if hasattr(simulator, "requests") else None
-    assert sent is None or part["image_url"]["url"].partition(",")[2] in str(sent)
 
 
 def test_every_kind_of_content_is_told(
@@ -194,3 +192,63 @@ def test_schemas_and_names_of_servers_are_sent(client: Client, model: str) -> No
     prompt = 'use the tool echo({"text": "a"}) and use the tool _1_a({"text": "b"})'
     response = client.call(model, prompt, tools=[server], max_tool_rounds=2, **ROUTES[model])
     assert [result.content for result in response.tool_results] == ["a", "b"]
+
+
+def test_names_of_a_server_that_become_one_stay_apart(client: Client) -> None:
+    names = ["a_b", name_for_models("a.b", with_hash=True), name_for_models("a/b", with_hash=True)]
+    assert len(set(names)) == 3
+    prompt = " ".join(f'use the tool {name}({{"text": "{name}"}})' for name in names)
+    server = mcp([sys.executable, RAW, "clash"])
+    assert told(client, server, prompt) == names
+    assert told(client, mcp([sys.executable, RAW, "clash"], allowed_tools=["a.b"]), prompt)[1] == names[1]
+
+
+@pytest.mark.parametrize(
+    ("way", "cache"), list(zip(WAYS, ["use", "refresh", "off", "only"] * 2, strict=True))
+)
+def test_servers_may_be_defaults_of_a_client(
+    simulator: Simulator, way: str, cache: str, own_cache: Path
+) -> None:
+    server = mcp([sys.executable, RAW])
+    prompt, more = 'use the tool echo({"text": "a"})', {"max_tool_rounds": 2, "budget": 10, "deadline": 60}
+    with Client(cache_dir=own_cache, tools=[server]) as client:
+        variant = client.with_options(**more)
+        first = ask(variant, way, "gpt-6.1-sol", prompt)
+        second = ask(variant, way, "gpt-6.1-sol", prompt, cache=cache)
+    assert first.text == second.text == "echo: a"
+    assert second.cached is (cache in ("use", "only"))
+
+
+def test_another_model_has_the_tools_too(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=503), "openai", times=None)
+    server = mcp([sys.executable, RAW])
+    prompt = 'use the tool echo({"text": "a"})'
+    options: dict[str, Any] = {"tools": [server], "max_tool_rounds": 2, "max_retries": 0}
+    assert client.call("gpt-6.1-sol", prompt, fallback=["claude-haiku-5-5"], **options).text == "echo: a"
+
+
+async def test_counts_and_estimates_have_the_tools(client: Client) -> None:
+    server = mcp([sys.executable, RAW])
+    tools: dict[str, Any] = {"tools": [server]}
+    without = client.count_tokens("gpt-6.1-sol", "Hi", exact=False)
+    for count in (
+        client.count_tokens("gpt-6.1-sol", "Hi", exact=False, **tools),
+        await client.acount_tokens("gpt-6.1-sol", "Hi", exact=False, **tools),
+    ):
+        assert count > without
+    assert client.estimate("gpt-6.1-sol", ["Hi"], **tools).requests == 1
+    assert (await client.aestimate("gpt-6.1-sol", ["Hi"], **tools)).requests == 1
+    assert client.explain_miss("gpt-6.1-sol", "Hi", **tools) is None
+
+
+@pytest.mark.usefixtures("fast_batches")
+async def test_a_batch_of_the_provider_lists_the_tools_and_runs_none(client: Client) -> None:
+    server, prompts = mcp([sys.executable, RAW]), ['use the tool echo({"text": "a"})']
+    for submitted in (
+        client.submit_many("gpt-6.1-sol", prompts, tools=[server]),
+        await client.asubmit_many("gpt-6.1-sol", ['use the tool echo({"text": "b"})'], tools=[server]),
+    ):
+        (answer,) = submitted.results()
+        assert [call.name for call in answer.tool_calls] == ["echo"]
+    with pytest.raises(RequestError, match="max_tool_rounds asks the model several times"):
+        client.submit_many("gpt-6.1-sol", prompts, tools=[server], max_tool_rounds=2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 from ..._core.errors import RequestError
+from .messages import mend_messages
 from .process import MOST_BYTES, ServerProcess
 from .results import shorten
 from .server import MCPServer
@@ -18,8 +20,13 @@ _CLOSING_SECONDS = 2.8
 _IDLE_SECONDS = 300.0
 """Seconds for which a server with a URL may send nothing."""
 
+_LEAST_ERROR = 400
+
 _CONNECTION_CLOSED = -32000
 """The code with which the `mcp` package tells that a connection is lost. Local servers use it otherwise."""
+
+# Else Python shows its warnings, with tracebacks and what servers have sent, where no logging is set up.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class Connection:
@@ -32,6 +39,8 @@ class Connection:
         self._started, self._ending = asyncio.Event(), asyncio.Event()
         self._process = ServerProcess(server, self._ending.set) if server.command else None
         self._error: BaseException | None = None
+        self._status = 0
+        """The last HTTP status of a server with a URL, which the `mcp` package does not tell."""
         self._task = asyncio.create_task(self._hold())
 
     @property
@@ -56,13 +65,18 @@ class Connection:
             error = self._error
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
-            raise self.explain(f"does not start: {getattr(error, 'message', error) or type(error).__name__}")
+            raise self.explain(f"does not start: {self.describe(error)}")
 
     def explain(self, problem: str) -> RequestError:
         """The error for a server that cannot be used, with what it wrote beside messages."""
         written = "" if self._process is None else self._process.written.decode(errors="replace").strip()
         text = shorten(f"{problem}; it wrote: {written}" if written else problem)
         return RequestError(f"mcp: the server {self._server.label!r} {self._server.hide_secrets(text)}")
+
+    def describe(self, error: BaseException | None) -> str:
+        """An error of a request to the server, in its words."""
+        status = f" (HTTP {self._status})" if self._status >= _LEAST_ERROR else ""
+        return shorten(str(getattr(error, "message", error)) or type(error).__name__) + status
 
     def is_lost_by(self, error: Exception) -> bool:
         """Whether an error means that the session is lost, and not that the tool failed."""
@@ -87,9 +101,9 @@ class Connection:
         """Open the session and keep it until it ends. Returns whether it was there."""
         from mcp import Client
 
-        transport = _connect(self._server) if self._process is None else self._process.connect()
+        transport = self._connect() if self._process is None else self._process.connect()
         try:
-            client = await (opened := Client(transport, mode=mode, cache=None)).__aenter__()
+            client = await (opened := Client(mend_messages(transport), mode=mode, cache=None)).__aenter__()
         except Exception as error:
             self._error = error
             return False
@@ -101,44 +115,50 @@ class Connection:
             await opened.__aexit__(None, None, None)
         return True
 
+    @contextlib.asynccontextmanager
+    async def _connect(self) -> AsyncIterator[Any]:
+        """The streams of a server with a URL. The `mcp` package follows redirects within its origin alone."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        async def bound(response: Any) -> None:
+            self._status = response.status_code
+            if "content-encoding" in response.headers:  # nothing limits what it becomes
+                raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+            # The `mcp` package limits each event of a stream.
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.stream = _bound_stream(response.stream)
+
+        timeout = httpx2.Timeout(self._server.timeout, read=max(_IDLE_SECONDS, self._server.timeout))
+        headers = {**self._server.headers, "accept-encoding": "identity"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [bound]}) as client,
+            streamable_http_client(
+                self._server.url, http_client=client, max_sse_event_size=MOST_BYTES
+            ) as streams,
+        ):
+            yield streams
+
 
 def is_unknown_session(error: Exception) -> bool:
     """Whether a server with a URL did not know the session, so that it has not run the tool."""
     return getattr(error, "message", None) == "Session terminated"
 
 
-@contextlib.asynccontextmanager
-async def _connect(server: MCPServer) -> AsyncIterator[Any]:
-    """The streams of a server with a URL. The `mcp` package follows redirects within its origin alone."""
+def _bound_stream(stream: Any) -> Any:
+    """A stream of bytes with a limit."""
     import httpx2
-    from mcp.client.streamable_http import streamable_http_client
 
     class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
         async def aclose(self) -> None:
-            await self._stream.aclose()
+            await stream.aclose()
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             count = 0
-            async for chunk in self._stream:
+            async for chunk in stream:
                 count += len(chunk)
                 if count > MOST_BYTES:
                     raise httpx2.StreamError(f"the answer has more than {MOST_BYTES / 1e6:.0f} MB")
                 yield chunk
 
-    async def bound(response: Any) -> None:
-        if "content-encoding" in response.headers:  # nothing limits what it becomes
-            raise httpx2.DecodingError("the answer is compressed, which was not asked for")
-        # The `mcp` package limits each event of a stream.
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = Bounded(response.stream)
-
-    timeout = httpx2.Timeout(server.timeout, read=max(_IDLE_SECONDS, server.timeout))
-    headers = {**server.headers, "accept-encoding": "identity"}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [bound]}) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
-    ):
-        yield streams
+    return Bounded()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import weakref
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -100,16 +101,21 @@ def _make_tools(
 ) -> Iterator[FunctionTool]:
     """The tools of a server that a call takes, as functions that run them."""
     known = {tool.name: tool for tool in listed}
+    count = Counter(map(name_for_models, known))
     wanted = known if server.allowed_tools is None else server.allowed_tools
     missing = [name for name in wanted if name not in known]
     if missing or not known:
         which = f"no tool {missing[0]!r}" if missing else "no tools"
         names = ", ".join(known)[:1_000] or "none"
         raise RequestError(f"mcp: the server {server.label!r} has {which}; its tools are: {names}")
-    return (_make_tool(engine, server, known[name]) for name in wanted)
+    for name in wanted:
+        # Several names of the server may become one.
+        clashes = count[name_for_models(name)] > 1 and name != name_for_models(name)
+        accepted = name_for_models(name, server.prefix, with_hash=clashes)
+        yield _make_tool(engine, server, known[name], accepted)
 
 
-def _make_tool(engine: Callable[[], Engine | None], server: MCPServer, tool: Any) -> FunctionTool:
+def _make_tool(engine: Callable[[], Engine | None], server: MCPServer, tool: Any, name: str) -> FunctionTool:
     hints = tool.annotations
     repeatable = hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
 
@@ -125,21 +131,23 @@ def _make_tool(engine: Callable[[], Engine | None], server: MCPServer, tool: Any
         except ToolError as error:
             raise ToolError(server.hide_secrets(str(error))) from None
 
-    parameters = {"type": "object", "properties": {}, **tool.input_schema}
+    parameters = {"properties": {}, **tool.input_schema}
     parameters.pop("$schema", None)
     schema = ToolSchema(tool.description or "", parameters, _parse)
-    return FunctionTool(name_for_models(tool.name, server.prefix), schema, run)
+    return FunctionTool(name, schema, run)
 
 
 def _parse(text: str) -> JSONObject:
     """The arguments that a model wrote. The server checks them by its schema."""
     arguments = json.loads(text)
+    if arguments is None:  # as some models write that there are none
+        return {}
     if not isinstance(arguments, Mapping):
         raise ValueError("they are no JSON object")  # noqa: TRY004  # as of every text that is not valid
     return dict(arguments)
 
 
-def name_for_models(name: str, prefix: str | None = None) -> str:
+def name_for_models(name: str, prefix: str | None = None, *, with_hash: bool = False) -> str:
     """A name that every provider accepts: other characters become "_", and a long name ends with its hash.
 
     >>> name_for_models("files.read"), name_for_models("read", "files"), len(name_for_models("a" * 128))
@@ -147,6 +155,6 @@ def name_for_models(name: str, prefix: str | None = None) -> str:
     """
     full = name if prefix is None else f"{prefix}_{name}"
     accepted = re.sub(r"^(?=[^A-Za-z_])", "_", re.sub(r"[^A-Za-z0-9_-]", "_", full))
-    if len(accepted) <= _MOST_NAME:
+    if len(accepted) <= _MOST_NAME and not with_hash:
         return accepted
     return f"{accepted[: _MOST_NAME - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"

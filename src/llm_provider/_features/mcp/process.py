@@ -75,10 +75,11 @@ class ServerProcess:
             try:
                 while line := await output.readline():
                     try:
-                        message = _parse(line)
+                        messages = _parse(line)
                     except ValueError:  # a banner, or what a program has printed
                         self._keep(line)
-                    else:
+                        continue
+                    for message in messages:
                         await to_session.send(SessionMessage(message))
             except ValueError:
                 self._keep(f"\na message of more than {MOST_BYTES / 1e6:.0f} MB".encode())
@@ -93,16 +94,18 @@ class ServerProcess:
         self.written = (self.written + written)[-_KEPT:]
 
 
-def _parse(line: bytes) -> Any:
-    """A message of the protocol; `ValueError` if it is none."""
+def _parse(line: bytes) -> list[Any]:
+    """The messages in a line; `ValueError` if it has none. The protocol of 2025-03 has several in a list."""
     from mcp_types import jsonrpc_message_adapter
 
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     except ValueError:
         # Perhaps for bytes that are no UTF-8, or half a surrogate pair: nobody would get the answer.
         text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
-        return jsonrpc_message_adapter.validate_json(replace_halves(text), by_name=False)
+        value = json.loads(replace_halves(text))
+        messages = value if isinstance(value, list) else [value]
+        return [jsonrpc_message_adapter.validate_python(each, by_name=False) for each in messages]
 
 
 def _find_program(server: MCPServer) -> Path:

@@ -26,12 +26,12 @@ def read_result(result: Any) -> str | list[JSONMapping]:
     """The content of a `CallToolResult`: a text, or parts with images. `ToolError` if it failed."""
     parts = [_part_of_block(block) for block in result.content]
     texts = [part["text"] for part in parts if part["type"] == "text"]
-    if result.is_error:
-        raise ToolError(shorten("\n".join(texts) or "the tool failed, and gave no reason"))
     structured = result.structured_content
     if structured is not None and not _is_repeated(structured, texts):
         texts.append(json.dumps(structured, ensure_ascii=False, separators=(",", ":")))
         parts.append({"type": "text", "text": texts[-1]})
+    if result.is_error:
+        raise ToolError(shorten("\n".join(texts) or "the tool failed, and gave no reason"))
     if len(texts) == len(parts):
         return _limit("\n".join(texts))
     return [{**part, "text": _limit(part["text"])} if "text" in part else part for part in parts]
@@ -55,7 +55,8 @@ def _part_of_block(block: Any) -> JSONMapping:
 def _part_of_data(encoded: str, described: str) -> JSONMapping:
     """An image or a PDF as a part. Of other data the model reads the kind and the size."""
     try:
-        data = base64.b64decode(encoded, validate=True)
+        # Some servers send a data URL, break lines, or leave out the padding.
+        data = base64.b64decode("".join(encoded.rpartition(",")[2].split()) + "==")
     except ValueError:
         data = b""
     if media_type(data) in _SHOWN:

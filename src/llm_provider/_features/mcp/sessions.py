@@ -47,7 +47,7 @@ class Session:
                 except Exception as error:
                     assert self._connection is not None
                     if not isinstance(error, TimeoutError):
-                        problem = f"does not list its tools: {error}"
+                        problem = f"does not list its tools: {self._connection.describe(error)}"
                     raise self._connection.explain(problem) from None
             return self._listed
 
@@ -61,7 +61,7 @@ class Session:
 
     async def _read_pages(self, client: Any) -> list[Any]:
         listed: list[Any] = []
-        cursor, size = None, 0
+        cursor, cursors, size = None, set[str](), 0
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
             listed += page.tools
@@ -71,8 +71,10 @@ class Session:
             cursor = page.next_cursor
             if len(listed) > _MOST_TOOLS or size > _MOST_LISTED:
                 break
-            if not cursor:
+            # Some servers give the same cursor for ever.
+            if not cursor or cursor in cursors:
                 return listed
+            cursors.add(cursor)
         raise RequestError(
             f"mcp: the server {self._server.label!r} lists more than {_MOST_TOOLS} tools, "
             f"{_MOST_LISTED / 1e6:.0f} million characters or {_MOST_PAGES} pages, which no model reads"
@@ -91,7 +93,8 @@ class Session:
                 raise ToolError(f"the tool has not answered within {limit:g} s; it may still run") from None
             except Exception as error:
                 if connection is None or not connection.is_lost_by(error):
-                    raise ToolError(shorten(str(error) or type(error).__name__)) from None
+                    message = shorten(str(error)) if connection is None else connection.describe(error)
+                    raise ToolError(message) from None
                 if is_last or not (repeatable or is_unknown_session(error)):
                     problem = connection.explain("was lost while the tool ran, which may have had its effect")
                     raise ToolError(problem.message) from None
