@@ -120,7 +120,7 @@ class BatchMethods(Hinting):
 
     async def _list_and_iterate(self, options: BatchOptions, *, feeds: bool) -> AsyncIterator[Any]:
         """`_iterate` for an event loop, which servers with tools do not block while they start."""
-        await doors.mcp_servers.list_async(self._runner, options.parameters)
+        await doors.mcp_tools.list_async(self._runner, options.parameters)
         async with contextlib.aclosing(self._iterate(options, feeds=feeds)) as results:
             async for result in results:
                 yield result
@@ -334,7 +334,7 @@ class BatchMethods(Hinting):
         """`llm_provider.asubmit_many` with the settings and defaults of this client."""
         options = self._parse("asubmit_many", model, inputs, parameters, on_error)
         if self._runner.has_servers(options.parameters):
-            await doors.mcp_servers.list_async(self._runner, options.parameters)
+            await doors.mcp_tools.list_async(self._runner, options.parameters)
         from ..batches.handle import asubmit_inputs
 
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)

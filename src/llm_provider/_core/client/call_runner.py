@@ -86,7 +86,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             if "tools" in parameters and self.has_servers(parameters):
-                doors.mcp_servers.list_and_wait(self, function, parameters)
+                doors.mcp_tools.list_and_wait(self, function, parameters)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
             if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
@@ -135,7 +135,7 @@ class CallRunner:
             if self.defaults:
                 self.fill(parameters, operation)
             if "tools" in parameters and self.has_servers(parameters):
-                await doors.mcp_servers.list_async(self, parameters)
+                await doors.mcp_tools.list_async(self, parameters)
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
@@ -167,7 +167,7 @@ class CallRunner:
         if self.defaults:
             self.fill(parameters, operation)
         if "tools" in parameters and self.has_servers(parameters):
-            doors.mcp_servers.list_and_wait(self, function, parameters)
+            doors.mcp_tools.list_and_wait(self, function, parameters)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
@@ -211,7 +211,7 @@ class CallRunner:
 
         event_loop.refuse_own_thread(function)
         if function == "astream" and self.has_servers({**self.defaults, **parameters}):
-            return doors.mcp_servers.prepare_stream(self, model, messages, parameters)
+            return doors.mcp_tools.prepare_stream(self, model, messages, parameters)
         call, hit = self.look_up_stream(function, model, messages, parameters, allowed)
         rounds = call.request.max_tool_rounds
         if hit is not None and rounds is None:

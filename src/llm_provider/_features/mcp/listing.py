@@ -8,7 +8,7 @@ import json
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._core import doors
@@ -18,6 +18,7 @@ from ..._core.json_values import JSONObject
 from ..._core.requests.tools import FunctionTool, ToolSchema, name_of
 from ..._core.runtime import event_loop
 from ..._core.runtime.imports import import_optional, install_command
+from ..._core.runtime.threads import run_in_thread
 from .results import ToolError, read_result
 from .server import MCPServer
 from .sessions import sessions_of
@@ -38,23 +39,28 @@ def list_and_wait(runner: CallRunner, function: str, parameters: JSONObject) -> 
     Raises `RequestError` if a server does not list its tools, or two have a tool with the same name.
     """
     event_loop.refuse_own_thread(function)
+    _import_package()
     event_loop.wait(_replace(runner, parameters))
 
 
 async def list_async(runner: CallRunner, parameters: Any) -> None:
     """`list_and_wait` for a task, whose event loop the servers do not block while they start."""
+    # The package takes a second to import.
+    _, error = await run_in_thread(_import_package, "llm_provider-import", lambda: None)
+    if error is not None:
+        raise error
     await event_loop.run(_replace(runner, parameters))
 
 
-def _replace(runner: CallRunner, parameters: JSONObject) -> Coroutine[Any, Any, None]:
+def _import_package() -> None:
     import_optional("mcp", install_command("mcp"))
+
+
+async def _replace(runner: CallRunner, parameters: JSONObject) -> None:
+    """Replace the servers by their tools, on the loop."""
     runner.engine.refuse_closed()
     runner.start()
-
-    async def replace() -> None:
-        parameters["tools"] = await _list(runner.engine, parameters["tools"])
-
-    return replace()
+    parameters["tools"] = await _list(runner.engine, parameters["tools"])
 
 
 def prepare_stream(runner: CallRunner, model: str, messages: Prompt, parameters: Any) -> MakeSource:
