@@ -3,8 +3,8 @@
     python -m benchmarks.install_size            # of this environment
     python -m benchmarks.install_size --write    # benchmarks/results/install_size.md, which the docs quote
 
-Only packages count that `llm-provider-call` requires, without extras. A size is that of the files that pip has
-installed, without byte code; for this package it is that of `src/llm_provider`. The CPU time
+Only packages count that `llm-provider-call` requires, without extras. A size is that of the files that pip
+has installed, without byte code; for this package it is that of `src/llm_provider`. The CPU time
 of a first call is that of a new process, from `import llm_provider` to an answer, less the time of the import
 alone. Modules are counted at its end.
 """
