@@ -8,18 +8,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider import Client, RequestError, mcp
+from llm_provider import Client, RequestError, ToolArgumentsError, mcp
 from llm_provider._features.mcp.listing import name_for_models
 from llm_provider._features.mcp.server import MCPServer
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, ask, wait_until
 
 FOLDER = Path(__file__).parents[2]
+ECHO = 'use the tool echo({"text": "a"})'
 OFFICIAL, RAW = str(FOLDER / "mcp_server.py"), str(FOLDER / "raw_mcp_server.py")
 ROUTES = {
     "gpt-5.5": {"reasoning_effort": "none"},
@@ -222,7 +224,7 @@ def test_servers_may_be_defaults_of_a_client(
 def test_another_model_has_the_tools_too(client: Client, simulator: Simulator) -> None:
     simulator.inject(Fault(status=503), "openai", times=None)
     server = mcp([sys.executable, RAW])
-    prompt = 'use the tool echo({"text": "a"})'
+    prompt = ECHO
     options: dict[str, Any] = {"tools": [server], "max_tool_rounds": 2, "max_retries": 0}
     assert client.call("gpt-6.1-sol", prompt, fallback=["claude-haiku-5-5"], **options).text == "echo: a"
 
@@ -252,3 +254,25 @@ async def test_a_batch_of_the_provider_lists_the_tools_and_runs_none(client: Cli
         assert [call.name for call in answer.tool_calls] == ["echo"]
     with pytest.raises(RequestError, match="max_tool_rounds asks the model several times"):
         client.submit_many("gpt-6.1-sol", prompts, tools=[server], max_tool_rounds=2)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("", {}),
+        ("null", {}),
+        ("{}", {}),
+        ('{"self": 1, "a b": [2], "": null}', {"self": 1, "a b": [2], "": None}),
+        ("[1]", "they are no JSON object"),
+        ('"a"', "they are no JSON object"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_arguments_are_an_object(client: Client, written: str, arguments: Any) -> None:
+    (tool,) = client.call("gpt-6.1-sol", ECHO, tools=[mcp([sys.executable, RAW])]).tool_calls
+    asked = replace(tool, arguments=written)
+    if isinstance(arguments, dict):
+        assert asked.parsed_arguments == arguments
+    else:
+        with pytest.raises(ToolArgumentsError, match=arguments):
+            _ = asked.parsed_arguments

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llm_provider import Client
-from llm_provider._features.mcp import connection, process, sessions
+from llm_provider._features.mcp import connection, process
 from llm_provider.simulator import Simulator
 from mcp_support import ECHO, MODEL, RAW, is_running, is_zombie, pids, raw, results, run
 from support import wait_until
@@ -86,4 +86,3 @@ def test_no_server_outlives_its_program(
 def test_limits_leave_a_client_time_to_end(client: Client) -> None:
     """A client waits 3 seconds."""
     assert process._GRACE + process._TERM_GRACE + process._GRACE <= connection._CLOSING_SECONDS < 3
-    assert sessions._MOST_PAGES > 1

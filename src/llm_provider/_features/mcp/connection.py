@@ -53,6 +53,7 @@ class Connection:
         if not self._started.is_set():
             self._task.cancel()
         await asyncio.wait([self._task], timeout=_CLOSING_SECONDS)
+        self._task.cancel()
 
     async def wait_for_start(self) -> None:
         """Wait until the session is there; `RequestError` if the server does not start."""
