@@ -73,6 +73,9 @@ def list_tools(parameters: dict[str, Any]) -> object:
         return {"tools": [{**ECHO, "annotations": {"idempotentHint": True}}]}
     if MODE == "stuck_cursor":
         return {"tools": [ECHO], "nextCursor": "1"}
+    if MODE == "shuffled":
+        names = [f"echo_{letter}" for letter in os.environ["ORDER"]]
+        return {"tools": [{**ECHO, "name": name} for name in names]}
     if MODE == "clash":
         return {"tools": [{**ECHO, "name": name} for name in ("a.b", "a/b", "a_b")]}
     if MODE == "untyped":

@@ -276,3 +276,12 @@ def test_arguments_are_an_object(client: Client, written: str, arguments: Any) -
     else:
         with pytest.raises(ToolArgumentsError, match=arguments):
             _ = asked.parsed_arguments
+
+
+def test_the_order_of_a_list_makes_no_other_question(simulator: Simulator, own_cache: Path) -> None:
+    for order in ("abc", "cab"):
+        with Client(cache_dir=own_cache) as client:
+            client.call(
+                "gpt-6.1-sol", "Hi", tools=[mcp([sys.executable, RAW, "shuffled"], env={"ORDER": order})]
+            )
+    assert simulator.ledger().requests == 1

@@ -106,7 +106,8 @@ def _make_tools(
     engine: Callable[[], Engine | None], server: MCPServer, listed: Sequence[Any]
 ) -> Iterator[FunctionTool]:
     """The tools of a server that a call takes, as functions that run them."""
-    known = {tool.name: tool for tool in listed}
+    # Some servers list them in another order at each start, which would be another question.
+    known = {tool.name: tool for tool in sorted(listed, key=lambda tool: tool.name)}
     count = Counter(map(name_for_models, known))
     wanted = known if server.allowed_tools is None else server.allowed_tools
     missing = [name for name in wanted if name not in known]
