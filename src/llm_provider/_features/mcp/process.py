@@ -76,7 +76,7 @@ class ServerProcess:
                 while line := await output.readline():
                     try:
                         messages = _parse(line)
-                    except ValueError:  # a banner, or what a program has printed
+                    except (ValueError, RecursionError):  # a banner, or what a program has printed
                         self._keep(line)
                         continue
                     for message in messages:
