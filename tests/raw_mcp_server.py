@@ -95,6 +95,7 @@ def call_tool(arguments: dict[str, Any]) -> object:
     if MODE == "hang":
         time.sleep(600)
     if MODE == "junk":
+        sys.stdout.write("[" * 200_000 + "\n" + '{"a":' * 200_000 + "\n")
         sys.stdout.write('a line that is no message\n\n[1, 2]\n{"jsonrpc": "2.0"}\n')
         sys.stderr.write("x" * 200_000)
         sys.stderr.flush()

@@ -83,8 +83,9 @@ class ServerProcess:
                         await to_session.send(SessionMessage(message))
             except ValueError:
                 self._keep(f"\na message of more than {MOST_BYTES / 1e6:.0f} MB".encode())
-            # Before the stream ends: whoever fails by its end starts another process.
-            self._on_end()
+            finally:
+                # Before the stream ends: whoever fails by its end starts another process.
+                self._on_end()
 
     async def _keep_errors(self, errors: Any) -> None:
         while chunk := await errors.read(65_536):
