@@ -1,5 +1,6 @@
 """The processes of MCP servers end with their client and their program, and their messages have a limit."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -86,3 +87,13 @@ def test_no_server_outlives_its_program(
 def test_limits_leave_a_client_time_to_end(client: Client) -> None:
     """A client waits 3 seconds."""
     assert process._GRACE + process._TERM_GRACE + process._GRACE <= connection._CLOSING_SECONDS < 3
+
+
+def test_a_client_that_is_dropped_ends_its_servers(simulator: Simulator, tmp_path: Path) -> None:
+    client = Client(cache="off")
+    assert results(run(client, raw(env={"PIDS": str(tmp_path / "pids")}))) == ["hello"]
+    (pid,) = pids(tmp_path / "pids")
+    assert is_running(pid)
+    del client
+    gc.collect()
+    assert wait_until(lambda: not is_running(pid))
