@@ -1,0 +1,63 @@
+"""The deltas of a stream with `response_format`: each knows how far its answer had come."""
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..._core.types.messages import Delta, Step
+
+if TYPE_CHECKING:
+    from ..._core.schemas.structure import Structure
+    from .reader import Reader
+
+_KEPT = 2
+"""Readers of an answer that are kept: the one that is furthest, and one that reads older deltas again."""
+
+
+class _Answer:
+    """One sample of an answer: the pieces of its text so far, and readers of them."""
+
+    def __init__(self, structure: "Structure") -> None:
+        self.pieces: list[str] = []
+        self._structure = structure
+        self._readers: list[Reader] = []
+
+    def partial(self, end: int, *, with_text: bool) -> Any:
+        """The answer after as many pieces as `end`. Threads that ask at once have readers of their own."""
+        # Streams of which nobody asks for partials load no module.
+        from .reader import Reader
+
+        readers: list[Reader] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                readers.append(self._readers.pop())
+        usable = [reader for reader in readers if reader.taken <= end]
+        reader = max(usable, key=lambda each: each.taken, default=None) or Reader(self._structure)
+        for piece in self.pieces[reader.taken : end]:
+            reader.feed(piece)
+        value = reader.partial(with_text=with_text)
+        others = [each for each in readers if each is not reader]
+        self._readers = [*sorted(others, key=lambda each: each.taken)[1 - _KEPT :], reader]
+        return value
+
+
+class StructuredDeltas:
+    """Makes the deltas of a stream whose answers have a structure."""
+
+    def __init__(self, structure: "Structure") -> None:
+        self._structure = structure
+        self._answers: dict[int, _Answer] = {}
+
+    def __call__(self, step: Step) -> Delta:
+        """The delta of a step. After the results of tools, the answer begins anew."""
+        # Equal streams get the same steps.
+        delta = Delta(text=step) if isinstance(step, str) else replace(step)
+        if delta.tool_results:
+            self._answers.clear()
+        answer = self._answers.get(delta.index)
+        if answer is None:
+            answer = self._answers[delta.index] = _Answer(self._structure)
+        if delta.text:
+            answer.pieces.append(delta.text)
+        object.__setattr__(delta, "_so_far", (answer, len(answer.pieces)))
+        return delta
