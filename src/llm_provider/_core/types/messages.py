@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from ..errors import ToolArgumentsError
 from ..hints import NoMapping, missing_attribute
@@ -195,6 +195,20 @@ Step: TypeAlias = Delta | str
 
 A step that adds only text, as most do, stays a `str` until then. As objects, the waiting steps of a long
 stream cost a fifth of its CPU time, because the garbage collector went through them again and again."""
+
+
+class Commentary(str):
+    """A step's text that is not, or not all of it, a part of the structured answer."""
+
+    __slots__ = ("answer",)
+
+    answer: str
+    """What is a part of it."""
+
+    def __new__(cls, text: str, answer: str = "") -> Self:
+        self = super().__new__(cls, text)
+        self.answer = answer
+        return self
 
 
 def delta_of(step: Step) -> Delta:

@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..._core.types.messages import Delta, Step
+from ..._core.types.messages import Commentary, Delta, Step
 
 if TYPE_CHECKING:
     from ..._core.schemas.structure import Structure
@@ -50,14 +50,16 @@ class StructuredDeltas:
 
     def __call__(self, step: Step) -> Delta:
         """The delta of a step. After the results of tools, the answer begins anew."""
-        # Equal streams get the same steps.
-        delta = Delta(text=step) if isinstance(step, str) else replace(step)
+        text = step if isinstance(step, str) else step.text
+        # Equal streams get the same steps, so each makes deltas of its own.
+        delta = Delta(text=str(text)) if isinstance(step, str) else replace(step, text=str(text))
+        added = text.answer if isinstance(text, Commentary) else text
         if delta.tool_results:
             self._answers.clear()
         answer = self._answers.get(delta.index)
         if answer is None:
             answer = self._answers[delta.index] = _Answer(self._structure)
-        if delta.text:
-            answer.pieces.append(delta.text)
+        if added:
+            answer.pieces.append(added)
         object.__setattr__(delta, "_so_far", (answer, len(answer.pieces)))
         return delta

@@ -33,6 +33,11 @@ _FIELDS = ("model-fields", "dataclass-args", "typed-dict")
 _CHANGES = ("strip_whitespace", "to_lower", "to_upper")
 
 
+_plans: "dict[int, TypePlan]" = {}
+"""Plans by the identities of the core schemas, which they keep."""
+_MOST_PLANS = 256
+
+
 class TypePlan:
     """The plan of a value that has a type, by pydantic's core schema of the type."""
 
@@ -48,8 +53,13 @@ class TypePlan:
 
     @classmethod
     def of(cls, structure: Structure) -> "TypePlan":
-        """The plan of a whole answer."""
-        return cls(structure.core, {}, {}, tries_all=has_open_union(structure.schema))
+        """The plan of a whole answer. It is kept: its validators take milliseconds to make."""
+        core = structure.core
+        if id(core) not in _plans:
+            if len(_plans) >= _MOST_PLANS:
+                _plans.clear()
+            _plans[id(core)] = cls(core, {}, {}, tries_all=has_open_union(structure.schema))
+        return _plans[id(core)]
 
     @cached_property
     def _whole(self) -> Any:
