@@ -36,7 +36,7 @@ writings: st.SearchStrategy[Write] = st.sampled_from(
     [
         lambda value, wrap: json.dumps(value),
         lambda value, wrap: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
-        lambda value, wrap: json.dumps(value, indent=2) + "\n",
+        lambda value, wrap: json.dumps(value, indent=2).replace("\n", "\r\n") + "\n",
         lambda value, wrap: "Here {it} is, [as asked]:\n```json\n" + json.dumps(value) + "\n```\nBye.",
         lambda value, wrap: "The JSON: " + json.dumps(value) + " and no more.",
         lambda value, wrap: json.dumps({"answer": value} if wrap else value),

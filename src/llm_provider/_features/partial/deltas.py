@@ -24,20 +24,20 @@ class _Answer:
 
     def partial(self, end: int, *, with_text: bool) -> Any:
         """The answer after as many pieces as `end`. Threads that ask at once have readers of their own."""
-        # Streams of which nobody asks for partials load no module.
+        # A stream that nobody asks for partials loads no module of them.
         from .reader import Reader
 
         readers: list[Reader] = []
         with contextlib.suppress(IndexError):
             while True:
                 readers.append(self._readers.pop())
-        usable = [reader for reader in readers if reader.taken <= end]
-        reader = max(usable, key=lambda each: each.taken, default=None) or Reader(self._structure)
-        for piece in self.pieces[reader.taken : end]:
+        usable = [reader for reader in readers if reader.pieces_read <= end]
+        reader = max(usable, key=lambda each: each.pieces_read, default=None) or Reader(self._structure)
+        for piece in self.pieces[reader.pieces_read : end]:
             reader.feed(piece)
         value = reader.partial(with_text=with_text)
         others = [each for each in readers if each is not reader]
-        self._readers = [*sorted(others, key=lambda each: each.taken)[1 - _KEPT :], reader]
+        self._readers = [*sorted(others, key=lambda each: each.pieces_read)[1 - _KEPT :], reader]
         return value
 
 

@@ -1,5 +1,6 @@
 """The plans of values that have a Python type, by pydantic's core schema of the type."""
 
+import contextlib
 import json
 import types
 from collections.abc import Callable, Mapping
@@ -11,24 +12,14 @@ from ..._core.schemas.reading import read
 from ..._core.schemas.structure import Structure, core_parts, has_open_union, load_by_attempts
 from .plans import ABSENT, Plan, SchemaPlan, Shape
 
-_OBJECTS = ("model", "dataclass", "typed-dict", "dict", "tagged-union")
-_LISTS = ("list", "tuple", "set", "frozenset")
-_EITHER = (
-    "any",
-    "union",
-    "function-after",
-    "function-before",
-    "function-wrap",
-    "function-plain",
-    "json",
-    "chain",
-)
-_WRAPPERS = {
-    "default": "schema",
-    "nullable": "schema",
-    "json-or-python": "json_schema",
-    "definitions": "schema",
-}
+_OBJECTS = {"model", "dataclass", "typed-dict", "dict", "tagged-union"}
+_LISTS = {"list", "tuple", "set", "frozenset"}
+_SCALARS = {
+    "none", "bool", "int", "float", "decimal", "complex", "str", "bytes", "date", "time", "datetime",
+    "timedelta", "literal", "enum", "url", "uuid",
+}  # fmt: skip
+"""What JSON of a core schema may begin with. Others may begin with anything."""
+_INNER = {"default": "schema", "nullable": "schema", "json-or-python": "json_schema", "definitions": "schema"}
 _FIELDS = ("model-fields", "dataclass-args", "typed-dict")
 _CHANGES = ("strip_whitespace", "to_lower", "to_upper")
 
@@ -119,8 +110,8 @@ class TypePlan:
                 core = self._definitions[core["schema_ref"]]
             elif kind == "function-after" and self._peel(core["schema"])[0]["type"] in ("model", "dataclass"):
                 core, functions = core["schema"], functions + 1
-            elif kind in _WRAPPERS:
-                core = core[_WRAPPERS[kind]]
+            elif kind in _INNER:
+                core = core[_INNER[kind]]
             else:
                 return core, functions
 
@@ -136,24 +127,23 @@ class TypePlan:
         if not self._may_be(core, bracket):
             return None
         if kind in ("list", "tuple"):
-            return self._list_shape(core, kind)
+            return self._shape_of_list(core, kind)
         if kind == "tagged-union":
-            return self._tagged_shape(core)
+            return self._shape_by_tag(core)
         if kind == "dict":
-            return self._dict_shape(core)
+            return self._shape_of_dict(core)
         if kind in ("model", "dataclass"):
             decorators = getattr(core["cls"], "__pydantic_decorators__", None)
             validators = getattr(decorators, "model_validators", {}).values()
             own = [each for each in validators if each.info.mode == "after"]
-            if functions == len(own) and not core.get("root_model") and not core.get("custom_init"):
-                make = types.SimpleNamespace if kind == "dataclass" else None
-                return self._fields_shape(core["schema"], config, make or partial(_make_model, core["cls"]))
-            # A field's own validator may make something else of it.
-            return None
-        return self._fields_shape(core, config, dict)
+            if functions != len(own) or core.get("root_model") or core.get("custom_init"):
+                # A field's own validator may make something else of it.
+                return None
+            make = partial(_make_model, core["cls"]) if kind == "model" else _make_namespace
+            return self._shape_of_fields(self._peel(core["schema"])[0], config, make)
+        return self._shape_of_fields(core, config, dict)
 
-    def _fields_shape(self, core: Any, config: JSONMapping, make: Callable[..., Any]) -> Shape | None:
-        core = self._peel(core)[0]
+    def _shape_of_fields(self, core: Any, config: JSONMapping, make: Callable[[Any], Any]) -> Shape | None:
         if core["type"] not in _FIELDS:
             # A validator gets the whole before its fields are read.
             return None
@@ -167,11 +157,9 @@ class TypePlan:
                 key = key[0]
             if isinstance(key, str) and not entry.get("init_only") and not _reads_others(entry["schema"]):
                 plans[key] = name, self._part(entry["schema"], config)
-        return Shape(
-            plans.get, lambda values: make(**values) if make is types.SimpleNamespace else make(values)
-        )
+        return Shape(plans.get, make)
 
-    def _list_shape(self, core: Any, kind: str) -> Shape | None:
+    def _shape_of_list(self, core: Any, kind: str) -> Shape | None:
         items = core.get("items_schema", {"type": "any"})
         if kind == "tuple":
             if core.get("variadic_item_index") is None:
@@ -182,11 +170,9 @@ class TypePlan:
         entry = self._part(items if kind == "list" else items[0], self._config)
         return Shape(lambda index: (index, entry), list if kind == "list" else tuple)
 
-    def _dict_shape(self, core: Any) -> Shape:
-        keys, entry = (
-            self._part(core.get(name, {"type": "any"}), self._config)
-            for name in ("keys_schema", "values_schema")
-        )
+    def _shape_of_dict(self, core: Any) -> Shape:
+        keys = self._part(core.get("keys_schema", {"type": "any"}), self._config)
+        entry = self._part(core.get("values_schema", {"type": "any"}), self._config)
 
         def find_entry(key: str) -> tuple[Any, Plan] | None:
             try:
@@ -196,7 +182,7 @@ class TypePlan:
 
         return Shape(find_entry)
 
-    def _tagged_shape(self, core: Any) -> Shape | None:
+    def _shape_by_tag(self, core: Any) -> Shape | None:
         tag, choices = core["discriminator"], core["choices"]
         while isinstance(tag, list) and len(tag) == 1:
             tag = tag[0]
@@ -204,9 +190,9 @@ class TypePlan:
             return None
 
         def choose(text: str) -> Shape | None:
-            value = json.loads(text)
-            chosen = choices.get(value) if isinstance(value, (str, int)) else None
-            return None if chosen is None else self._find_shape(chosen, "{")
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # a value that is no tag
+                return self._find_shape(choices[json.loads(text)], "{")
+            return None
 
         return Shape(lambda _: None, lambda _: ABSENT, tag, choose)
 
@@ -215,7 +201,7 @@ class TypePlan:
 
     def _may_be(self, core: Any, bracket: str) -> bool:
         kind = self._peel(core)[0]["type"]
-        return kind in _EITHER or kind in (_OBJECTS if bracket == "{" else _LISTS)
+        return kind not in _SCALARS | (_LISTS if bracket == "{" else _OBJECTS)
 
 
 def _reads_others(core: Any) -> bool:
@@ -239,3 +225,8 @@ def _make_model(cls: Any, values: dict[str, Any]) -> Any:
     for name, value in {**own, "__pydantic_extra__": None, "__pydantic_private__": None}.items():
         object.__setattr__(model, name, value)
     return model
+
+
+def _make_namespace(values: dict[str, Any]) -> types.SimpleNamespace:
+    """A dataclass without all of its fields, which its own class could neither print nor compare."""
+    return types.SimpleNamespace(**values)
