@@ -139,8 +139,10 @@ class TypePlan:
             if functions != len(own) or core.get("root_model") or core.get("custom_init"):
                 # A field's own validator may make something else of it.
                 return None
-            make = partial(_make_model, core["cls"]) if kind == "model" else _make_namespace
-            return self._shape_of_fields(self._peel(core["schema"])[0], config, make)
+            fields = self._peel(core["schema"])[0]
+            is_plain = kind == "model" and not fields.get("computed_fields")
+            make = partial(_make_model, core["cls"]) if is_plain else _make_namespace
+            return self._shape_of_fields(fields, config, make)
         return self._shape_of_fields(core, config, dict)
 
     def _shape_of_fields(self, core: Any, config: JSONMapping, make: Callable[[Any], Any]) -> Shape | None:
@@ -228,5 +230,5 @@ def _make_model(cls: Any, values: dict[str, Any]) -> Any:
 
 
 def _make_namespace(values: dict[str, Any]) -> types.SimpleNamespace:
-    """A dataclass without all of its fields, which its own class could neither print nor compare."""
+    """What its own class could not print without all fields: a dataclass, and a model with computed fields."""
     return types.SimpleNamespace(**values)
