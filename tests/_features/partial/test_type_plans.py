@@ -7,13 +7,26 @@ from typing import Annotated, Any, Literal, NotRequired
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    ValidationInfo,
+    computed_field,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import TypedDict
 
 from partial_support import (
     Write,
     any_json,
     check_partials,
+    deltas_of,
     integer_lists,
     integers,
     numbers,
@@ -161,3 +174,121 @@ def test_each_partial_is_a_beginning_of_the_answer(
     form: Any, values: Any, data: Any, sizes: list[int], write: Write
 ) -> None:
     check_partials(form, write(data.draw(values), True), sizes)
+
+
+class Area(BaseModel):
+    width: int
+    height: int = 2
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic's documentation has it
+    @property
+    def area(self) -> int:
+        return self.width * self.height
+
+
+class Checked(BaseModel):
+    low: int
+    high: int
+
+    @model_validator(mode="after")
+    def order(self) -> "Checked":
+        self.low, self.high = sorted((self.low, self.high))
+        return self
+
+
+class Reading(BaseModel):
+    first: int
+    second: int
+
+    @field_validator("second")
+    @classmethod
+    def add(cls, value: int, info: ValidationInfo) -> int:
+        return value + int(info.data["first"])
+
+
+class Raw(BaseModel):
+    first: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def rename(cls, value: Any) -> Any:
+        return {"first": value["1st"]}
+
+
+class Aliased(BaseModel):
+    first: int = Field(validation_alias=AliasChoices("a", "b"))
+    deep: int = Field(validation_alias=AliasPath("c", "d"))
+
+
+class Wrapped(RootModel[list[int]]):
+    pass
+
+
+@dataclasses.dataclass(slots=True, frozen=True, kw_only=True)
+class Frozen:
+    x: int
+    extra: dataclasses.InitVar[int] = 0
+    next: "Frozen | None" = None
+
+
+class Optional(BaseModel):
+    """OpenAI's strict mode has null for a field that is left out."""
+
+    name: str = "none"
+    inner: "list[Optional]" = []
+
+
+class Short(BaseModel):
+    text: Annotated[str, Field(min_length=3, max_length=4)]
+    number: int | str
+
+
+def shown(form: Any, answer: str, *, with_text: bool = False) -> list[str]:
+    """The different partials of an answer that comes character by character, as texts."""
+    name = "partial_with_text" if with_text else "partial"
+    texts = [repr(getattr(delta, name)) for delta in deltas_of(form, list(answer))]
+    return [text for text, before in zip(texts, ["None", *texts], strict=False) if text != before]
+
+
+@pytest.mark.parametrize(
+    ("form", "answer", "expected"),
+    [
+        (Area, '{"width": 3}', ["namespace()", "Area(width=3, height=2, area=6)"]),
+        (Area, '{"width": 3, "height": 1}',
+         ["namespace()", "namespace(width=3)", "Area(width=3, height=1, area=3)"]),
+        (Checked, '{"low": 3, "high": 1}', ["Checked()", "Checked(low=3)", "Checked(low=1, high=3)"]),
+        (Reading, '{"first": 1, "second": 2}',
+         ["Reading()", "Reading(first=1)", "Reading(first=1, second=3)"]),
+        (Raw, '{"1st": 1}', ["Raw(first=1)"]),
+        (Aliased, '{"a": 1, "c": {"d": 2}}', ["Aliased()", "Aliased(first=1)", "Aliased(first=1, deep=2)"]),
+        (Wrapped, "[1, 2]", ["Wrapped(root=[1, 2])"]),
+        (Frozen, '{"x": 1, "extra": 2, "next": null}',
+         ["namespace()", "namespace(x=1)", "Frozen(x=1, next=None)"]),
+        (Optional, '{"name": null, "inner": [{"name": null, "inner": []}]}',
+         ["Optional()", "Optional(inner=[])", "Optional(inner=[Optional(name='none', inner=[])])",
+          "Optional(name='none', inner=[Optional(name='none', inner=[])])"]),
+        (Short, '{"text": "ab", "number": 12}', ["Short()", "Short(number=12)"]),
+        (City | Point, '{"name": "a"}', ["City(name='a', people=None, tags=[])"]),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], '{"lives": 9, "kind": "cat"}',
+         ["Cat(lives=9, kind='cat')", "Cat(kind='cat', lives=9)"]),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], r'{"kind": "\H", "lives": 9}', []),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], '{"kind": ["cat"], "lives": 9}', []),
+        (list[Mood], '["good", "bad", "ugly"]',
+         ["[<Mood.GOOD: 'good'>]", "[<Mood.GOOD: 'good'>, <Mood.BAD: 'bad'>]"]),
+        (int, '{"answer": 12}', ["12"]),
+    ],
+)  # fmt: skip
+def test_what_is_shown_of_a_type(form: Any, answer: str, expected: list[str]) -> None:
+    assert shown(form, answer) == expected
+
+
+def test_a_text_grows_and_one_that_breaks_its_limits_is_taken_away() -> None:
+    texts = shown(Short, '{"text": "abcde", "number": 1}', with_text=True)
+    assert texts == [
+        "Short()",
+        *(f"Short(text={'abcde'[:end]!r})" for end in range(6)),
+        "Short()",
+        "Short(number=1)",
+    ]
+    texts = shown(Short, '{"text": "abc", "number": "1"}', with_text=True)
+    assert texts[-2:] == ["Short(text='abc')", "Short(text='abc', number='1')"]

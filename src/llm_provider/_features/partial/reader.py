@@ -30,7 +30,7 @@ _MOST_BITS = 10
 """Of the number of values in a container that is shown with each of them."""
 _MARKS = '"[]{}:,'
 _START = re.compile(r"[\[{]")
-_WHOLE_ESCAPES = re.compile(r"(?:[^\\]+|\\[^u]|\\u[0-9a-fA-F]{4})*")
+_WHOLE_ESCAPES = re.compile(r'(?:[^\\]+|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 
 _Expected: TypeAlias = Literal["value", "value or end", "key", "key or end", "colon", "comma or end"]
 
@@ -129,7 +129,9 @@ class Reader:
             return len(piece)
         is_object = bracket[0] == "{"
         shape = shape_of_answer(self._structure, self._plan, is_object=is_object)
-        if self._structure.is_object and not is_object and (bracket.start() > first or not is_first):
+        is_whole = is_first and bracket.start() == first and self._structure.schema is not None
+        if self._structure.is_object and not is_object and not is_whole:
+            # An object may come later, and count.
             shape = None
         self._root = _Node(begin + bracket.start(), shape, is_object=is_object, inside=False)
         self._stack.append(self._root)
@@ -137,6 +139,7 @@ class Reader:
         return bracket.end()
 
     def _read_string(self, piece: str, at: int, begin: int) -> int:
+        self._versions[1] += 1
         if self._is_escaped:
             self._is_escaped = False
             return at + 1
@@ -146,8 +149,6 @@ class Reader:
                 self._is_escaped = True
             else:
                 self._end_string(begin + at + 1)
-        else:
-            self._versions[1] += 1
         return at + 1
 
     def _end_string(self, end: int) -> None:
@@ -169,6 +170,7 @@ class Reader:
         expected, is_object = node.expected, isinstance(node.values, dict)
         if mark == '"':
             self._token, self._mode = at, "string"
+            self._versions[1] += 1
             return expected not in ("colon", "comma or end")
         if mark in "]}":
             if is_object is not (mark == "}") or not expected.endswith(" end"):
@@ -202,15 +204,17 @@ class Reader:
         if is_word and not _WORDS.fullmatch(self._slice(start, end)):
             return False
         if not self._stack:
-            self._mode = "end"
-            self._versions[0] += 1
-            self._versions[1] += 1
-            try:
-                self._whole = read(self._slice(0, end), self._structure).value
-            except NoMatchError:
-                if self._root is None or (self._structure.is_object and self._root.values == []):
-                    # A text or a list among words, whose JSON comes later.
-                    self._mode, self._root = "start", None
+            self._mode, root = "end", self._root
+            self._versions = [version + 1 for version in self._versions]
+            is_aside = root is None or (
+                root.shape is None and self._structure.is_object and root.values == []
+            )
+            if root is None or not is_aside:
+                with contextlib.suppress(NoMatchError):
+                    self._whole = read(self._slice(0, end), self._structure).value
+            if self._whole is ABSENT and is_aside:
+                # A text or a list among words, whose JSON comes later.
+                self._mode, self._root, self._is_shown = "start", None, False
             return True
         node = self._stack[-1]
         node.expected = "comma or end"

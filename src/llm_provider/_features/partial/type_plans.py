@@ -230,5 +230,5 @@ def _make_model(cls: Any, values: dict[str, Any]) -> Any:
 
 
 def _make_namespace(values: dict[str, Any]) -> types.SimpleNamespace:
-    """What its own class could not print without all fields: a dataclass, and a model with computed fields."""
+    """What its class could not print without all fields: a dataclass, or a model with computed fields."""
     return types.SimpleNamespace(**values)
