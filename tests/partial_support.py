@@ -66,7 +66,10 @@ def is_prefix(part: Any, whole: Any, *, with_text: bool = False) -> bool:
         return (
             type(part) is type(whole)
             and len(part) <= len(whole)
-            and all(is_prefix(*pair, with_text=with_text) for pair in zip(part, whole, strict=False))
+            and all(
+                is_prefix(*pair, with_text=True) if with_text else pair[0] == pair[1]
+                for pair in zip(part, whole, strict=False)
+            )
         )
     if with_text and type(part) is str and type(whole) is str:
         return whole.startswith(part)

@@ -159,8 +159,10 @@ class Reader:
             return
         node.expected = "colon"
         if node.shape is not None:
-            with contextlib.suppress(ValueError):  # of an escape that there is not: no value has this key
+            try:
                 node.key = json.loads(self._slice(self._token, end), strict=False)
+            except ValueError:  # an escape that does not exist: this is no JSON
+                self._mode = "end"
             if node.shape.decide is not None:
                 node.shape = node.shape.decide(str(node.key))
 
