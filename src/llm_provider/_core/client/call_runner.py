@@ -37,7 +37,7 @@ from ..store.response_cache import ResponseCache
 if TYPE_CHECKING:
     from ..._features.second_level.settings import SecondLevel
     from ..journey.engine import Engine
-    from ..journey.stream import Arrived, MakeDelta, MakeSource
+    from ..journey.stream import Arrived, MakeSource
     from ..money.pricing import PriceTable
     from ..requests.checks import DeliveryOptions
     from ..types.messages import Prompt
@@ -189,8 +189,8 @@ class CallRunner:
 
     def prepare_stream(
         self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
-    ) -> tuple[MakeSource, MakeDelta | None]:
-        """What makes a streamed call, or replays a stored one, and what makes its deltas."""
+    ) -> MakeSource:
+        """What makes a streamed call, or replays a stored one."""
         from ..journey.stream import Replay
         from ..runtime import event_loop
 
@@ -199,23 +199,24 @@ class CallRunner:
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
         call.streamed = True
-        structure = call.encoded.structure
-        make_delta = None if structure is None else doors.partial.StructuredDeltas(structure)
         hit = self.engine.lookup(call)
         rounds = call.request.max_tool_rounds
-        if hit is not None and rounds is None:
-            return partial(Replay, hit, call.request.n), make_delta
-        self.start()
-        if function == "stream" and hit is None:
-            self.engine.load(call)
-        if rounds is not None:
-            here = function == "astream"
-            return doors.tool_loop.prepare_stream(self.engine, call, hit, here=here), make_delta
 
-        def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+        def begin(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
-        return make, make_delta
+        make: MakeSource = begin
+        if hit is not None and rounds is None:
+            make = partial(Replay, hit, call.request.n)
+        else:
+            self.start()
+            if function == "stream" and hit is None:
+                self.engine.load(call)
+            if rounds is not None:
+                here = function == "astream"
+                make = doors.tool_loop.prepare_stream(self.engine, call, hit, here=here)
+        structure = call.encoded.structure
+        return make if structure is None else doors.partials.add_partials(make, structure)
 
     def report(self, result: object) -> None:
         if self.on_result is not None:

@@ -185,8 +185,8 @@ class Client(BatchMethods):
         from ..journey.stream import Stream
 
         runner = self._runner
-        made = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
-        return Stream(made[0], runner.report, made[1])
+        make = runner.prepare_stream("stream", model, messages, parameters, runner.concurrency_of_threads)
+        return Stream(make, runner.report)
 
     @take_types_of(lambda: functions.astream)
     @with_parameters
@@ -196,8 +196,8 @@ class Client(BatchMethods):
         from ..journey.stream import AsyncStream
 
         runner = self._runner
-        made = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
-        return AsyncStream(made[0], runner.report, made[1])
+        make = runner.prepare_stream("astream", model, messages, parameters, runner.concurrency)
+        return AsyncStream(make, runner.report)
 
     @with_parameters
     def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:

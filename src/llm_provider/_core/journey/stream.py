@@ -31,8 +31,6 @@ Arrived: TypeAlias = list[Step] | Response | BaseException
 """Steps of a stream that arrived together. The last item is the response or an exception."""
 
 
-MakeDelta: TypeAlias = Callable[[Step], Delta]
-"""Makes a delta that knows the answer so far."""
 MakeSource: TypeAlias = "Callable[[Callable[[Arrived], None]], event_loop.BackgroundTask[Response] | Replay]"
 """Makes a streamed call that gives its items to the argument, from another thread."""
 
@@ -41,14 +39,9 @@ class _Running(Hinting, Generic[T_co]):
     """The common part of both kinds of stream: a call under way and its items."""
 
     def __init__(
-        self,
-        make: MakeSource,
-        put: Callable[[Arrived], None],
-        tell: Callable[[Result], object],
-        make_delta: MakeDelta | None,
+        self, make: MakeSource, put: Callable[[Arrived], None], tell: Callable[[Result], object]
     ) -> None:
         self._ended = False
-        self._make_delta = make_delta
         self._tell = tell
         self._response: Response[T_co] | None = None
         self._here: deque[Step] = deque()
@@ -84,7 +77,7 @@ class _Running(Hinting, Generic[T_co]):
     def _take(self, arrived: Arrived) -> bool:
         """Take an item. Returns whether it has steps; if not, the stream has ended."""
         if isinstance(arrived, list):
-            self._here.extend(arrived if self._make_delta is None else map(self._make_delta, arrived))
+            self._here.extend(arrived)
             return True
         self._ended = True
         if isinstance(arrived, Response | LLMError):
@@ -100,11 +93,9 @@ class _Running(Hinting, Generic[T_co]):
 class Stream(_Running[T_co]):
     """A synchronous stream: an iterator of `Delta` and a context manager."""
 
-    def __init__(
-        self, make: MakeSource, tell: Callable[[Result], object], make_delta: MakeDelta | None = None
-    ) -> None:
+    def __init__(self, make: MakeSource, tell: Callable[[Result], object]) -> None:
         self._items: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
-        super().__init__(make, self._items.put, tell, make_delta)
+        super().__init__(make, self._items.put, tell)
 
     def __iter__(self) -> Self:
         return self
@@ -133,9 +124,7 @@ class Stream(_Running[T_co]):
 class AsyncStream(_Running[T_co]):
     """An asynchronous stream: an async iterator of `Delta` and an async context manager."""
 
-    def __init__(
-        self, make: MakeSource, tell: Callable[[Result], object], make_delta: MakeDelta | None = None
-    ) -> None:
+    def __init__(self, make: MakeSource, tell: Callable[[Result], object]) -> None:
         items: asyncio.Queue[Arrived] = asyncio.Queue()
         self._items = items
         try:
@@ -144,7 +133,7 @@ class AsyncStream(_Running[T_co]):
             raise RuntimeError(
                 "astream() needs a running event loop: call it in an async function, or call stream()"
             ) from None
-        super().__init__(make, partial(inbox.post_with_others, items.put_nowait), tell, make_delta)
+        super().__init__(make, partial(inbox.post_with_others, items.put_nowait), tell)
 
     def __aiter__(self) -> Self:
         return self

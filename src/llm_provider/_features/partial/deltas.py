@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..._core.types.messages import Commentary, Delta, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..._core.journey.stream import Arrived, MakeSource
     from ..._core.schemas.structure import Structure
     from .reader import Reader
 
@@ -63,3 +66,15 @@ class StructuredDeltas:
             answer.pieces.append(added)
         object.__setattr__(delta, "_so_far", (answer, len(answer.pieces)))
         return delta
+
+
+def add_partials(make: "MakeSource", structure: "Structure") -> "MakeSource":
+    """A source of a stream whose deltas know the answer so far."""
+
+    def make_with_partials(put: "Callable[[Arrived], None]") -> Any:
+        make_delta = StructuredDeltas(structure)
+        return make(
+            lambda arrived: put(list(map(make_delta, arrived)) if isinstance(arrived, list) else arrived)
+        )
+
+    return make_with_partials
