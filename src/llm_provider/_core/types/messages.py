@@ -146,7 +146,7 @@ class Delta(_PartOfAnswer):
 
     `index` is the number of the sample, from 0, in a stream of several (`n`). `tool_results` are the results
     of tools that `max_tool_rounds` ran. The deltas after them belong to the next answer of the model, in
-    which tool calls are numbered anew.
+    which tool calls are numbered anew. With `response_format`, `partial` is the answer so far.
     """
 
     text: str = ""
