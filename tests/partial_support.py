@@ -89,7 +89,7 @@ def deltas_of(form: Any, pieces: list[str]) -> list[Any]:
     return list(map(StructuredDeltas(structure_of(form)), pieces))
 
 
-def check_partials(form: Any, answer: str, sizes: list[int]) -> list[Delta]:
+def check_partials(form: Any, answer: str, sizes: list[int], *, is_well_formed: bool = True) -> list[Delta]:
     """Check the partials of an answer that is cut into pieces, if it matches; returns its deltas."""
     structure = structure_of(form)
     assert structure is not None
@@ -106,7 +106,7 @@ def check_partials(form: Any, answer: str, sizes: list[int]) -> list[Delta]:
         ]
         assert all(is_prefix(part, final, with_text=with_text) for part in partials)
         assert all(is_prefix(*pair, with_text=with_text) for pair in itertools.pairwise(partials))
-        # A bare number has no end, and what begins with a quotation mark may be a text until it ends.
-        if isinstance(final, BaseModel | dict | list) and not answer.lstrip().startswith('"'):
+        # A bare number has no end. Behind an open bracket or text, JSON is found at the answer's end only.
+        if isinstance(final, BaseModel | dict | list) and is_well_formed:
             assert partials[-1] == final
     return deltas
