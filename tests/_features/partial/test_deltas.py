@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from counting_server import CountingServer
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import (
     AsyncStream,
@@ -300,3 +301,37 @@ def test_a_stream_that_nobody_asks_for_partials_parses_nothing(run_script: Any) 
         assert not [name for name in sys.modules if name.startswith("pydantic")]
     """)
     assert completed.returncode == 0, completed.stderr
+
+
+@pytest.mark.parametrize("way", WAYS[2:])
+@pytest.mark.parametrize("cache", ["use", "refresh", "off", "only"])
+def test_every_mode_of_the_cache_has_partials(cache: str, way: str) -> None:
+    with serving(Answer(json.dumps(TRIP))) as server, Client() as client:
+        own = {"base_url": server.url("gpt-4.1"), "response_format": Trip, "api_key": "k"}
+        first = [] if cache == "only" else [cache]
+        for mode in ("use", *first, cache):
+            deltas, response = run(way, "gpt-4.1", client, cache=mode, **own)
+            assert deltas[-1].partial == response.parsed
+        assert server.requests == {"use": 1, "refresh": 3, "off": 3, "only": 1}[cache]
+
+
+@pytest.mark.parametrize("way", WAYS[2:])
+def test_a_reply_that_comes_whole_has_its_partial(way: str) -> None:
+    message = {"role": "assistant", "content": f"```json\n{json.dumps(TRIP)}\n```"}
+    reply = {
+        "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8},
+    }  # fmt: skip
+    with CountingServer(lambda *_: (200, {}, reply)) as server, Client() as client:
+        own = {"base_url": f"{server.root}/v1", "response_format": Trip, "api_key": "k"}
+        deltas, response = run(way, "gpt-4.1", client, **own)
+        assert [delta.partial for delta in deltas] == [response.parsed]
+
+
+def test_partials_stay_after_a_stream_is_closed() -> None:
+    with serving(Answer(json.dumps(TRIP))) as server, Client() as client:
+        own: Any = {"base_url": server.url("gpt-4.1"), "response_format": Trip, "api_key": "k"}
+        with client.stream("gpt-4.1", "Hi", **own) as deltas:
+            found = [delta for delta, _ in zip(deltas, range(9), strict=False)]
+        assert vars(found[-1].partial) == {"title": "Öst 😀"}
