@@ -79,3 +79,15 @@ def test_a_long_list_is_not_copied_for_each_element() -> None:
     sizes = sorted({len(partial) for partial in partials.values() if partial})
     assert sizes[:1024] == list(range(1, 1025))
     assert all(after - before <= before // 500 for before, after in itertools.pairwise(sizes[1024:]))
+
+
+def test_a_long_text_is_not_copied_for_each_character() -> None:
+    answer = json.dumps({"a": "x" * 50_000})
+    deltas = deltas_of({"type": "json_object"}, cut(answer, [1]))
+    lengths = [
+        len(value["a"]) for value in (delta.partial_with_text for delta in deltas) if value and "a" in value
+    ]
+    assert sorted(lengths) == lengths
+    assert list(range(4096)) == [length for length in dict.fromkeys(lengths) if length < 4096]
+    assert len(set(lengths)) < 13_000
+    assert lengths[-1] == 50_000

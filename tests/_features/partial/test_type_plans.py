@@ -238,6 +238,19 @@ class Optional(BaseModel):
     inner: "list[Optional]" = []
 
 
+class Small(BaseModel):
+    size: Literal["small"]
+    kind: Literal["cat"]
+
+
+class Big(BaseModel):
+    size: Literal["big"]
+    kind: Literal["cat"]
+
+
+Sized = Annotated[Small | Big, Field(discriminator="size")]
+
+
 class Short(BaseModel):
     text: Annotated[str, Field(min_length=3, max_length=4)]
     number: int | str
@@ -271,6 +284,10 @@ def shown(form: Any, answer: str, *, with_text: bool = False) -> list[str]:
         (City | Point, '{"name": "a"}', ["City(name='a', people=None, tags=[])"]),
         (Annotated[Cat | Dog, Field(discriminator="kind")], '{"lives": 9, "kind": "cat"}',
          ["Cat(lives=9, kind='cat')", "Cat(kind='cat', lives=9)"]),
+        (Annotated[Sized | Dog, Field(discriminator="kind")], '{"size": "big", "kind": "cat"}',
+         ["Big(size='big', kind='cat')"]),
+        (Annotated[Sized | Dog, Field(discriminator="kind")], '{"kind": "cat", "size": "big"}',
+         ["Big(kind='cat', size='big')", "Big(size='big', kind='cat')"]),
         (Annotated[Cat | Dog, Field(discriminator="kind")], r'{"kind": "\H", "lives": 9}', []),
         (Annotated[Cat | Dog, Field(discriminator="kind")], '{"kind": ["cat"], "lives": 9}', []),
         (list[Mood], '["good", "bad", "ugly"]',
