@@ -285,3 +285,12 @@ def test_the_order_of_a_list_makes_no_other_question(simulator: Simulator, own_c
                 "gpt-6.1-sol", "Hi", tools=[mcp([sys.executable, RAW, "shuffled"], env={"ORDER": order})]
             )
     assert simulator.ledger().requests == 1
+
+
+async def test_an_asynchronous_stream_has_the_partial_answers_of_any_other(client: Client) -> None:
+    options: dict[str, Any] = {"tools": [mcp([sys.executable, RAW])], "response_format": dict[str, int]}
+    with client.stream("gpt-6.1-sol", "Hi", **options, cache="off") as stream:
+        expected = [delta.partial for delta in stream]
+    for _ in range(2):
+        partials = [delta.partial async for delta in client.astream("gpt-6.1-sol", "Hi", **options)]
+        assert partials[-1] == expected[-1] is not None

@@ -214,18 +214,22 @@ class CallRunner:
             return doors.mcp_tools.prepare_stream(self, model, messages, parameters)
         call, hit = self.look_up_stream(function, model, messages, parameters, allowed)
         rounds = call.request.max_tool_rounds
-        if hit is not None and rounds is None:
-            return partial(Replay, hit, call.request.n)
-        self.start()
-        if function == "stream" and hit is None:
-            self.engine.load(call)
-        if rounds is not None:
-            return doors.tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
-        def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+        def begin(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
-        return make
+        make: MakeSource = begin
+        if hit is not None and rounds is None:
+            make = partial(Replay, hit, call.request.n)
+        else:
+            self.start()
+            if function == "stream" and hit is None:
+                self.engine.load(call)
+            if rounds is not None:
+                here = function == "astream"
+                make = doors.tool_loop.prepare_stream(self.engine, call, hit, here=here)
+        structure = call.encoded.structure
+        return make if structure is None else doors.partials.add_partials(make, structure)
 
     def look_up_stream(
         self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency

@@ -70,6 +70,9 @@ def prepare_stream(runner: CallRunner, model: str, messages: Prompt, parameters:
         runner.fill(parameters)
         await list_async(runner, parameters)
         call, hit = runner.look_up_stream("astream", model, messages, parameters, runner.concurrency)
+        if call.encoded.structure is not None:
+            add_to: Any = doors.partials.add_partials
+            put = add_to(lambda given: given, call.encoded.structure)(put)
         if call.request.max_tool_rounds is not None:
             return await doors.tool_loop.Rounds(runner.engine, call, put).run(hit)
         if hit is None:
