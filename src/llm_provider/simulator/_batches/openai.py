@@ -68,6 +68,7 @@ def describe_file(file: StoredFile) -> dict[str, Any]:
         "filename": file.name,
         "purpose": file.purpose,
         "status": "processed",
+        **({"sample_type": "batch_request", "source": "upload"} if file.provider == "mistral" else {}),
     }
 
 
