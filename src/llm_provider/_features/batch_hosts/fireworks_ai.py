@@ -44,7 +44,8 @@ class FireworksBatches(JobBatches):
         fields = {"userUploaded": {}, "exampleCount": str(await count_lines(path))}
         is_new = True
         try:
-            await self.ask(datasets, {"datasetId": dataset, "dataset": fields})
+            made = await self.ask(datasets, {"datasetId": dataset, "dataset": fields})
+            identify(require(made, dict, "dataset"), "name")
         except Exception as error:
             if getattr(error, "status_code", None) != 409:
                 raise
@@ -121,7 +122,8 @@ class FireworksBatches(JobBatches):
     def _accounts(self, server: str) -> AsyncIterator[list[JSONObject]]:
         return self.pages(f"{server}/accounts", "accounts", "nextPageToken")
 
-    def read_batch(self, job: JSONObject) -> RemoteBatch:
+    @staticmethod
+    def read_batch(job: JSONObject) -> RemoteBatch:
         state = str(job.get("state")).removeprefix("JOB_STATE_").lower()
         progress, status = job.get("jobProgress") or {}, job.get("status") or {}
         inputs, output = str(job.get("inputDatasetId") or ""), str(job.get("outputDatasetId") or "")

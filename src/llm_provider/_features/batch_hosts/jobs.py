@@ -17,7 +17,7 @@ from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE
 from ..._core.formats.shared.batches import BatchSpec, RemoteBatch, RowReply, fail_row, pieces_of
 from ..._core.formats.shared.errors import from_answer
 from ..._core.json_values import JSONObject
-from ..._core.runtime.json_pieces import loads, write_exactly
+from ..._core.runtime.json_pieces import loads, read_exactly, write_exactly
 
 T = TypeVar("T")
 
@@ -36,12 +36,13 @@ class JobBatches(OpenAIBatches):
     def line(self, spec: BatchSpec, custom_id: str, body: bytes) -> bytes:
         """One row as a line of the file, which has the endpoint in no line."""
         if not self.has_models_in_rows:
-            payload = loads(body)
+            payload = read_exactly(body.decode())
             payload.pop("model", None)
             body = write_exactly(payload)
         return b'{"custom_id":%s,"body":%s}' % (orjson.dumps(custom_id), body)
 
-    def read_batch(self, job: JSONObject) -> RemoteBatch:
+    @staticmethod
+    def read_batch(job: JSONObject) -> RemoteBatch:
         raise NotImplementedError
 
     @staticmethod

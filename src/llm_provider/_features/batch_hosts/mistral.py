@@ -50,7 +50,8 @@ class MistralBatches(JobBatches):
     async def cancel(self, identifier: str) -> None:
         await self.ask(f"{_JOBS}/{identifier}/cancel", {})
 
-    def read_batch(self, job: JSONObject) -> RemoteBatch:
+    @staticmethod
+    def read_batch(job: JSONObject) -> RemoteBatch:
         state = str(job.get("status")).lower()
         metadata, files = job.get("metadata") or {}, job.get("input_files") or ()
         errors = [error for error in job.get("errors") or () if isinstance(error, dict)]

@@ -46,7 +46,8 @@ class TogetherBatches(JobBatches):
         ):
             yield batch
 
-    def read_batch(self, job: JSONObject) -> RemoteBatch:
+    @staticmethod
+    def read_batch(job: JSONObject) -> RemoteBatch:
         job = job.get("job") or job
         state = str(job.get("status")).lower()
         files = (job.get("output_file_id"), job.get("error_file_id"))

@@ -56,7 +56,8 @@ class XAIBatches(JobBatches):
     async def cancel(self, identifier: str) -> None:
         await self.ask(f"/batches/{identifier}:cancel", {})
 
-    def read_batch(self, job: JSONObject) -> RemoteBatch:
+    @staticmethod
+    def read_batch(job: JSONObject) -> RemoteBatch:
         counts: JSONObject = job.get("state") or {}
         numbers = {name: count(counts.get(f"num_{name}")) for name in _COUNTS}
         identifier, name = identify(job, "batch_id"), job.get("name")

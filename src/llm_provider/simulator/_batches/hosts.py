@@ -144,7 +144,8 @@ def _serve_one(
 
 def _describe_mistral(store: BatchStore, batch: Batch) -> dict[str, Any]:
     def write(outcome: Outcome) -> dict[str, Any]:
-        answer = {"status_code": outcome.status, "body": outcome.reply or {"error": _error_of(outcome)}}
+        status = 504 if outcome.reply is None else outcome.status
+        answer = {"status_code": status, "body": outcome.reply or {"error": _error_of(outcome)}}
         return {
             "id": store.next_identifier(),
             "custom_id": outcome.custom_id,
