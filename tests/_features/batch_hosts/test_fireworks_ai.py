@@ -107,3 +107,10 @@ def test_a_second_submission_of_a_batch_is_refused_by_its_name(client: Client, s
 
     (name,) = asyncio.run(identify_all())
     assert name == f"llm-provider-{client.batches()[0].record_ids[0]}"
+
+
+def test_an_address_of_results_that_is_too_old_is_asked_for_anew(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.inject(Fault(status=400, body="<Error>ExpiredToken</Error>"), match="files.download")
+    assert client.call_many(MODEL, ["1+1?"], delivery="batch").texts == ["2"]

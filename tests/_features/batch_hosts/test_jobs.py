@@ -39,6 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::llm_provider.PriceWarning")
     [
         {},
         {"batch_errored": 0.3},
+        {"batch_errored": 1.0},
         {"batch_expired": 0.3},
         {"batch_results_late": 2, "batch_errors_late": 1, "batch_errored": 0.2},
         {"batch_counts": "none", "batch_errored": 0.2},

@@ -61,3 +61,24 @@ def test_a_key_that_is_refused_says_so(client: Client, simulator: Simulator) -> 
     (error,) = client.call_many(MODEL, ["1+1?"], delivery="batch", on_error="return")
     assert not isinstance(error, APIResponseValidationError)
     assert "no such key" in str(error)
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+def test_a_place_may_lead_to_another_one(client: Client, simulator: Simulator, hops: int) -> None:
+    for _ in range(hops):
+        simulator.inject(Fault(redirect="?signature=y"), match="files.store")
+    client.call_many(MODEL, ["1+1?"], delivery="batch")
+    stored = [request for request in simulator.requests() if "/storage" in request.path]
+    assert [request.status for request in stored] == [*[307] * hops, 200]
+
+
+def test_an_address_that_is_too_old_is_asked_for_anew(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(status=403, message="Request has expired"), match="files.store")
+    assert client.call_many(MODEL, ["1+1?"], delivery="batch").texts == ["2"]
+    asked = [request for request in simulator.requests() if request.status == 302]
+    assert len(asked) == 2
+
+
+def test_a_list_without_batches_may_be_null(client: Client, simulator: Simulator) -> None:
+    simulator.inject(Fault(body="null"), match="batches.list", times=2)
+    assert client.call_many(MODEL, ["1+1?"], delivery="batch").texts == ["2"]

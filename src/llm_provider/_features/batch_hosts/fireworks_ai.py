@@ -92,7 +92,7 @@ class FireworksBatches(JobBatches):
             path = f"{await self._root()}/datasets/{dataset}:getDownloadEndpoint"
             places = require(await self.ask(path), dict, "list").get("filenameToSignedUrls") or {}
             for place in places.values():
-                async with self.get(place) as response:
+                async with self.stored(place) as response:
                     async for row in rows_of(response.aiter_bytes(), longest, self.read_line):
                         yield row
 

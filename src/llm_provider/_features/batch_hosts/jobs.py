@@ -4,10 +4,11 @@ The SDK carries the requests, so keys, errors and limits of size are those of ev
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urljoin
 
 import orjson
 
@@ -21,7 +22,7 @@ from ..._core.runtime.json_pieces import loads, read_exactly, write_exactly
 
 T = TypeVar("T")
 
-_MOST_PAGES = 100_000
+_MOST_PAGES, _MOST_REDIRECTS = 100_000, 5
 
 _ANSWERS = frozenset({"choices", "data", "output"})
 """The fields of which each answer has one."""
@@ -90,27 +91,33 @@ class JobBatches(OpenAIBatches):
 
     async def put(self, place: str, path: Path) -> None:
         """Put a file where an answer says. The address is signed, so the key does not go along."""
-        size = (await asyncio.to_thread(path.stat)).st_size
-        headers = {"content-length": str(size)}
-        async with self._store(place, "PUT", content=pieces_of(path), headers=headers):
+        headers = {"content-length": str((await asyncio.to_thread(path.stat)).st_size)}
+        async with self.stored(place, "PUT", lambda: {"content": pieces_of(path), "headers": headers}):
             pass
 
-    def get(self, place: str) -> AbstractAsyncContextManager[Any]:
-        """The response with a file from where an answer says, without the key."""
-        return self._store(place, "GET")
-
     @asynccontextmanager
-    async def _store(self, place: str, method: str, **options: Any) -> AsyncIterator[Any]:
-        secure = str(self._target.base_url).startswith("https:")
-        if not place.startswith("https://" if secure else ("http://", "https://")):
-            raise APIResponseValidationError("the answer names a place for a file without https")
+    async def stored(
+        self, place: str, method: str = "GET", make: Callable[[], dict[str, Any]] = dict
+    ) -> AsyncIterator[Any]:
+        """The response of a store of files, without the key. `make` makes what is sent, for each address."""
         # The SDK adds the key to its requests, and its HTTP client adds nothing.
-        client = self._client._client  # noqa: SLF001
-        async with client.stream(method, place, timeout=SECONDS_OF_A_FILE, **options) as response:
-            if response.status_code // 100 != 2:
-                text = (await response.aread()).decode("utf-8", "replace")
-                raise from_answer(response.status_code, message=text)
-            yield response
+        client, secure = self._client._client, str(self._target.base_url).startswith("https:")  # noqa: SLF001
+        for _ in range(_MOST_REDIRECTS):
+            if not place.startswith("https://" if secure else ("http://", "https://")):
+                raise APIResponseValidationError("the answer names a place for a file without https")
+            async with client.stream(method, place, timeout=SECONDS_OF_A_FILE, **make()) as response:
+                if response.status_code // 100 == 2:
+                    yield response
+                    return
+                following = response.headers.get("location", "")
+                if response.status_code // 100 != 3 or not following:
+                    text = (await response.aread()).decode("utf-8", "replace")
+                    error = from_answer(response.status_code, message=text)
+                    # An address lasts some minutes, and the next one may be served.
+                    error.retryable = True
+                    raise error
+                place = urljoin(place, following)
+        raise APIResponseValidationError("the place for a file leads to another one again and again")
 
 
 def newest_first(batches: Sequence[RemoteBatch]) -> list[RemoteBatch]:

@@ -41,9 +41,11 @@ class TogetherBatches(JobBatches):
         return await self.ask_about(f"/batches/{identifier}")
 
     async def recent(self) -> AsyncIterator[RemoteBatch]:
-        for batch in newest_first(
-            list(map(self.read_batch, require(await self.ask("/batches"), list, "list")))
-        ):
+        listed = await self.ask("/batches")
+        if listed is None:
+            # So a server in Go writes an empty list, and so may a proxy: ask again.
+            listed = await self.ask("/batches") or []
+        for batch in newest_first(list(map(self.read_batch, require(listed, list, "list")))):
             yield batch
 
     @staticmethod

@@ -59,7 +59,9 @@ def name_operation(method: str, path: str) -> str:
         return "batches.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):
         return "files.download" if kind == "files" else "batches.results"
-    if method in ("POST", "PUT"):
+    if method == "PUT":
+        return "files.store"
+    if method == "POST":
         return "files.upload" if kind == "files" else "batches.create"
     if method == "DELETE":
         return f"{kind}.delete"
