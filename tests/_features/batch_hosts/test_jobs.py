@@ -245,3 +245,42 @@ def clouds_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "mine")
     monkeypatch.setenv("ANTHROPIC_FOUNDRY_RESOURCE", "mine")
+
+
+FEATURES: list[dict[str, Any]] = [
+    {"n": 3},
+    {"n": 2, "temperature": 0.5, "max_tokens": 50, "seed": 7},
+    {"response_format": {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}},
+    {"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]},
+    {"draw": 2},
+    {"extra_headers": {"x-mine": "1"}},
+    {"extra_body": {"deep": {"model": "kept", "big": 2**63}}},
+]
+
+
+@pytest.mark.parametrize("model", HOSTS)
+@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.sampled(3)
+def test_a_batch_has_the_keys_and_the_bodies_of_live_calls(
+    client: Client, simulator: Simulator, tmp_path: Path, model: str, features: dict[str, Any]
+) -> None:
+    inputs: list[Any] = [
+        "1+1?",
+        [{"role": "system", "content": "Sum up."}, {"role": "user", "content": "2+2?"}],
+    ]
+    with Client(cache_dir=tmp_path / "live") as other:
+        live = other.call_many(model, inputs, on_error="return", **features)
+    answers = client.call_many(model, inputs, delivery="batch", on_error="return", **features)
+    for answer, expected in zip(answers, live, strict=True):
+        assert type(answer) is type(expected)
+        if isinstance(answer, Response) and isinstance(expected, Response):
+            assert [choice.text for choice in answer.choices] == [choice.text for choice in expected.choices]
+            assert client.call_many(model, inputs, **features)[0].cached
+
+
+@pytest.mark.parametrize("texts", [["a"], ["a", "b", "a"]])
+def test_mistral_embeds_texts(client: Client, tmp_path: Path, texts: list[str]) -> None:
+    embeddings = client.embed("mistral/mistral-embed", texts, delivery="batch")
+    with Client(cache_dir=tmp_path / "live") as other:
+        assert other.embed("mistral/mistral-embed", texts).vectors == embeddings.vectors
+    assert client.embed("mistral/mistral-embed", texts).cached
