@@ -1,4 +1,4 @@
-"""Fireworks' batch inference jobs, by fireworks-ai 1.2: datasets in place of files, below an account.
+"""Fireworks' batch inference jobs, by fireworks-ai 1.2: datasets instead of files, below an account.
 
 The user names jobs and datasets, so a second submission of the same batch is refused. A job has one model.
 Its results are two files behind signed addresses, whose rows have the answer itself.
@@ -90,9 +90,9 @@ class FireworksBatches(JobBatches):
     async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
         for dataset in remote.results:
             path = f"{await self._root()}/datasets/{dataset}:getDownloadEndpoint"
-            places = require(await self.ask(path), dict, "list").get("filenameToSignedUrls") or {}
-            for place in places.values():
-                async with self.stored(place) as response:
+            addresses = require(await self.ask(path), dict, "list").get("filenameToSignedUrls") or {}
+            for address in addresses.values():
+                async with self.open_address(address) as response:
                     async for row in rows_of(response.aiter_bytes(), longest, self.read_line):
                         yield row
 
@@ -104,7 +104,7 @@ class FireworksBatches(JobBatches):
         )
 
     async def _root(self) -> str:
-        """The address of the account: that of the variable, or the only one of the key."""
+        """The address of the account, which the variable names or the key has alone."""
         if not self._account:
             server = str(self._target.base_url).removesuffix("/v1").removesuffix("/inference") + "/v1"
             account = os.environ.get(VARIABLE, "").strip()

@@ -1,4 +1,4 @@
-"""What the connections to these hosts share: batches as JSON objects, of which the openai SDK has no types.
+"""What the connections to these hosts share. Their batches are JSON, as the openai SDK has no types of them.
 
 The SDK carries the requests, so keys, errors and limits of size are those of every other request.
 """
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _MOST_PAGES, _MOST_REDIRECTS = 100_000, 5
 
 _ANSWERS = frozenset({"choices", "data", "output"})
-"""The fields of which each answer has one."""
+"""Each answer has one of these fields."""
 
 
 class JobBatches(OpenAIBatches):
@@ -89,23 +89,25 @@ class JobBatches(OpenAIBatches):
                 return
             query[parameter] = following
 
-    async def put(self, place: str, path: Path) -> None:
+    async def put(self, address: str, path: Path) -> None:
         """Put a file where an answer says. The address is signed, so the key does not go along."""
         headers = {"content-length": str((await asyncio.to_thread(path.stat)).st_size)}
-        async with self.stored(place, "PUT", lambda: {"content": pieces_of(path), "headers": headers}):
+        async with self.open_address(
+            address, "PUT", lambda: {"content": pieces_of(path), "headers": headers}
+        ):
             pass
 
     @asynccontextmanager
-    async def stored(
-        self, place: str, method: str = "GET", make: Callable[[], dict[str, Any]] = dict
+    async def open_address(
+        self, address: str, method: str = "GET", make: Callable[[], dict[str, Any]] = dict
     ) -> AsyncIterator[Any]:
         """The response of a store of files, without the key. `make` makes what is sent, for each address."""
         # The SDK adds the key to its requests, and its HTTP client adds nothing.
         client, secure = self._client._client, str(self._target.base_url).startswith("https:")  # noqa: SLF001
         for _ in range(_MOST_REDIRECTS):
-            if not place.startswith("https://" if secure else ("http://", "https://")):
+            if not address.startswith("https://" if secure else ("http://", "https://")):
                 raise APIResponseValidationError("the answer names a place for a file without https")
-            async with client.stream(method, place, timeout=SECONDS_OF_A_FILE, **make()) as response:
+            async with client.stream(method, address, timeout=SECONDS_OF_A_FILE, **make()) as response:
                 if response.status_code // 100 == 2:
                     yield response
                     return
@@ -116,7 +118,7 @@ class JobBatches(OpenAIBatches):
                     # An address lasts some minutes, and the next one may be served.
                     error.retryable = True
                     raise error
-                place = urljoin(place, following)
+                address = urljoin(address, following)
         raise APIResponseValidationError("the place for a file leads to another one again and again")
 
 

@@ -27,10 +27,10 @@ class TogetherBatches(JobBatches):
             if getattr(error, "status_code", None) != 302:
                 raise
             headers = error.response.headers  # type: ignore[attr-defined]  # an APIStatusError
-        place, file = headers.get("location"), headers.get("x-together-file-id")
-        if not place or not file:
-            raise APIResponseValidationError("the answer names no place for the file of the batch")
-        await self.put(place, path)
+        address, file = headers.get("location"), headers.get("x-together-file-id")
+        if not address or not file:
+            raise APIResponseValidationError("the answer names no address for the file of the batch")
+        await self.put(address, path)
         return identify(require(await self.ask(f"/files/{file}/preprocess", {}), dict, "file"))
 
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:

@@ -94,7 +94,7 @@ def _counts(store: BatchStore, batch: Batch) -> dict[str, int]:
     return store.count_rows(batch) or {"total": 0, "succeeded": 0, "errored": 0, "expired": 0, "canceled": 0}
 
 
-def _shown(store: BatchStore, batch: Batch, role: str) -> str | None:
+def _show_file(store: BatchStore, batch: Batch, role: str) -> str | None:
     return (batch.files.get(role) or None) if store.shows_results(batch, role) else None
 
 
@@ -169,8 +169,8 @@ def _describe_mistral(store: BatchStore, batch: Batch) -> dict[str, Any]:
         "completed_requests": counts["succeeded"] + failed,
         "succeeded_requests": counts["succeeded"],
         "failed_requests": failed,
-        "output_file": _shown(store, batch, "output"),
-        "error_file": _shown(store, batch, "error"),
+        "output_file": _show_file(store, batch, "output"),
+        "error_file": _show_file(store, batch, "error"),
     }
 
 
@@ -203,9 +203,9 @@ def _upload_together(store: BatchStore, call: Call, identifier: str | None, step
             return call.refuse(400, "the purpose 'batch-api' and a file_name are expected, and no file")
         name = f"file-{store.next_identifier()}"
         store.add_file(name, form["file_name"], "batch-api", b"", provider=call.provider, key=call.key)
-        place = f"{call.root}/v1/files/{name}/storage?signature=x"
+        address = f"{call.root}/v1/files/{name}/storage?signature=x"
         return Reply(
-            302, b"", headers=[(b"location", place.encode()), (b"x-together-file-id", name.encode())]
+            302, b"", headers=[(b"location", address.encode()), (b"x-together-file-id", name.encode())]
         )
     file = store.find_file(identifier)
     if file is None:
@@ -235,8 +235,8 @@ def _describe_together(store: BatchStore, batch: Batch) -> dict[str, Any]:
         "error": batch.failure,
         "created_at": write_date(batch.submitted),
         "completed_at": None if batch.ended is None else write_date(batch.ended),
-        "output_file_id": _shown(store, batch, "output"),
-        "error_file_id": _shown(store, batch, "error"),
+        "output_file_id": _show_file(store, batch, "output"),
+        "error_file_id": _show_file(store, batch, "error"),
     }
 
 
@@ -260,10 +260,10 @@ def _serve_xai(store: BatchStore, call: Call) -> Reply | None:
         return Reply(200, {"batches": [_describe_xai(store, batch) for batch in batches[page]], **token})
     if action != "/results":
         return _serve_one(store, call, identifier, _describe_xai, cancels=action == ":cancel")
-    found = store.find_batch(identifier, call.provider, call.key)
-    if found is None or found.results_are_gone:
+    batch = store.find_batch(identifier, call.provider, call.key)
+    if batch is None or batch.results_are_gone:
         return call.refuse(404, f"no results of {identifier}")
-    ends = _ends(found) if store.shows_results(found, "output") else []
+    ends = _ends(batch) if store.shows_results(batch, "output") else []
     page, token = _page(call, len(ends))
     return Reply(200, {"results": [_describe_row(outcome) for outcome in ends[page]], **token})
 
@@ -353,11 +353,11 @@ def _serve_dataset(store: BatchStore, call: Call, identifier: str | None, action
         if job is None or job.results_are_gone:
             return call.refuse(404, "resource not found")
         _describe_fireworks(store, job)
-        shown = {role: _shown(store, job, role) for role in ("output", "error")}
+        visible = {role: _show_file(store, job, role) for role in ("output", "error")}
         names = {"output": "BIJOutputSet.jsonl", "error": "error-data"}
         urls = {
             f"dataset/{identifier}/{names[role]}": f"{call.root}/v1/files/{file}/content?signature=x"
-            for role, file in shown.items()
+            for role, file in visible.items()
             if file
         }
         return Reply(200, {"filenameToSignedUrls": urls})
