@@ -260,10 +260,10 @@ def _serve_xai(store: BatchStore, call: Call) -> Reply | None:
         return Reply(200, {"batches": [_describe_xai(store, batch) for batch in batches[page]], **token})
     if action != "/results":
         return _serve_one(store, call, identifier, _describe_xai, cancels=action == ":cancel")
-    batch = store.find_batch(identifier, call.provider, call.key)
-    if batch is None or batch.results_are_gone:
+    ended = store.find_batch(identifier, call.provider, call.key)
+    if ended is None or ended.results_are_gone:
         return call.refuse(404, f"no results of {identifier}")
-    ends = _ends(batch) if store.shows_results(batch, "output") else []
+    ends = _ends(ended) if store.shows_results(ended, "output") else []
     page, token = _page(call, len(ends))
     return Reply(200, {"results": [_describe_row(outcome) for outcome in ends[page]], **token})
 
