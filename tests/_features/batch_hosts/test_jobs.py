@@ -28,7 +28,7 @@ TOGETHER, FIREWORKS = "together_ai/zai-org/GLM-5.3", "fireworks_ai/accounts/fire
 HOSTS = [MISTRAL, XAI, TOGETHER, FIREWORKS]
 INPUTS = [f"{number}+{number}?" for number in range(10)]
 SUMS = [str(2 * number) for number in range(10)]
-ODD_BODIES = ("{}", "null", "[]", '{"data":{"id":"x"}}', "<html>a proxy</html>")
+ODD_BODIES = ("{}", "null", "[]", '{"job":null,"data":{"id":"x"}}', "<html>a proxy</html>")
 
 pytestmark = pytest.mark.filterwarnings("ignore::llm_provider.PriceWarning")
 

@@ -30,8 +30,16 @@ def read(job: dict[str, Any]) -> Any:
     ],
 )
 def test_every_word_of_a_job_is_known(status: str, ended: bool, early: bool, is_within: bool) -> None:
-    job = {"id": "b", "status": status, "created_at": "2026-11-28T00:00:00Z", "input_file_id": "f"}
+    job: dict[str, Any] = {
+        "id": "b",
+        "status": status,
+        "created_at": "2026-11-28T00:00:00Z",
+        "input_file_id": "f",
+    }
+    # An empty object, as Groq writes it, is no file.
+    job |= {"output_file_id": "out", "error_file_id": {}}
     batch = read({"job": job, "warning": "slow"} if is_within else job)
+    assert batch.results == ("out",)
     assert (batch.identifier, batch.state, batch.ended, batch.ended_early) == (
         "b", status.lower(), ended, early,
     )  # fmt: skip
@@ -64,7 +72,7 @@ def test_a_key_that_is_refused_says_so(client: Client, simulator: Simulator) -> 
 
 
 @pytest.mark.parametrize("hops", [1, 3])
-def test_a_place_may_lead_to_another_one(client: Client, simulator: Simulator, hops: int) -> None:
+def test_an_address_may_lead_to_another_one(client: Client, simulator: Simulator, hops: int) -> None:
     for _ in range(hops):
         simulator.inject(Fault(redirect="?signature=y"), match="files.store")
     client.call_many(MODEL, ["1+1?"], delivery="batch")
