@@ -114,3 +114,21 @@ def test_an_address_of_results_that_is_too_old_is_asked_for_anew(
 ) -> None:
     simulator.inject(Fault(status=400, body="<Error>ExpiredToken</Error>"), match="files.download")
     assert client.call_many(MODEL, ["1+1?"], delivery="batch").texts == ["2"]
+
+
+@pytest.mark.parametrize("fault", [Fault(status=503), Fault(abort_after=0)])
+def test_a_dataset_without_its_file_gets_it_by_the_next_upload(
+    client: Client, simulator: Simulator, fault: Fault
+) -> None:
+    simulator.inject(fault, match="files.store")
+    assert client.call_many(MODEL, ["1+1?"], delivery="batch").texts == ["2"]
+    made = [each.status for each in simulator.requests() if each.path.endswith("/datasets")]
+    assert made == [200, 409]
+
+
+@pytest.mark.parametrize("account", ["../x", "a b", "a/b"])
+def test_an_account_is_a_name(client: Client, monkeypatch: pytest.MonkeyPatch, account: str) -> None:
+    monkeypatch.setenv("FIREWORKS_ACCOUNT_ID", account)
+    (error,) = client.call_many(MODEL, ["1+1?"], delivery="batch", on_error="return")
+    assert isinstance(error, RequestError)
+    assert "FIREWORKS_ACCOUNT_ID must be the name of an account" in error.message

@@ -255,3 +255,15 @@ def test_mistral_embeds_texts(client: Client, tmp_path: Path, texts: list[str]) 
     with Client(cache_dir=tmp_path / "live") as other:
         assert other.embed("mistral/mistral-embed", texts).vectors == embeddings.vectors
     assert client.embed("mistral/mistral-embed", texts).cached
+
+
+@pytest.mark.parametrize(("model", "path"), [(TOGETHER, "/storage"), (FIREWORKS, "/content")])
+def test_a_token_of_a_function_does_not_go_to_signed_addresses(
+    simulator: Simulator, tmp_path: Path, model: str, path: str
+) -> None:
+    provider = model.partition("/")[0]
+    with Client(cache_dir=tmp_path, keys={provider: lambda: "a-token"}) as client:
+        # The simulator refuses a second credential, as the stores of files do.
+        assert client.call_many(model, ["1+1?"], delivery="batch").texts == ["2"]
+    (signed,) = [each for each in simulator.requests() if path in each.path]
+    assert "authorization" not in signed.headers

@@ -6,6 +6,7 @@ Its results are two files behind signed addresses, whose rows have the answer it
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from .jobs import JobBatches, count, count_lines, identify, newest_first, requir
 
 VARIABLE = "FIREWORKS_ACCOUNT_ID"
 
+_NAME = re.compile(r"[\w-]+")
 _PREFIX = "llm-provider-"
 _ENDED = ("completed", "failed", "expired", "cancelled", "early_stopped", "deleting", "deleting_cleaning_up")
 _STATES = {"early_stopped": "expired", "deleting": "cancelled", "deleting_cleaning_up": "cancelled"}
@@ -42,25 +44,23 @@ class FireworksBatches(JobBatches):
         """Make a dataset of the file. One that exists already is of an upload without an answer."""
         dataset, datasets = f"{_PREFIX}{path.stem}", f"{await self._root()}/datasets"
         fields = {"userUploaded": {}, "exampleCount": str(await count_lines(path))}
-        is_new = True
         try:
             made = await self.ask(datasets, {"datasetId": dataset, "dataset": fields})
             identify(require(made, dict, "dataset"), "name")
         except Exception as error:
             if getattr(error, "status_code", None) != 409:
                 raise
-            is_new = False
-        form: Any = {"headers": {"Content-Type": "multipart/form-data"}, "timeout": SECONDS_OF_A_FILE}
-        for question in range(_QUESTIONS):
-            if question == 0 and is_new:
-                with path.open("rb") as file:
-                    files = {"file": (f"{path.stem}.jsonl", file)}
-                    await self._client.post(
-                        f"{datasets}/{dataset}:upload", cast_to=object, files=files, options=form
-                    )
+            made = await self.ask(f"{datasets}/{dataset}")
+        if made.get("state") != "READY":
+            form: Any = {"headers": {"Content-Type": "multipart/form-data"}, "timeout": SECONDS_OF_A_FILE}
+            with path.open("rb") as file:
+                files = {"file": (f"{path.stem}.jsonl", file)}
+                await self._client.post(
+                    f"{datasets}/{dataset}:upload", cast_to=object, files=files, options=form
+                )
+        for _ in range(_QUESTIONS):
             if (await self.ask(f"{datasets}/{dataset}")).get("state") == "READY":
                 break
-            is_new = False
             await asyncio.sleep(_PAUSE)
         return dataset
 
@@ -107,7 +107,10 @@ class FireworksBatches(JobBatches):
         """The address of the account, which the variable names or the key has alone."""
         if not self._account:
             server = str(self._target.base_url).removesuffix("/v1").removesuffix("/inference") + "/v1"
-            account = os.environ.get(VARIABLE, "").strip()
+            account = os.environ.get(VARIABLE, "").strip().removeprefix("accounts/")
+            if account and not _NAME.fullmatch(account):
+                problem = f"{VARIABLE} must be the name of an account, not {account!r}"
+                raise RequestError(problem, provider="fireworks_ai")
             if not account:
                 accounts = [each async for page in self._accounts(server) for each in page]
                 if len(accounts) != 1:

@@ -102,12 +102,13 @@ class JobBatches(OpenAIBatches):
         self, address: str, method: str = "GET", make: Callable[[], dict[str, Any]] = dict
     ) -> AsyncIterator[Any]:
         """The response of a store of files, without the key. `make` makes what is sent, for each address."""
-        # The SDK adds the key to its requests, and its HTTP client adds nothing.
+        # The SDK adds the key to its requests, and its HTTP client only by `auth`.
         client, secure = self._client._client, str(self._target.base_url).startswith("https:")  # noqa: SLF001
         for _ in range(_MOST_REDIRECTS):
             if not address.startswith("https://" if secure else ("http://", "https://")):
                 raise APIResponseValidationError("the answer names a place for a file without https")
-            async with client.stream(method, address, timeout=SECONDS_OF_A_FILE, **make()) as response:
+            sent = client.stream(method, address, auth=None, timeout=SECONDS_OF_A_FILE, **make())
+            async with sent as response:
                 if response.status_code // 100 == 2:
                     yield response
                     return

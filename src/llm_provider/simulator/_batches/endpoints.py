@@ -59,7 +59,7 @@ def name_operation(method: str, path: str) -> str:
         return "batches.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):
         return "files.download" if kind == "files" else "batches.results"
-    if method == "PUT":
+    if method == "PUT" or path.endswith(":upload"):
         return "files.store"
     if method == "POST":
         return "files.upload" if kind == "files" else "batches.create"
