@@ -16,6 +16,7 @@ from llm_provider.simulator import Simulator
         ("vertex_ai/gemini-3.8-flash", "a bucket of Cloud Storage or a table of BigQuery"),
         ("vertex_ai/claude-sonnet-5-5", "a bucket of Cloud Storage or a table of BigQuery"),
         ("bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", "a bucket of S3 and a role"),
+        ("bedrock_mantle/openai.gpt-oss-120b", "a bucket of S3 and a role"),
         ("azure_ai/claude-sonnet-5-5", "Foundry has no batches for Claude"),
         ("deepseek/deepseek-chat", "deepseek has no batch API"),
     ],
