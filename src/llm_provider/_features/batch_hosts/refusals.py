@@ -1,8 +1,8 @@
 """Providers with batches that this library does not serve, and what is missing."""
 
 _BEDROCK = (
-    "Bedrock's jobs (CreateModelInvocationJob) need a bucket of S3 and a role that may use it, and this library "
-    "writes to none; 'claude-...' has batches at Anthropic, and 'gpt-...' at OpenAI"
+    "Bedrock's jobs (CreateModelInvocationJob) need a bucket of S3 and a role that may use it, and this "
+    "library writes to none; 'claude-...' has batches at Anthropic, and 'gpt-...' at OpenAI"
 )
 
 NOT_SERVED = {
