@@ -25,14 +25,14 @@ from ..._core.formats.shared.batches import (
 from ..._core.json_values import JSONObject
 from .jobs import JobBatches, count, count_lines, identify, newest_first, require
 
-VARIABLE = "FIREWORKS_ACCOUNT_ID"
+_VARIABLE = "FIREWORKS_ACCOUNT_ID"
 
 _NAME = re.compile(r"[\w-]+")
 _PREFIX = "llm-provider-"
 _ENDED = ("completed", "failed", "expired", "cancelled", "early_stopped", "deleting", "deleting_cleaning_up")
 _STATES = {"early_stopped": "expired", "deleting": "cancelled", "deleting_cleaning_up": "cancelled"}
 _PAGE = 200
-_QUESTIONS, _PAUSE = 60, 1.0
+_QUESTIONS, _PAUSE = 600, 1.0
 """How often a dataset is asked for until it is ready, and the seconds between."""
 
 
@@ -107,15 +107,15 @@ class FireworksBatches(JobBatches):
         """The address of the account, which the variable names or the key has alone."""
         if not self._account:
             server = str(self._target.base_url).removesuffix("/v1").removesuffix("/inference") + "/v1"
-            account = os.environ.get(VARIABLE, "").strip().removeprefix("accounts/")
+            account = os.environ.get(_VARIABLE, "").strip().removeprefix("accounts/")
             if account and not _NAME.fullmatch(account):
-                problem = f"{VARIABLE} must be the name of an account, not {account!r}"
+                problem = f"{_VARIABLE} must be the name of an account, not {account!r}"
                 raise RequestError(problem, provider="fireworks_ai")
             if not account:
                 accounts = [each async for page in self._accounts(server) for each in page]
                 if len(accounts) != 1:
                     raise RequestError(
-                        f"the key has {len(accounts)} accounts at Fireworks: set {VARIABLE} to one of them",
+                        f"the key has {len(accounts)} accounts at Fireworks: set {_VARIABLE} to one of them",
                         provider="fireworks_ai",
                     )
                 account = identify(accounts[0], "name").rpartition("/")[2]
