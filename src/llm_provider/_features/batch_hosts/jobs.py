@@ -94,8 +94,9 @@ class JobBatches(OpenAIBatches):
         headers = {"content-length": str((await asyncio.to_thread(path.stat)).st_size)}
         async with self.open_address(
             address, "PUT", lambda: {"content": pieces_of(path), "headers": headers}
-        ):
-            pass
+        ) as response:
+            if (await response.aread()).lstrip().lower().startswith((b"<html", b"<!doctype html")):
+                raise APIResponseValidationError("a web page answers in the place of the store of files")
 
     @asynccontextmanager
     async def open_address(
