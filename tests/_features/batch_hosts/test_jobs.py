@@ -269,3 +269,25 @@ def test_a_token_of_a_function_does_not_go_to_signed_addresses(
         assert client.call_many(model, ["1+1?"], delivery="batch").texts == ["2"]
     (signed,) = [each for each in simulator.requests() if path in each.path]
     assert "authorization" not in signed.headers
+
+
+OPERATIONS = ["files.upload", "files.store", "batches.create", "batches.retrieve", "files.download"]
+PASSING = [
+    Fault(status=429, retry_after="0.1"),
+    Fault(status=503),
+    Fault(cut_after=1),
+    Fault(abort_after=0),
+    Fault(stall_after=0, delay=0.1),
+]
+
+
+@pytest.mark.parametrize("model", HOSTS)
+@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize("name", [*OPERATIONS, "batches.results"])
+@pytest.mark.sampled(7)
+def test_a_failure_that_passes_costs_nothing(
+    client: Client, simulator: Simulator, model: str, fault: Fault, name: str
+) -> None:
+    simulator.inject(fault, match=name)
+    results = client.call_many(model, ["1+1?", "2+2?", "3+3?"], delivery="batch")
+    assert (results.texts, simulator.ledger().answered) == (["2", "4", "6"], 3)
