@@ -35,6 +35,7 @@ from llm_provider._core.errors import (
     ScoreCheckError,
     ToolArgumentsError,
     ToolRoundsExceededError,
+    TooManyErrorsError,
     UncertainBatchError,
     UnsupportedParameterError,
 )
@@ -52,6 +53,7 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
     ToolArgumentsError: {"tool_call_id": "1", "tool_name": "add", "arguments": "{}"},
+    TooManyErrorsError: {"failed": 3, "max_errors": 3},
     ToolRoundsExceededError: {"response": response()},
     SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     PendingBatchError: {"batch": "b1"},
@@ -108,7 +110,15 @@ class TestEveryClass:
         assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
 
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
-        branches = (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError, EvidenceError)
+        branches = (
+            RequestError,
+            ProviderError,
+            OutputError,
+            BudgetExceededError,
+            BatchError,
+            EvidenceError,
+            TooManyErrorsError,
+        )
         assert sum(issubclass(kind, branch) for branch in branches) == (kind is not LLMError)
 
 

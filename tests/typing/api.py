@@ -261,7 +261,9 @@ def budgets() -> None:
 
 def failures() -> None:
     try:
-        llm.call_many("gpt-6.1-sol", ["a"], on_error="raise")
+        llm.call_many("gpt-6.1-sol", ["a"], on_error="raise", max_errors=0.05)
+    except llm.TooManyErrorsError as error:
+        assert_type(error.failed, int)
     except llm.RateLimitError as error:
         assert_type(error.retry_after, float | None)
     except llm.APITimeoutError as error:

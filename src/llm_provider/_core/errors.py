@@ -481,6 +481,18 @@ class BudgetExceededError(LLMError):
         self.budget, self.spent, self.needed = budget, spent, needed
 
 
+class TooManyErrorsError(LLMError):
+    """So many rows of a batch failed that it ended, and this row was not asked. Nothing was sent for it.
+
+    `failed` is the number of rows that failed, and `max_errors` the number at which the batch ends. The same
+    batch asks the failed rows again, and the rows that were not asked.
+    """
+
+    def __init__(self, message: str, *, failed: int, max_errors: int, **context: Any) -> None:
+        super().__init__(message, **context)
+        self.failed, self.max_errors = failed, max_errors
+
+
 class BatchError(LLMError):
     """At least one call of a batch failed, and `on_error="raise"` was set.
 

@@ -314,3 +314,36 @@ def test_the_sum_says_what_failed_requests_may_have_cost(
     assert re.search(r"\$0\.00 in this run, \$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\) for all", second.out)
     sums = run("usage", str(target)).out
     assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)", sums)
+
+
+@pytest.mark.parametrize("limit", ["2", "0.15"])
+def test_max_errors_ends_a_run_and_the_same_command_asks_the_rest(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path, limit: str
+) -> None:
+    simulator.inject(Fault(status=400), times=None)
+    words = (
+        "map",
+        MODEL,
+        str(source),
+        str(target),
+        *TEMPLATE,
+        "--max-concurrent",
+        "1",
+        "--max-errors",
+        limit,
+    )
+    ended = run(*words)
+    assert ended.code == 1
+    assert "max_errors=2" in ended.err
+    assert simulator.ledger().requests == 2
+    kinds = [line["error"]["type"] for line in lines(target)]
+    assert (kinds.count("BadRequestError"), kinds.count("TooManyErrorsError")) == (2, 10)
+    simulator.drop_faults()
+    assert run(*words).out.startswith("12 of 12 rows answered")
+    assert simulator.ledger().requests == 14
+
+
+def test_a_wrong_max_errors_is_refused(run: RunCommand, source: Path, target: Path) -> None:
+    for wrong in ("0", "1.5", "many"):
+        assert run("map", MODEL, str(source), str(target), *TEMPLATE, "--max-errors", wrong).code == 2
+    assert not target.exists()

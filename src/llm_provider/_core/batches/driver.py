@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
-from ..errors import BudgetExceededError, LLMError
+from ..errors import BudgetExceededError, LLMError, TooManyErrorsError
 from ..journey.call import Call
 from ..journey.lookup import READING
 from ..runtime import clock, event_loop
@@ -118,7 +118,7 @@ class Lane:
         # Inputs that may be read ahead of the results taken, so that no worker waits for the reader.
         self._width = 2 * work.max_in_flight + 16
         self._refused = 0
-        """Inputs in a row that a budget has refused."""
+        """Inputs in a row that a budget, or `max_errors`, has refused."""
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
         # a length is read to its end: every input gets a result, and hits are free.
         self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
@@ -162,6 +162,8 @@ class Lane:
             if isinstance(outcome, PaidResult):
                 self.answered += 1
                 self._early_stop.stored += 1
+            elif self._early_stop.note_row(outcome, is_sent=False) and self._is_open:
+                self.work.end_early()
             return index, outcome
         self.unanswered[index] = outcome
         if not self._is_open:
@@ -201,7 +203,7 @@ class Lane:
             self.outstanding -= 1
             del self.unanswered[index]
             self.answered += isinstance(result, PaidResult)
-            if isinstance(result, BudgetExceededError):
+            if isinstance(result, (BudgetExceededError, TooManyErrorsError)):
                 self._refused += 1
             elif isinstance(result, PaidResult) and not result.cached:
                 self._refused = 0

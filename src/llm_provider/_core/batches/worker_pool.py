@@ -258,6 +258,10 @@ class LiveWork:
         if self._gate is not None:
             self._background.inbox.post(self._gate.flush)
 
+    def end_early(self) -> None:
+        """Break off the waits of calls, after inputs that failed have ended the batch."""
+        self._background.inbox.post(self.early_stop.break_off_waits)
+
     def cancel(self) -> None:
         """Cancel what is under way. The answers of finished calls are stored."""
         # It refers to its lane. A cycle would wait for the garbage collector.
@@ -301,6 +305,8 @@ class LiveWork:
                 result = error
             self.early_stop.ended_calls += 1
             self.early_stop.answered_calls += not isinstance(result, BaseException)
+            if isinstance(result, LLMError) and self.early_stop.note_row(result, is_sent=True):
+                self.early_stop.break_off_waits()
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)

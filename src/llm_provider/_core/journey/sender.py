@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
     from ..money.pricing import PriceTable
     from ..requests.api_keys import Credential
+    from .sent_requests import EarlyStop
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -106,7 +107,10 @@ class Sending(Arrival):
         call, since = self.call, clock.perf_counter()
         try:
             while True:
-                await self._start()
+                if call.early_stop is None or call.early_stop.max_errors is None:
+                    await self._start()
+                else:
+                    await self._wait_for_batch(call.early_stop, self._start())
                 if call.encoded.uploads and not await self._refers():
                     continue
                 self.waited = clock.perf_counter() - since
@@ -129,7 +133,9 @@ class Sending(Arrival):
                     raise self.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
                 # that is refused again and again leaves the gate to others, and keeps its retries.
-                await asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+                pause = asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+                stop = call.early_stop
+                await (pause if stop is None else self._wait_for_batch(stop, pause))
         except LLMError as error:
             if (stop := call.early_stop) is not None:
                 stop.failing.discard(id(call))
@@ -139,12 +145,37 @@ class Sending(Arrival):
                 stop.note_failure(error)
             raise self._explain(error) from None
 
+    async def _wait_for_batch(self, stop: EarlyStop, waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait, unless `max_errors` ends the batch meanwhile: a call that was not sent is refused then."""
+        task = asyncio.current_task()
+        assert task is not None
+        stop.waiting.add(task)
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if task not in stop.interrupted or task.uncancel() > 0:
+                raise
+            self._refuse(stop)
+        finally:
+            stop.waiting.discard(task)
+            stop.interrupted.discard(task)
+
+    def _refuse(self, stop: EarlyStop) -> None:
+        """Raise the error of a call whose batch was stopped, unless it goes on with a retry."""
+        if not self.failed:
+            raise stop.refuse()
+        if stop.is_over:
+            assert self.error is not None
+            # Equal calls of other batches still send.
+            self.verdict, self.call.sent.is_too_late = FINAL, True
+            raise self.error
+
     async def _start(self) -> None:
         """Wait for a slot, and for room in the budgets."""
         call, selection = self.call, self.selection
         stop = call.early_stop
-        if stop is not None and stop.stopped and not self.failed:
-            raise stop.refuse()
+        if stop is not None and stop.stopped:
+            self._refuse(stop)
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
         call.sent.outage = selection.scope.outage
@@ -159,10 +190,10 @@ class Sending(Arrival):
             self.ticket = await selection.slots.acquire(
                 most, at_once=at_once, tokens=self.tokens, first=first, patience=call.patience
             )
-        if stop is not None and stop.stopped and not self.failed:
+        if stop is not None and stop.stopped and (stop.is_over or not self.failed):
             # The batch was stopped while the call waited.
             self._withdraw()
-            raise stop.refuse()
+            self._refuse(stop)
         call.sent.is_held, call.sent.is_reported = True, False
 
     def _withdraw(self) -> None:

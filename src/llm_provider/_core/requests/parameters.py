@@ -320,6 +320,9 @@ class BatchCommon(SharedParameters, total=False):
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
+    max_errors: float | None
+    """How many inputs may fail before the batch ends: a number, or a share such as 0.05. Nothing more is sent
+    then. Inputs that were not asked get a `TooManyErrorsError`, and the same call asks them later."""
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook. Elsewhere None prints a
     line a minute to standard error."""
@@ -455,6 +458,9 @@ class ScoreManyParameters(ScoreParameters, total=False):
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
+    max_errors: float | None
+    """How many contexts may fail before the batch ends: a number, or a share such as 0.05. No more is sent
+    then. Contexts that were not asked get a `TooManyErrorsError`; the same call asks them later."""
     progress: bool | None
     """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | None
@@ -482,6 +488,9 @@ class DecideManyParameters(DecideParameters, total=False):
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
+    max_errors: float | None
+    """How many inputs may fail before the batch ends: a number, or a share such as 0.05. Nothing more is sent
+    then. Inputs that were not asked get a `TooManyErrorsError`, and the same call asks them later."""
     progress: bool | None
     """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | Callable[[Any], Any] | None

@@ -18,7 +18,7 @@ from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from . import output as console
 from .output import EXIT_CODES, PROGRAM
-from .parsing import KEYS, Command, call_options, complete_model, parameters_of
+from .parsing import KEYS, Command, call_options, complete_model, parameters_of, parse_number
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
@@ -50,7 +50,9 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {KEYS}
 {EXIT_CODES}"""
 
-_DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "batch_size", "deadline", "cache", "progress")
+_DELIVERY_OPTIONS = (
+    "budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache", "progress",
+)  # fmt: skip
 _NO_CHANGE = {
     *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
 }  # fmt: skip
@@ -76,6 +78,9 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
+@click.option(
+    "--max-errors", metavar="N", type=parse_number, help="end after so many failed rows, or a share"
+)
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
 @click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)

@@ -183,6 +183,18 @@ def parse_json_object(text: str) -> JSONObject:
     return value
 
 
+def parse_number(text: str) -> float:
+    """A whole number, or a decimal one.
+
+    >>> parse_number("20"), parse_number("0.05")
+    (20, 0.05)
+    """
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter("expected a number such as 20, or a share such as 0.05")
+
+
 def parse_age(text: str) -> float:
     """The seconds of a time span.
 
