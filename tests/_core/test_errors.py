@@ -111,14 +111,9 @@ class TestEveryClass:
 
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
         branches = (
-            RequestError,
-            ProviderError,
-            OutputError,
-            BudgetExceededError,
-            BatchError,
+            RequestError, ProviderError, OutputError, BudgetExceededError, TooManyErrorsError, BatchError,
             EvidenceError,
-            TooManyErrorsError,
-        )
+        )  # fmt: skip
         assert sum(issubclass(kind, branch) for branch in branches) == (kind is not LLMError)
 
 

@@ -199,15 +199,22 @@ def test_a_schema_fills_parsed(run: RunCommand, simulator: Simulator, tmp_path: 
     assert line["parsed"] == json.loads(line["text"])
 
 
-def test_ctrl_c_keeps_whole_lines_and_the_rest_is_sent_next_time(
-    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_keeps_whole_lines_and_the_rest_is_sent_next_time(
+    run: RunCommand,
+    program: Program,
+    simulator: Simulator,
+    source: Path,
+    target: Path,
+    number: int,
+    status: int,
 ) -> None:
     simulator.inject(Fault(hang=True), match="7 + 1", times=None)
     words = ("map", MODEL, str(source), str(target), *TEMPLATE)
     with program(*words) as process:
         assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 11, 60)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        process.send_signal(number)
+        assert process.wait(30) == status
         said = errors_of(process)
     assert said == (
         f"llm-provider: interrupted: 11 of 12 rows are answered in {target}; the same command asks the rest\n"

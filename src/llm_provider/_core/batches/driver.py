@@ -15,6 +15,7 @@ import contextlib
 import copy
 import itertools
 import math
+import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -33,6 +34,7 @@ from ..errors import BudgetExceededError, LLMError, TooManyErrorsError
 from ..journey.call import Call
 from ..journey.lookup import READING
 from ..runtime import clock, event_loop
+from ..runtime.termination import Terminated, heed_sigterm, is_terminated
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
@@ -291,7 +293,11 @@ class Driver:
             if hasattr(lane.inputs, "answered_calls"):
                 lane.inputs.answered_calls = answered
         rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
-        interrupt.add_note(describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact))
+        note = describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact)
+        interrupt.add_note(note)
+        if is_terminated() and not any(hasattr(lane.inputs, "answered_calls") for lane in self.lanes):
+            # Python shows no traceback of an exit, and so no note.
+            sys.stderr.write(f"llm_provider: SIGTERM ended the batch: {note}\n")
 
     def _count_others(self) -> tuple[int, bool]:
         """How many of the inputs without a result have a stored answer, and whether all were looked up."""
@@ -326,7 +332,7 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
     queue: SimpleQueue[Arrived] = SimpleQueue()
     driver = Driver(batches, queue.put, waits=True, feeds=feeds)
     try:
-        with observers, contextlib.closing(driver):
+        with heed_sigterm(), observers, contextlib.closing(driver):
             sources = {
                 lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
                 for lane in driver.lanes
@@ -345,7 +351,7 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
                         answered = step.take(read)
                         if answered is not None:
                             yield observers.show(*answered)
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         driver.note_interrupt(interrupt)
         raise
 
@@ -364,7 +370,7 @@ async def aiterate(
     driver = Driver(batches, post, waits=False, feeds=feeds)
     sources = {lane: look_up(lane.work.lookup, lane.inputs, lane.offset) for lane in driver.lanes}
     try:
-        with observers, contextlib.closing(driver):
+        with heed_sigterm(asyncio.get_running_loop()), observers, contextlib.closing(driver):
             for step in driver.steps(queue.empty):
                 if step is None:
                     driver.arrived = await queue.get()

@@ -16,6 +16,7 @@ import click
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
+from ..._core.runtime.termination import Terminated
 from . import output as console
 from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, Command, call_options, complete_model, parameters_of, parse_number
@@ -327,7 +328,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             rows = max(work.rows + len(work.invalid), output.positions)
             rows = rows if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         # What the library says of calls is said of rows here.
         goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
         interrupt.__notes__ = [*goes_on, _describe_rest(work, output, sent, parameters)]
