@@ -53,7 +53,6 @@ EXTRA: dict[type[LLMError], dict[str, Any]] = {
     ModelDriftError: {"served": "gpt-5.5-2026-11-19", "served_before": "gpt-5.5-2026-10-21"},
     BudgetExceededError: {"budget": Decimal(5), "spent": Decimal("4.5"), "needed": Decimal(1)},
     ToolArgumentsError: {"tool_call_id": "1", "tool_name": "add", "arguments": "{}"},
-    TooManyErrorsError: {"failed": 3, "max_errors": 3},
     ToolRoundsExceededError: {"response": response()},
     SchemaMismatchError: {"text": "{", "validation_error": "it is not JSON", "cost": 0.5},
     PendingBatchError: {"batch": "b1"},

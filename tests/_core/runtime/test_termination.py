@@ -58,9 +58,8 @@ def test_a_terminated_batch_keeps_what_is_paid(
     out, errors = program.communicate(timeout=60)
     assert program.returncode == 143
     assert out == "cleaned\n"
-    told = re.findall(
-        r"^llm_provider: SIGTERM ended the batch: 2 of 4 calls are answered; .*$", errors, re.MULTILINE
-    )
+    said = r"^llm_provider: SIGTERM ended the batch: 2 of 4 calls are answered; .*$"
+    told = re.findall(said, errors, re.MULTILINE)
     assert len(told) == times
     assert "Traceback" not in errors
     assert wait_until(lambda: simulator.ledger().in_flight == 0)

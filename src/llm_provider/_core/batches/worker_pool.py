@@ -26,6 +26,7 @@ from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
 from ..journey.engine import WRITING, Engine
+from ..journey.lookup import is_too_old
 from ..journey.sent_requests import EarlyStop
 from ..requests.request import describe_input
 from ..runtime import event_loop, threads
@@ -69,7 +70,8 @@ class StoredAnswers:
 
     def count_parts(self, call: Call[Any]) -> int:
         """How many samples or texts of a call are stored."""
-        return sum(self.engine.cache.peek(call.key(part)) is not None for part in call.parts)
+        entries = [self.engine.cache.peek(call.key(part)) for part in call.parts]
+        return sum(entry is not None and not is_too_old(call, entry) for entry in entries)
 
     def has(self, call_or_input: Any) -> bool:
         """Whether a call, or the call of an input, would be answered from the local store."""

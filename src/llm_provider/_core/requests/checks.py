@@ -174,6 +174,18 @@ def check_cache(name: str, value: object) -> CacheMode:
     return cast("CacheMode", value)
 
 
+def check_max_age(name: str, value: object) -> float:
+    if hasattr(value, "total_seconds"):
+        value = value.total_seconds()
+    plain = plain_number(value)
+    if plain is None or not 0 < plain <= sys.float_info.max:
+        raise RequestError(
+            f"{name} must be seconds above 0, or a timedelta such as timedelta(days=7), not {cite(value)}: "
+            "cache='refresh' asks anew whatever is stored; leave it out for answers of any age"
+        )
+    return float(plain)
+
+
 def check_fallback(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(model, str) for model in value):
         raise RequestError(

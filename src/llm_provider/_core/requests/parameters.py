@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -91,6 +92,9 @@ class SharedDefaults(TypedDict, total=False):
     """Token id → a number from -100 to 100 that is added to the token's logit."""
     stop: str | Sequence[str] | None
     """One or several texts before which the answer ends."""
+    max_age: float | timedelta | None
+    """The greatest age of a stored answer that is used: seconds, or a `timedelta`. An older one is asked and
+    stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
     seed: int | None
     """A number with which providers sample more repeatably."""
     n: int | None
@@ -411,6 +415,8 @@ class TextParameters(TypedDict, total=False):
     """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
     cache: CacheMode | bool | None
     """How the cache is used, as in `call`. Each text has an entry of its own."""
+    max_age: float | timedelta | None
+    """The greatest age of a stored answer that is used, in seconds or as a `timedelta`, as in `call`."""
     budget: float | Decimal | Budget | None
     """The most that all texts together may cost, in USD; or a `Budget`, which several calls can share."""
     extra_body: Mapping[str, Any] | None

@@ -55,7 +55,8 @@ _DELIVERY_OPTIONS = (
     "budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache", "progress",
 )  # fmt: skip
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
+    *_DELIVERY_OPTIONS, "max_age", "timeout", "max_retries", "outage_patience", "in_batch", "strict_model",
+    "user",
 }  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 

@@ -286,6 +286,9 @@ _OPTIONS: dict[str, JSONObject] = {
         "metavar": "MODEL", "multiple": True,
         "help": "ask this model if the one before does not answer; repeatable",
     },
+    "--max-age": {
+        "metavar": "AGE", "type": parse_age, "help": "use no stored answer that is older, such as 12h or 30d",
+    },
     "--timeout": {"metavar": "SECONDS", "type": float, "help": "for one attempt (default 600)"},
     "--base-url": {"metavar": "URL", "help": "the server to ask instead of the provider's own"},
     "--extra-body": {
