@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -169,6 +170,8 @@ class Shared:
 def second_level() -> None:
     llm.Client(cache="valkey://cache.lab:6379/0").close()
     llm.Client(cache=Shared(), hosts=[llm.Host("lab", "http://a/v1", "vllm", lacks=["n"])]).close()
+    llm.Client(limits={"gpt-6.1-sol": llm.Limit(rpm=500, tpm=200_000, concurrent=20)}, max_age=60).close()
+    llm.Client(limits="limits.toml", max_age=timedelta(days=1)).close()
     llm.Client(cache=llm.SecondLevel(Shared(), wait_for_writes=True, mode="refresh")).close()
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -276,10 +276,9 @@ class EarlyStop:
         assert self._reason is not None
         self._refused = True
         if self.is_over:
-            return TooManyErrorsError(
-                f"not sent, because {self._describe_end()}: {self._reason.message}",
-                failed=self.failed_rows, max_errors=self.max_errors or 0, maybe_billed=False,
-            )  # fmt: skip
+            end = TooManyErrorsError(f"not sent, because {self._describe_end()}: {self._reason.message}")
+            end.failed, end.max_errors = self.failed_rows, self.max_errors or 0
+            return end
         error = type(self._reason)(
             f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: "
             f"{self._reason.message}",
@@ -344,6 +343,24 @@ class EarlyStop:
             each.interrupted |= each.waiting
             for task in each.waiting:
                 task.cancel()
+
+    async def ends_during(self, waiting: Coroutine[Any, Any, None]) -> bool:
+        """Wait for a slot or a retry. Returns whether `max_errors` has ended the batch meanwhile."""
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None
+        self.waiting.add(task)
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if task not in self.interrupted or task.uncancel() > 0:
+                raise
+            return True
+        finally:
+            self.waiting.discard(task)
+            self.interrupted.discard(task)
+        return False
 
     def _describe_end(self) -> str:
         rows = "1 row" if self.failed_rows == 1 else f"{self.failed_rows:,} rows"

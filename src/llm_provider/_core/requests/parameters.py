@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ..._features.hosts.host import Host
     from ..._features.second_level.settings import SecondLevel, SecondLevelStore
     from ..._features.telemetry.observer import Telemetry
+    from ..._features.user_limits.limit import Limit
 
 
 class ResponseFormat(TypedDict, total=False):
@@ -248,6 +249,9 @@ class ClientSettings(TypedDict, total=False):
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
     "aimd" only halves the number of requests in flight after a refusal. See docs/rate-control.md."""
+    limits: Mapping[str, Limit] | str | os.PathLike[str] | None
+    """Your own limits of requests and tokens a minute, and of requests at once, by model, `openai/*` or `*`:
+    a dict such as `{"gpt-6.1-sol": Limit(rpm=500)}` or a TOML file; default `LLM_PROVIDER_LIMITS` or none."""
     transport: Transport | None
     """The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest one for
     the route by measurement, which is aiohttp for all today."""
@@ -319,8 +323,8 @@ class Parameters(Common, ResponseFormat, total=False):
     """
 
 
-class BatchCommon(SharedParameters, total=False):
-    """The parameters of a batch but `response_format`."""
+class Many(TypedDict, total=False):
+    """What all functions for many inputs have in common."""
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
@@ -330,6 +334,11 @@ class BatchCommon(SharedParameters, total=False):
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook. Elsewhere None prints a
     line a minute to standard error."""
+
+
+class BatchCommon(SharedParameters, Many, total=False):
+    """The parameters of a batch but `response_format`."""
+
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
     within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""
@@ -459,16 +468,9 @@ class ScoreParameters(TextParameters, total=False):
     finds values that depend on what was asked before. It takes three more requests."""
 
 
-class ScoreManyParameters(ScoreParameters, total=False):
+class ScoreManyParameters(ScoreParameters, Many, total=False):
     """The parameters of `score_many` besides the model, the contexts and the continuations."""
 
-    max_concurrent: int | None
-    """The most requests in flight at once; default the client's."""
-    max_errors: float | None
-    """How many contexts may fail before the batch ends: a number, or a share such as 0.05. No more is sent
-    then. Contexts that were not asked get a `TooManyErrorsError`; the same call asks them later."""
-    progress: bool | None
-    """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | None
     """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
     has its line in the ledger. Nothing of it is sent."""
@@ -489,15 +491,8 @@ class DecideParameters(TextParameters, total=False):
     """With "logprobs" and "sampled", as in `call`."""
 
 
-class DecideManyParameters(DecideParameters, total=False):
+class DecideManyParameters(DecideParameters, Many, total=False):
     """The parameters of `decide_many` and `adecide_many` besides the model, the inputs and the questions."""
 
-    max_concurrent: int | None
-    """The most requests in flight at once; default the client's."""
-    max_errors: float | None
-    """How many inputs may fail before the batch ends: a number, or a share such as 0.05. Nothing more is sent
-    then. Inputs that were not asked get a `TooManyErrorsError`, and the same call asks them later."""
-    progress: bool | None
-    """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | Callable[[Any], Any] | None
     """One value for each input, or a function of the input, as for `call_many`."""

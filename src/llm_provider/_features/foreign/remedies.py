@@ -51,7 +51,7 @@ _OF_BATCHES = (
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",
-     "deployments", "telemetry", "log_content", "show_waits", "hosts"}
+     "deployments", "telemetry", "log_content", "show_waits", "hosts", "limits"}
 )  # fmt: skip
 
 
