@@ -59,15 +59,22 @@ LIMITS = st.builds(
     st.one_of(st.none(), st.integers(50, 400)),
     st.integers(1, 5),
 )
+ARRIVALS = [0.0, 0.0, 0.5, 3.0, 59.9, 60.0, 61.0, 130.0]
+ENDS = ["ok", "ok", "ok", "fails", "refused", "cancelled", "withdrawn"]
 JOBS = st.lists(
     st.builds(
-        Job, st.integers(0, 1), st.integers(0, 1),
-        st.sampled_from([0.0, 0.0, 0.5, 3.0, 59.9, 60.0, 61.0, 130.0]), st.sampled_from([0.01, 1.0, 20.0, 70.0]),
-        st.integers(1, 50), st.integers(1, 120), st.sampled_from(["ok", "ok", "ok", "fails", "refused", "cancelled",
-                                                                  "withdrawn"]),
+        Job,
+        st.integers(0, 1),
+        st.integers(0, 1),
+        st.sampled_from(ARRIVALS),
+        st.sampled_from([0.01, 1.0, 20.0, 70.0]),
+        st.integers(1, 50),
+        st.integers(1, 120),
+        st.sampled_from(ENDS),
     ),
-    min_size=1, max_size=40,
-)  # fmt: skip
+    min_size=1,
+    max_size=30,
+)
 
 
 def check(sent: Sequence[Sent], limit: Limit, now: float, tokens: float) -> None:
@@ -96,8 +103,8 @@ async def run(job: Job, scope: Scope, sent: list[Sent], limits: Sequence[tuple[i
         scope.record_cancellation(ticket)
     elif job.end == "ok":
         own.tokens = job.charged
-        assert scope.limits is not None
-        scope.limits.charge(ticket, job.charged)
+        if scope.limits is not None:
+            scope.limits.charge(ticket, job.charged)
         scope.record_end(ticket, None)
     else:
         kind = RateLimitError if job.end == "refused" else InternalServerError
@@ -153,11 +160,10 @@ def test_no_window_holds_more_where_the_file_is_shared(jobs: list[Job], one: Lim
 
 
 def test_a_full_limit_is_used_to_the_full() -> None:
-    jobs = [Job(number % 2, 0, 0.0, 0.01, 1, 1, "ok") for number in range(100)]
-    assert 9 * WINDOW <= play(jobs, {0: Limit(rpm=10)}, None) <= 9 * (WINDOW + 1) + 1
-    assert play(
-        [job._replace(estimated=10, charged=10) for job in jobs], {0: Limit(tpm=100)}, None
-    ) >= 9 * WINDOW
+    jobs = [Job(number % 2, 0, 0.0, 0.01, 10, 10, "ok") for number in range(100)]
+    for limit in (Limit(rpm=10), Limit(tpm=100)):
+        seconds = play(jobs, {0: limit}, None)
+        assert 9 * WINDOW <= seconds <= 9 * (WINDOW + 1) + 1
     assert play(jobs, {0: Limit(concurrent=1)}, None) <= 100 * 0.06
 
 
