@@ -109,7 +109,7 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
 
 def _limits_of_environment() -> Mapping[Any, Any]:
     path = os.environ.get("LLM_PROVIDER_LIMITS", "").strip()
-    return doors.limit.read_limits("LLM_PROVIDER_LIMITS", path) if path else {}
+    return doors.limit_settings.read_limits("LLM_PROVIDER_LIMITS", path) if path else {}
 
 
 def _check_dollars(name: str, amount: float | None) -> float | None:
@@ -203,7 +203,7 @@ class Settings:
     rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
     limits: Mapping[tuple[str, str], tuple[str, Limit]] = _rule(
         # The door is opened by the first use.
-        lambda name, limits: doors.limit.read_limits(name, limits),  # noqa: PLW0108
+        lambda name, limits: doors.limit_settings.read_limits(name, limits),  # noqa: PLW0108
         _limits_of_environment,
     )
     """By provider and group of models, what the user has written as the key, and the limit."""
@@ -248,6 +248,6 @@ def parse_settings(parameters: JSONMapping) -> Settings:
     routes: dict[str, Route] = {**ROUTES, **values["hosts"]}
     values["keys"] = seal_keys(values["keys"], {name: row.takes_tokens for name, row in routes.items()})
     if values["limits"]:
-        found = doors.limit.find_limits(values["limits"], routes, values["hosts"], values["deployments"])
-        values["limits"] = found
+        named = values["hosts"], values["deployments"]
+        values["limits"] = doors.limit_settings.find_limits(values["limits"], routes, *named)
     return Settings(**values)

@@ -93,9 +93,6 @@ class SharedDefaults(TypedDict, total=False):
     """Token id → a number from -100 to 100 that is added to the token's logit."""
     stop: str | Sequence[str] | None
     """One or several texts before which the answer ends."""
-    max_age: float | timedelta | None
-    """The greatest age of a stored answer that is used: seconds, or a `timedelta`. An older one is asked and
-    stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
     seed: int | None
     """A number with which providers sample more repeatably."""
     n: int | None
@@ -169,6 +166,9 @@ class SharedDefaults(TypedDict, total=False):
     unsupported: Unsupported | None
     """Whether a parameter that the model cannot honour raises an error ("raise", the default) or is left
     out ("drop"). `Response.dropped` lists what was left out."""
+    max_age: float | timedelta | None
+    """The greatest age of a stored answer that is used: seconds, or a `timedelta`. An older one is asked and
+    stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
     deadline: float | None
     """Seconds for the whole call, with all attempts, waits and the time in the queue; for a batch, seconds
     for all of its calls together."""

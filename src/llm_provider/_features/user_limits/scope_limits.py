@@ -188,12 +188,12 @@ class ScopeLimits:
             nonlocal lower
             for state, (_, key, limit) in zip(states, self._limits, strict=True):
                 state.join(owner, limit)
-                found = state.find_lowest()
+                lowest = state.find_lowest()
                 own = [getattr(limit, name) for name in NAMES]
                 if any(
-                    low < (math.inf if mine is None else mine) for low, mine in zip(found, own, strict=True)
+                    low < (math.inf if mine is None else mine) for low, mine in zip(lowest, own, strict=True)
                 ):
-                    numbers = zip(NAMES, found, strict=True)
+                    numbers = zip(NAMES, lowest, strict=True)
                     text = ", ".join(f"{name}={low:.0f}" for name, low in numbers if low < math.inf)
                     lower = f"limits[{key!r}] is {limit} here, and other clients have {text}: the lower holds"
             ready = max(state.ready_at(now, tokens) for state in states)
