@@ -211,3 +211,13 @@ def test_what_cannot_end_is_refused_before_anything_is_sent(client: Client, simu
         client.call(MODEL, "a", max_errors=1)  # type: ignore[call-overload]
     assert isinstance(client.call_many(MODEL, ["a"], max_errors=1, delivery="auto")[0], Response)
     assert simulator.ledger().requests == 1
+
+
+async def test_an_equal_call_of_another_batch_goes_on(client: Client, simulator: Simulator) -> None:
+    """Its question was waiting in the batch that has ended, and is asked all the same."""
+    simulator.inject(Fault(status=400, delay=0.3), match="bad")
+    ends = asyncio.create_task(client.acall_many(MODEL, ["bad", "same"], max_errors=1, max_concurrent=1))
+    await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
+    other = await client.acall_many(MODEL, ["same"])
+    assert isinstance(other[0], Response)
+    assert [type(row).__name__ for row in await ends][0] == "BadRequestError"

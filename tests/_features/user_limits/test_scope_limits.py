@@ -180,3 +180,63 @@ def test_vectors_have_limits_of_their_own(simulator: Simulator, tmp_path: Path) 
         assert isinstance(client.embed("text-embedding-3-small", ["a"]), Embeddings)
         client.call(MODEL, "1+1?")
         client.call(MODEL, "2+2?")
+
+
+@pytest.mark.parametrize("end", ["timeout", "deadline", "left stream", "cancelled", "broken", "no json"])
+@pytest.mark.parametrize("rate_control", ["adaptive", "independent"])
+def test_every_end_of_a_request_gives_its_place_back(
+    simulator: Simulator, tmp_path: Path, end: str, rate_control: Any
+) -> None:
+    faults = {"broken": Fault(abort_after=0), "no json": Fault(body="no")}
+    fault = faults.get(end, Fault(stall_after=1) if end == "left stream" else Fault(hang=True))
+    simulator.inject(fault, match="late", times=None)
+    limits = {MODEL: Limit(concurrent=1, rpm=2)}
+    with limited(
+        simulator, tmp_path, limits, rate_control=rate_control, max_retries=0, cache="off"
+    ) as client:
+        if end == "left stream":
+            with client.stream(MODEL, "late a b c d") as stream:
+                next(iter(stream))
+        elif end == "cancelled":
+
+            async def cancel() -> None:
+                task = asyncio.create_task(client.acall(MODEL, "late"))
+                await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+            asyncio.run(cancel())
+        else:
+            late: Any = {"timeout": {"timeout": 0.1}, "deadline": {"deadline": 0.1}}.get(end, {})
+            with pytest.raises(LLMError):
+                client.call(MODEL, "late", **late)
+        assert client.call(MODEL, "1+1?", deadline=20).text == "2"
+
+
+def test_calls_that_are_given_up_while_they_wait_count_nowhere(simulator: Simulator, tmp_path: Path) -> None:
+    simulator.inject(Fault(delay=0.3), match="slow")
+    with limited(simulator, tmp_path, {MODEL: Limit(concurrent=1, rpm=2)}) as client:
+
+        async def give_up() -> None:
+            tasks = [asyncio.create_task(client.acall(MODEL, text)) for text in ("slow", "a", "b", "c")]
+            await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
+            for task in tasks[1:]:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        asyncio.run(give_up())
+        client.call(MODEL, "1+1?", deadline=20)
+    assert simulator.ledger().requests == 2
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5-pro", "claude-haiku-5-5", "gemini-3.8-flash", MODEL])
+@pytest.mark.parametrize("way", ["call", "stream"])
+def test_the_charged_tokens_of_every_format_count(
+    simulator: Simulator, tmp_path: Path, model: str, way: str
+) -> None:
+    """Without `max_tokens` nothing is estimated for the answer, so the second call waits for what it used."""
+    simulator.inject(Fault(text="word " * 400), times=None)
+    with limited(simulator, tmp_path, {"*": Limit(tpm=200)}, cache="off") as client:
+        ask(client, way, model, "Tell me all")
+        with pytest.raises(LLMError, match="deadline"):
+            ask(client, way, model, "And more", deadline=0.05)
