@@ -220,4 +220,4 @@ async def test_an_equal_call_of_another_batch_goes_on(client: Client, simulator:
     await asyncio.to_thread(wait_until, lambda: simulator.ledger().in_flight == 1)
     other = await client.acall_many(MODEL, ["same"])
     assert isinstance(other[0], Response)
-    assert [type(row).__name__ for row in await ends][0] == "BadRequestError"
+    assert type((await ends)[0]).__name__ == "BadRequestError"

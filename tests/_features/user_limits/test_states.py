@@ -187,3 +187,15 @@ def test_times_after_a_restart_of_the_machine_are_forgotten() -> None:
     state.take("me", 90_000.0, 1.0)
     assert state.ready_at(90_001.0, 1.0) > 90_001.0
     assert LimitState(*state.to_state()).ready_at(5.0, 1.0) == 5.0
+
+
+def test_a_process_that_waited_for_the_file_sees_what_started_meanwhile() -> None:
+    state = LimitState()
+    state.join("late", Limit(rpm=2, tpm=100))
+    for now in (11.2, 10.9):
+        assert state.ready_at(now, 30.0) == now
+        state.take("late", now, 30.0)
+    assert state.ready_at(10.95, 30.0) == 71.0
+    state.end("late", 10.9, -25.0)
+    state.end("late", 11.2, -25.0)
+    assert state.to_state()[0] == [[10.0, 1.0, 5.0], [11.0, 1.0, 5.0]]

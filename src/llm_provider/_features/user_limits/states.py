@@ -24,6 +24,8 @@ from .limit import Limit
 NAMES = tuple(field.name for field in fields(Limit))
 
 _MINUTE = 60
+_LATE = 10
+"""Seconds by which a process may come too late with its time, because it has waited for the file."""
 _ASK_AGAIN = 0.02
 """Seconds until a scope asks again for a request of another scope, client or process to end."""
 
@@ -64,7 +66,7 @@ class LimitState:
     def ready_at(self, now: float, tokens: float) -> float:
         """When a request may start: `now`, or a later time to ask again."""
         # After a restart of the machine, stored times are in the future or long ago.
-        self._slots = [slot for slot in self._slots if slot[0] <= now < slot[0] + 1 + _MINUTE]
+        self._slots = [slot for slot in self._slots if slot[0] - _LATE <= now < slot[0] + 1 + _MINUTE]
         rpm, tpm, concurrent = self.find_lowest()
         ready = now
         if sum(values[0] for values in self._owners.values()) >= concurrent:
@@ -82,10 +84,12 @@ class LimitState:
     def take(self, owner: str, now: float, tokens: float) -> None:
         """Count a request that starts now."""
         second = float(math.floor(now))
-        if not self._slots or self._slots[-1][0] != second:
-            self._slots.append([second, 0.0, 0.0])
-        self._slots[-1][1] += 1
-        self._slots[-1][2] += tokens
+        slot = next((each for each in self._slots if each[0] == second), None)
+        if slot is None:
+            slot = [second, 0.0, 0.0]
+            self._slots = sorted([*self._slots, slot])
+        slot[1] += 1
+        slot[2] += tokens
         self._owners[owner][0] += 1
 
     def end(self, owner: str, started: float, tokens: float, *, starts: int = 0) -> None:
