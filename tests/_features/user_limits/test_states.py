@@ -13,7 +13,7 @@ from llm_provider import InternalServerError, Limit, RateLimitError
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.scopes import Limiter, Scope
 from llm_provider._features.shared_pace.shared_controller import SharedStateFile
-from llm_provider._features.user_limits.scope_limits import LocalCounts, SharedCounts, make_scope_limits
+from llm_provider._features.user_limits.scope_limits import Counts, make_scope_limits
 from llm_provider._features.user_limits.states import LimitState
 
 WINDOW = 60.0
@@ -121,10 +121,10 @@ def play(jobs: Sequence[Job], limits: dict[Any, Limit], folder: Path | None) -> 
     }
 
     async def main() -> None:
-        files = [SharedStateFile(folder / "limits") for _ in range(2)] if folder else []
-        counts = [SharedCounts(file, LocalCounts(file.owner)) for file in files] or [
-            LocalCounts(name) for name in "xy"
-        ]
+        files: list[SharedStateFile] = (
+            [SharedStateFile(folder / "limits") for _ in range(2)] if folder else []
+        )
+        counts = [Counts(file) for file in files or (None, None)]
         scopes: dict[tuple[int, int], Scope] = {}
         for client in range(2):
             limiter = Limiter(lambda _: AdaptiveController())

@@ -59,7 +59,7 @@ class Connections:
         self._limiter = Limiter(self._controller, waits, share)
         if settings.limits:
             shared = None if settings.rate_control == "independent" else self._shared
-            self._counts = doors.scope_limits.make_counts(shared)
+            self._counts = doors.scope_limits.Counts(shared)
             make = doors.scope_limits.make_scope_limits
             self._limiter.limit = functools.partial(make, settings.limits, self._counts)
         self.doubts = Doubts(self._limiter)

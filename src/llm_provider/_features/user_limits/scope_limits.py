@@ -16,7 +16,7 @@ import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..._core.errors import RequestError
 from ..._core.pace.call_limits import group_of
@@ -29,119 +29,69 @@ from .states import NAMES, LimitState
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..shared_pace.shared_controller import SharedStateFile
+
 T = TypeVar("T")
 
 _LOOK_FOR_DEAD = 1.0
 """Seconds between two checks whether the other clients are alive."""
 
 
-class StateFile(Protocol):
-    """The file of the shared rate control."""
-
-    owner: str
-
-    def run(self, work: Callable[[sqlite3.Connection], T]) -> T | None: ...
-
-    def has_ended(self, owner: str) -> bool: ...
-
-
-class Counts(Protocol):
-    """Where the states of limits are."""
-
-    owner: str
-    """The client, by a random name."""
-
-    def run(self, names: Sequence[str], work: Callable[[list[LimitState]], T]) -> T:
-        """The result of work on some states, which no other client changes meanwhile."""
-
-    def close(self) -> None:
-        """Forget what this client limits and has in flight."""
-
-
 _LOCAL: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, LimitState]] = (
     weakref.WeakKeyDictionary()
 )
+"""The states that the clients of an event loop have used, by name."""
 
 
-class LocalCounts:
-    """The states of the clients of one event loop, which nobody else shares."""
+class Counts:
+    """The states of one client's limits: in the file of the shared rate control, else in this process."""
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, file: SharedStateFile | None) -> None:
+        self.owner = randomness.make_token(16) if file is None else file.owner
+        """The client, by a random name."""
+        self._file = file
         self._states = _LOCAL.setdefault(asyncio.get_running_loop(), {})
-        self._used: set[str] = set()
+        self._used: dict[str, float] = {}
+        """The names in use, and when it was last checked whether their other clients are alive."""
 
     def run(self, names: Sequence[str], work: Callable[[list[LimitState]], T]) -> T:
-        self._used.update(names)
+        """The result of work on some states, which no other client changes meanwhile."""
+        for name in names:
+            self._used.setdefault(name, -math.inf)
+        if self._file is not None:
+            done = self._file.run(partial(self._run, names, work))
+            if done is not None:
+                return done[0]
+            self._file = None
+            for name in self._used:
+                self._states.setdefault(name, LimitState()).leave_others(self.owner)
         return work([self._states.setdefault(name, LimitState()) for name in names])
-
-    def remember(self, states: Mapping[str, LimitState]) -> None:
-        """Go on from these states if they are shared no longer. Other processes are not known then."""
-        self._states.update(states)
-        self._used.update(states)
-
-    def forget_others(self) -> None:
-        for name in self._used:
-            self._states[name].leave_others(self.owner)
-
-    def close(self) -> None:
-        for name in self._used:
-            self._states[name].leave(self.owner)
-
-
-class SharedCounts:
-    """The states of limits in the file of a client; those in its `local` process if that cannot be used."""
-
-    def __init__(self, file: StateFile, local: LocalCounts) -> None:
-        self.owner = file.owner
-        self._file, self._local = file, local
-        self._used: set[str] = set()
-        self._looked = -math.inf
-        self._is_shared = True
-
-    def run(self, names: Sequence[str], work: Callable[[list[LimitState]], T]) -> T:
-        self._used.update(names)
-        done = self._file.run(partial(self._run, names, work))
-        if done is not None:
-            return done[0]
-        if self._is_shared:
-            self._is_shared = False
-            self._local.forget_others()
-        return self._local.run(names, work)
 
     def _run(
         self, names: Sequence[str], work: Callable[[list[LimitState]], T], connection: sqlite3.Connection
     ) -> tuple[T]:
-        states = [_load(connection, name) for name in names]
+        assert self._file is not None
+        states = {name: _load(connection, name) for name in names}
         now = clock.monotonic()
-        if now - self._looked > _LOOK_FOR_DEAD:
-            self._looked = now
-            for state in states:
+        for name, state in states.items():
+            if now - self._used[name] > _LOOK_FOR_DEAD:
+                self._used[name] = now
                 for owner in filter(self._file.has_ended, state.owners):
                     state.leave(owner)
-        result = work(states)
-        rows = [(name, json.dumps(state.to_state())) for name, state in zip(names, states, strict=True)]
+        result = work(list(states.values()))
+        rows = [(name, json.dumps(state.to_state())) for name, state in states.items()]
         connection.executemany("INSERT OR REPLACE INTO limit_v1 VALUES (?, ?)", rows)
-        self._local.remember(dict(zip(names, states, strict=True)))
+        # If the file cannot be used any more, this process goes on from here.
+        self._states.update(states)
         return (result,)
 
     def close(self) -> None:
-        if self._used:
-            self.run(sorted(self._used), self._leave)
-        self._local.close()
+        """Forget what this client limits and has in flight."""
+        self.run(list(self._used), self._leave)
 
     def _leave(self, states: list[LimitState]) -> None:
         for state in states:
             state.leave(self.owner)
-
-
-def make_counts(file: StateFile | None) -> Counts:
-    """The states in a file, or in this process alone if it is None."""
-    return (
-        LocalCounts(randomness.make_token(16))
-        if file is None
-        else SharedCounts(file, LocalCounts(file.owner))
-    )
 
 
 def _load(connection: sqlite3.Connection, name: str) -> LimitState:
