@@ -341,7 +341,8 @@ def test_max_errors_ends_a_run_and_the_same_command_asks_the_rest(
     )
     ended = run(*words)
     assert ended.code == 1
-    assert "max_errors=2" in ended.err
+    assert "12 of 12 rows failed (10 TooManyErrorsError, 2 BadRequestError)" in ended.err
+    assert "2 rows of this batch failed (max_errors=2)" in lines(target)[5]["error"]["message"]
     assert simulator.ledger().requests == 2
     kinds = [line["error"]["type"] for line in lines(target)]
     assert (kinds.count("BadRequestError"), kinds.count("TooManyErrorsError")) == (2, 10)

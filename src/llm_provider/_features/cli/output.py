@@ -32,7 +32,7 @@ exit codes:
   3    the model refused, a filter stopped it, or the answer was cut at its token limit; its text is printed
   130  interrupted by Ctrl-C; the request is cancelled at the provider
   141  the reader of the output closed it, as `| head -1` does
-  143  ended by SIGTERM, as SLURM and docker send it; `map` keeps the answers so far
+  143  ended by SIGTERM, as SLURM and docker send it
 """
 
 
