@@ -60,7 +60,9 @@ def test_a_terminated_batch_keeps_what_is_paid(
     assert out == "cleaned\n"
     said = r"^llm_provider: SIGTERM ended the batch: 2 of 4 calls are answered; .*$"
     told = re.findall(said, errors, re.MULTILINE)
-    assert len(told) == times
+    # As with Ctrl-C, nothing is told if the signal meets the code of the user between two results.
+    least = {"iter_many": 0, "aiter_many": 0, "two at once": 1}.get(way, 1)
+    assert least <= len(told) <= times
     assert "Traceback" not in errors
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
     simulator.drop_faults()
