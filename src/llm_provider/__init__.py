@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         ScoreCheckError,
         ToolArgumentsError,
         ToolRoundsExceededError,
+        TooManyErrorsError,
         UncertainBatchError,
         UnknownModelError,
         UnknownPriceError,
@@ -150,6 +151,7 @@ if TYPE_CHECKING:
     from ._features.second_level.settings import SecondLevel, SecondLevelStore
     from ._features.shared_pace.shared_controller import SharedControllerWarning
     from ._features.telemetry.observer import Telemetry
+    from ._features.user_limits.limit import Limit
 
 __version__ = "0.1.0"
 
@@ -161,14 +163,15 @@ __all__ = [
     "Decision", "Decisions", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates", "Evidence",
     "EvidenceError", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio", "GeneratedImage",
     "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger",
-    "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Message", "MissingAPIKeyError",
+    "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Limit", "Message", "MissingAPIKeyError",
     "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
     "OverloadedError", "Parameters", "PassedOver", "PendingBatchError", "PermissionDeniedError",
     "PriceWarning", "Prompt", "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
     "Recheck", "RefusalError", "Reliability", "RequestError", "Response", "Results", "SchemaMismatchError",
     "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel",
     "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
-    "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "ToolArgumentsError",
+    "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "TooManyErrorsError",
+    "ToolArgumentsError",
     "ToolCall", "ToolCallDelta", "ToolResult", "ToolRoundsExceededError", "UncertainBatchError",
     "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage",
     "acall", "acall_many", "acount_tokens", "adecide", "adecide_many", "aembed", "aestimate", "aiter_many",
@@ -192,7 +195,8 @@ _HOMES = (
     "_features.mcp.server", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
     "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",
-    "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",
+    "_features.user_limits.limit", "_core.requests.parameters",
+    "_features.shared_pace.shared_controller", "_core.batches.handle",
     "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
     "_features.cache_care.maintenance",
 )  # fmt: skip

@@ -35,6 +35,7 @@ from llm_provider._core.errors import (
     ScoreCheckError,
     ToolArgumentsError,
     ToolRoundsExceededError,
+    TooManyErrorsError,
     UncertainBatchError,
     UnsupportedParameterError,
 )
@@ -108,7 +109,10 @@ class TestEveryClass:
         assert (bare.retryable, bare.maybe_billed) == (kind.retryable, kind.maybe_billed)
 
     def test_has_one_of_the_branches(self, kind: type[LLMError]) -> None:
-        branches = (RequestError, ProviderError, OutputError, BudgetExceededError, BatchError, EvidenceError)
+        branches = (
+            RequestError, ProviderError, OutputError, BudgetExceededError, TooManyErrorsError, BatchError,
+            EvidenceError,
+        )  # fmt: skip
         assert sum(issubclass(kind, branch) for branch in branches) == (kind is not LLMError)
 
 

@@ -145,6 +145,7 @@ def test_pickles_are_loaded_by_a_process_that_has_imported_nothing(folder: Path)
     )
     kinds = [getattr(llm_provider, name) for name in llm_provider.__all__]
     errors = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, llm_provider.LLMError)]
+    errors.remove(llm_provider.TooManyErrorsError)  # it is younger
     assert done.stdout.split() == [str(len(VALUES["read_pickles"])), str(len(errors))]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -177,6 +178,8 @@ class Shared:
 def second_level() -> None:
     llm.Client(cache="valkey://cache.lab:6379/0").close()
     llm.Client(cache=Shared(), hosts=[llm.Host("lab", "http://a/v1", "vllm", lacks=["n"])]).close()
+    llm.Client(limits={"gpt-6.1-sol": llm.Limit(rpm=500, tpm=200_000, concurrent=20)}, max_age=60).close()
+    llm.Client(limits="limits.toml", max_age=timedelta(days=1)).close()
     llm.Client(cache=llm.SecondLevel(Shared(), wait_for_writes=True, mode="refresh")).close()
 
 
@@ -269,7 +272,9 @@ def budgets() -> None:
 
 def failures() -> None:
     try:
-        llm.call_many("gpt-6.1-sol", ["a"], on_error="raise")
+        llm.call_many("gpt-6.1-sol", ["a"], on_error="raise", max_errors=0.05)
+    except llm.TooManyErrorsError as error:
+        assert_type(error.failed, int)
     except llm.RateLimitError as error:
         assert_type(error.retry_after, float | None)
     except llm.APITimeoutError as error:

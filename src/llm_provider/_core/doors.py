@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .._features.telemetry import observer
     from .._features.tool_rounds import loop as tool_loop
     from .._features.uploads import uploads
+    from .._features.user_limits import scope_limits
+    from .._features.user_limits import settings as limit_settings
     from .._features.views import blocks as html
     from .._features.views import ledger_views, results_page, results_views
 
@@ -93,6 +95,8 @@ _MODULES = {
     "tool_loop": "tool_rounds.loop",
     "uploads": "uploads.uploads",
     "observer": "telemetry.observer",
+    "limit_settings": "user_limits.settings",
+    "scope_limits": "user_limits.scope_limits",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "results_page": "views.results_page",

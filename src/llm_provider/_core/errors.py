@@ -28,10 +28,9 @@ Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total", "deadline"]
 class FailedAttempt:
     """One request of a call that failed.
 
-    `error` names the class of its error, such as "RateLimitError". `status` is the HTTP status where there
-    was an answer. `waited` is the time in seconds that the call waited before the request, for a slot, a
-    Retry-After or a back-off. `seconds` is the duration of the request. `maybe_billed` says whether the
-    provider may have charged for it.
+    `error` names the class of its error, such as "RateLimitError". `status` is the HTTP status of an answer.
+    `waited` are the seconds before the request, for a slot, a Retry-After or a back-off, `seconds` its own.
+    `maybe_billed` says whether the provider may have charged for it.
     """
 
     error: str
@@ -343,8 +342,7 @@ class APIConnectionError(ProviderError):
 class APIResponseValidationError(ProviderError):
     """The answer is incomplete or malformed.
 
-    `raw` is the provider's reply, if it came whole and holds nothing that can be used. It is None if the
-    answer is no JSON or was cut.
+    `raw` is the provider's reply if it came whole, and None if the answer is no JSON or was cut.
     """
 
     retryable = True
@@ -403,8 +401,7 @@ class LengthFinishReasonError(OutputError):
 class ModelDriftError(OutputError):
     """Another snapshot of the model answered than before, and `strict_model` was set.
 
-    The answer was billed and is stored. `served` is the model that answered, `served_before` the previous
-    one.
+    The answer was billed and is stored. `served` is the model that answered, `served_before` the last one.
     """
 
     def __init__(self, message: str, *, served: str, served_before: str, **context: Any) -> None:
@@ -458,8 +455,7 @@ class ToolArgumentsError(JSONSchemaValidationError):
 class ToolRoundsExceededError(OutputError):
     """The model still calls tools after `max_tool_rounds` rounds. Its last calls were not run.
 
-    `response` is the last answer. Its `tool_calls` are those that were not run, and its `messages` are the
-    conversation up to them.
+    `response` is the last answer. Its `tool_calls` were not run, and its `messages` lead up to them.
     """
 
     def __init__(self, message: str, *, response: Any, **context: Any) -> None:
@@ -470,8 +466,7 @@ class ToolRoundsExceededError(OutputError):
 class BudgetExceededError(LLMError):
     """The request may cost more than is left of a budget, so it was not sent.
 
-    Amounts are USD: `budget` is the limit, `spent` the part that was spent, `needed` the request's worst
-    case.
+    Amounts are USD: `budget` is the limit, `spent` the part that was spent, `needed` the worst case.
     """
 
     def __init__(
@@ -479,6 +474,12 @@ class BudgetExceededError(LLMError):
     ) -> None:
         super().__init__(message, **context)
         self.budget, self.spent, self.needed = budget, spent, needed
+
+
+class TooManyErrorsError(LLMError):
+    """`max_errors` rows of the batch have `failed`, so this row was not asked. The same batch asks it."""
+
+    failed = max_errors = 0
 
 
 class BatchError(LLMError):

@@ -25,6 +25,7 @@ from .types.messages import FinishReason
 if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
     from .._features.telemetry.observer import Telemetry
+    from .._features.user_limits.limit import Limit
     from .money.budget import Budget
     from .requests.api_keys import EnvFile
 
@@ -104,6 +105,11 @@ def _read_hosts(_: str, hosts: object) -> Mapping[str, Route]:
     if hosts == () and not os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
         return NO_HOSTS
     return doors.host_routes.read_hosts(hosts)
+
+
+def _limits_of_environment() -> Mapping[Any, Any]:
+    path = os.environ.get("LLM_PROVIDER_LIMITS", "").strip()
+    return doors.limit_settings.read_limits("LLM_PROVIDER_LIMITS", path) if path else {}
 
 
 def _check_dollars(name: str, amount: float | None) -> float | None:
@@ -195,6 +201,12 @@ class Settings:
     max_response_bytes: int = _rule(number(1, 2**40, whole=True), MAX_RESPONSE_BYTES)
     on_result: Callable[..., object] | None = _rule(_check_callback)
     rate_control: RateControl = _rule(one_of(RateControl), "adaptive")
+    limits: Mapping[tuple[str, str], tuple[str, Limit]] = _rule(
+        # The door is opened by the first use.
+        lambda name, limits: doors.limit_settings.read_limits(name, limits),  # noqa: PLW0108
+        _limits_of_environment,
+    )
+    """By provider and group of models, what the user has written as the key, and the limit."""
     transport: Transport | None = _rule(one_of(Transport))
     """None means the transport of the route."""
     ledger: Path | None = _rule()
@@ -235,4 +247,7 @@ def parse_settings(parameters: JSONMapping) -> Settings:
     values["cache"], values["second_level"] = _read_cache(parameters.get("cache"))
     routes: dict[str, Route] = {**ROUTES, **values["hosts"]}
     values["keys"] = seal_keys(values["keys"], {name: row.takes_tokens for name, row in routes.items()})
+    if values["limits"]:
+        named = values["hosts"], values["deployments"]
+        values["limits"] = doors.limit_settings.find_limits(values["limits"], routes, *named)
     return Settings(**values)

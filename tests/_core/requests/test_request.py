@@ -204,7 +204,8 @@ class TestEmbedParameters:
         assert shared == {*SHARED}
         values: dict[str, Any] = {
             "strict_model": True, "timeout": 3, "deadline": 5, "max_retries": 1, "outage_patience": 0,
-            "cache": False, "in_batch": "wait", "extra_body": {"user": "x"}, "extra_headers": {"X-Own": "1"},
+            "cache": False, "max_age": 60, "in_batch": "wait", "extra_body": {"user": "x"},
+            "extra_headers": {"X-Own": "1"},
             "base_url": "http://localhost", "api_key": "sk-secret",
         }  # fmt: skip
         assert values.keys() == shared - {"budget"}

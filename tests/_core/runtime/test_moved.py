@@ -76,7 +76,9 @@ def test_every_public_class_has_an_old_name() -> None:
         if isinstance(kind, type) and kind.__module__.startswith(moved.PACKAGE)
         if not issubclass(kind, Warning)
         and kind.__name__ not in ("AsyncStream", "Stream", "SecondLevelStore")
-        and not kind.__module__.startswith(f"{moved.PACKAGE}_features.decide.")
+        and not kind.__module__.startswith(
+            (f"{moved.PACKAGE}_features.decide.", f"{moved.PACKAGE}_features.user_limits.")
+        )
     }
     assert homes <= {*moved.MOVED.values()}
 

@@ -327,3 +327,10 @@ def test_a_log_that_cannot_be_read_is_an_error(run: RunCommand, tmp_path: Path, 
     ended = run("ask", LOGGED_MODEL, "What is 2+2?")
     assert (ended.code, ended.out) == (0, "4\n")
     assert ended.err.startswith("llm-provider: warning: the answer is not in the log ")
+
+
+def test_max_age_is_a_time_span(run: RunCommand, simulator: Simulator) -> None:
+    for more in ((), ("--max-age", "7d")):
+        assert run("ask", "gpt-6.1-sol", "1+1?", *more).code == 0
+    assert simulator.ledger().requests == 1
+    assert run("ask", "gpt-6.1-sol", "1+1?", "--max-age", "soon").code == 2

@@ -199,15 +199,22 @@ def test_a_schema_fills_parsed(run: RunCommand, simulator: Simulator, tmp_path: 
     assert line["parsed"] == json.loads(line["text"])
 
 
-def test_ctrl_c_keeps_whole_lines_and_the_rest_is_sent_next_time(
-    run: RunCommand, program: Program, simulator: Simulator, source: Path, target: Path
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_keeps_whole_lines_and_the_rest_is_sent_next_time(
+    run: RunCommand,
+    program: Program,
+    simulator: Simulator,
+    source: Path,
+    target: Path,
+    number: int,
+    status: int,
 ) -> None:
     simulator.inject(Fault(hang=True), match="7 + 1", times=None)
     words = ("map", MODEL, str(source), str(target), *TEMPLATE)
     with program(*words) as process:
         assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 11, 60)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        process.send_signal(number)
+        assert process.wait(30) == status
         said = errors_of(process)
     assert said == (
         f"llm-provider: interrupted: 11 of 12 rows are answered in {target}; the same command asks the rest\n"
@@ -314,3 +321,37 @@ def test_the_sum_says_what_failed_requests_may_have_cost(
     assert re.search(r"\$0\.00 in this run, \$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\) for all", second.out)
     sums = run("usage", str(target)).out
     assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)", sums)
+
+
+@pytest.mark.parametrize("limit", ["2", "0.15"])
+def test_max_errors_ends_a_run_and_the_same_command_asks_the_rest(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path, limit: str
+) -> None:
+    simulator.inject(Fault(status=400), times=None)
+    words = (
+        "map",
+        MODEL,
+        str(source),
+        str(target),
+        *TEMPLATE,
+        "--max-concurrent",
+        "1",
+        "--max-errors",
+        limit,
+    )
+    ended = run(*words)
+    assert ended.code == 1
+    assert "12 of 12 rows failed (10 TooManyErrorsError, 2 BadRequestError)" in ended.err
+    assert "2 rows of this batch failed (max_errors=2)" in lines(target)[5]["error"]["message"]
+    assert simulator.ledger().requests == 2
+    kinds = [line["error"]["type"] for line in lines(target)]
+    assert (kinds.count("BadRequestError"), kinds.count("TooManyErrorsError")) == (2, 10)
+    simulator.drop_faults()
+    assert run(*words).out.startswith("12 of 12 rows answered")
+    assert simulator.ledger().requests == 14
+
+
+def test_a_wrong_max_errors_is_refused(run: RunCommand, source: Path, target: Path) -> None:
+    for wrong in ("0", "1.5", "many"):
+        assert run("map", MODEL, str(source), str(target), *TEMPLATE, "--max-errors", wrong).code == 2
+    assert not target.exists()

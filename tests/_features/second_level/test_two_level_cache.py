@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheMissError, CacheWarning, Client, RequestError, SecondLevel
+from llm_provider._core.runtime import clock
 from llm_provider._features.second_level.two_level_cache import TwoLevelCache
 from llm_provider.simulator import Simulator
 from second_level_support import SqliteStore
-from support import wait_until
+from support import ask, wait_until
 
 MODEL = "gpt-6.1-sol"
 PROMPTS = [f"row {number}" for number in range(140)]
@@ -246,3 +248,25 @@ def test_a_forked_child_has_threads_of_its_own(tmp_path: Path, store: SqliteStor
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
     cache.close()
+
+
+@pytest.mark.parametrize("way", ["call", "acall_many", "stream"])
+@pytest.mark.parametrize("mode", ["use", "only"])
+def test_an_answer_that_another_machine_has_asked_anew_is_found(
+    machine: Machine,
+    simulator: Simulator,
+    store: SqliteStore,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    mode: Any,
+) -> None:
+    first, second = machine(SecondLevel(store)), machine(SecondLevel(store))
+    with monkeypatch.context() as past:
+        past.setattr(clock, "time", lambda: time.time() - 7200)
+        assert not first.call(MODEL, "news").cached
+    assert second.call(MODEL, "news").cached
+    # The age is that of the answer, and not of its copy.
+    assert not second.call(MODEL, "news", max_age=3600).cached
+    assert ask(first, way, MODEL, "news", max_age=3600, cache=mode).cached
+    assert ask(first, way, MODEL, "news", max_age=7300).cached
+    assert simulator.ledger().requests == 2

@@ -21,12 +21,12 @@ from ..formats.shared.batches import (
     mark_unbilled,
 )
 from ..formats.shared.payload import read_origin
+from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound
 from ..journey.reservation import worst_case
-from ..journey.sender import parse_reply
 from ..journey.sent_requests import SentRequests, cost_of
 from ..json_values import JSONMapping
 from ..runtime import clock

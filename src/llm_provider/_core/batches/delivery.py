@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from .. import doors
 from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError
 from ..formats.shared.batches import DAY
+from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
-from ..journey.sender import parse_reply
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts
 from ..requests.routing import Target, find_key

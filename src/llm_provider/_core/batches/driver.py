@@ -15,6 +15,7 @@ import contextlib
 import copy
 import itertools
 import math
+import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -29,10 +30,11 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
-from ..errors import BudgetExceededError, LLMError
+from ..errors import BudgetExceededError, LLMError, TooManyErrorsError
 from ..journey.call import Call
 from ..journey.lookup import READING
 from ..runtime import clock, event_loop
+from ..runtime.termination import Terminated, heed_sigterm, is_terminated
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from ..types.results import Results
@@ -118,7 +120,7 @@ class Lane:
         # Inputs that may be read ahead of the results taken, so that no worker waits for the reader.
         self._width = 2 * work.max_in_flight + 16
         self._refused = 0
-        """Inputs in a row that a budget has refused."""
+        """Inputs in a row that a budget, or `max_errors`, has refused."""
         # One refusal is not enough to stop reading, because a shorter request may still fit. An iterable with
         # a length is read to its end: every input gets a result, and hits are free.
         self._enough = math.inf if isinstance(inputs, Sized) else min(work.max_in_flight, _ENOUGH_REFUSALS)
@@ -162,6 +164,8 @@ class Lane:
             if isinstance(outcome, PaidResult):
                 self.answered += 1
                 self._early_stop.stored += 1
+            elif self._early_stop.note_row(outcome, is_sent=False) and self._is_open:
+                self.work.end_early()
             return index, outcome
         self.unanswered[index] = outcome
         if not self._is_open:
@@ -201,7 +205,7 @@ class Lane:
             self.outstanding -= 1
             del self.unanswered[index]
             self.answered += isinstance(result, PaidResult)
-            if isinstance(result, BudgetExceededError):
+            if isinstance(result, (BudgetExceededError, TooManyErrorsError)):
                 self._refused += 1
             elif isinstance(result, PaidResult) and not result.cached:
                 self._refused = 0
@@ -289,7 +293,11 @@ class Driver:
             if hasattr(lane.inputs, "answered_calls"):
                 lane.inputs.answered_calls = answered
         rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
-        interrupt.add_note(describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact))
+        note = describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact)
+        interrupt.add_note(note)
+        if is_terminated() and not any(hasattr(lane.inputs, "answered_calls") for lane in self.lanes):
+            # Python shows no traceback of an exit, and so no note.
+            sys.stderr.write(f"llm_provider: SIGTERM ended the batch: {note}\n")
 
     def _count_others(self) -> tuple[int, bool]:
         """How many of the inputs without a result have a stored answer, and whether all were looked up."""
@@ -324,7 +332,7 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
     queue: SimpleQueue[Arrived] = SimpleQueue()
     driver = Driver(batches, queue.put, waits=True, feeds=feeds)
     try:
-        with observers, contextlib.closing(driver):
+        with heed_sigterm(), observers, contextlib.closing(driver):
             sources = {
                 lane: enumerate(lane.work.lookup(cast("Iterable[Prompt]", lane.inputs)), lane.offset)
                 for lane in driver.lanes
@@ -343,7 +351,7 @@ def iterate(batches: Batches, observers: Observers, *, feeds: bool = False) -> I
                         answered = step.take(read)
                         if answered is not None:
                             yield observers.show(*answered)
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         driver.note_interrupt(interrupt)
         raise
 
@@ -362,7 +370,7 @@ async def aiterate(
     driver = Driver(batches, post, waits=False, feeds=feeds)
     sources = {lane: look_up(lane.work.lookup, lane.inputs, lane.offset) for lane in driver.lanes}
     try:
-        with observers, contextlib.closing(driver):
+        with heed_sigterm(asyncio.get_running_loop()), observers, contextlib.closing(driver):
             for step in driver.steps(queue.empty):
                 if step is None:
                     driver.arrived = await queue.get()

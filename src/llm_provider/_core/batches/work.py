@@ -61,6 +61,9 @@ class BatchWork:
         if self._future is None:
             self._future = event_loop.submit(self._run_to_end())
 
+    def end_early(self) -> None:
+        """Nothing: `max_errors` is for live calls."""
+
     def cancel(self) -> None:
         """End the wait. A batch that was submitted goes on."""
         if self._future is not None:

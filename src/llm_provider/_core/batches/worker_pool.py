@@ -26,6 +26,7 @@ from .. import doors
 from ..errors import LLMError
 from ..journey.call import Call
 from ..journey.engine import WRITING, Engine
+from ..journey.lookup import is_too_old
 from ..journey.sent_requests import EarlyStop
 from ..requests.request import describe_input
 from ..runtime import event_loop, threads
@@ -69,7 +70,8 @@ class StoredAnswers:
 
     def count_parts(self, call: Call[Any]) -> int:
         """How many samples or texts of a call are stored."""
-        return sum(self.engine.cache.peek(call.key(part)) is not None for part in call.parts)
+        entries = [self.engine.cache.peek(call.key(part)) for part in call.parts]
+        return sum(entry is not None and not is_too_old(call, entry) for entry in entries)
 
     def has(self, call_or_input: Any) -> bool:
         """Whether a call, or the call of an input, would be answered from the local store."""
@@ -258,6 +260,10 @@ class LiveWork:
         if self._gate is not None:
             self._background.inbox.post(self._gate.flush)
 
+    def end_early(self) -> None:
+        """Break off the waits of calls, after inputs that failed have ended the batch."""
+        self._background.inbox.post(self.early_stop.break_off_waits)
+
     def cancel(self) -> None:
         """Cancel what is under way. The answers of finished calls are stored."""
         # It refers to its lane. A cycle would wait for the garbage collector.
@@ -301,6 +307,8 @@ class LiveWork:
                 result = error
             self.early_stop.ended_calls += 1
             self.early_stop.answered_calls += not isinstance(result, BaseException)
+            if isinstance(result, LLMError) and self.early_stop.note_row(result, is_sent=True):
+                self.early_stop.break_off_waits()
             self._finished.append((index, result))
             if self._gate is not None:
                 self._gate.note_end(index, result)

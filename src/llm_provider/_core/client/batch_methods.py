@@ -26,8 +26,8 @@ from ..journey.call import Operation
 from ..journey.chat import CHAT
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE, Concurrency, concurrency
-from ..requests.checks import DeliveryOptions, flag, one_of
-from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch_inputs
+from ..requests.checks import DeliveryOptions, check_max_errors, flag, one_of
+from ..requests.inputs import AsyncInputs, BatchInputs, Estimable, Inputs, batch_inputs, count_errors
 from ..requests.parameter_table import CHECKS, fill
 from ..requests.request import check, seal
 from ..requests.signatures import take_types_of, with_parameters
@@ -114,7 +114,10 @@ class BatchMethods(Hinting):
             from ..batches.driver import aiterate, iterate
 
             run: Callable[..., object] = aiterate if options.awaited else iterate
-            if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
+            is_live = options.max_errors is not None
+            if not is_live and self._runner.uses_batch_api(
+                options.models, options.delivery, options.parameters
+            ):
                 return run(*self._jobs(options))
             return run(*self._live_batches(options), feeds=feeds)
 
@@ -180,7 +183,7 @@ class BatchMethods(Hinting):
         own_patience = parameters.get("outage_patience")
         patience = engine.settings.outage_patience if own_patience is None else own_patience
         first: Call[Response] | None = None
-        early_stop, early_stops = EarlyStop(), dict[str, EarlyStop]()
+        early_stop = EarlyStop(count_errors(options.max_errors, inputs.prompts))
 
         def prepare(prompt: Prompt) -> Call[Response]:
             nonlocal first
@@ -193,7 +196,9 @@ class BatchMethods(Hinting):
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             for each in () if call.relay is None else call.relay.calls[:-1]:
                 # A model that another stands in for stops only its own calls.
-                each.early_stop = early_stops.setdefault(each.request.model, EarlyStop())
+                each.early_stop = early_stop.of_fallbacks.setdefault(
+                    each.request.model, EarlyStop(early_stop.max_errors)
+                )
             return call
 
         runner.start()
@@ -363,7 +368,7 @@ Models: TypeAlias = list[str] | tuple[str, ...]
 
 check_on_error = one_of(OnError)
 
-OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows")
+OF_BATCHES = ("max_concurrent", "max_errors", "progress", "delivery", "resend", "batch_size", "rows")
 """The parameters that a batch has and a call has not."""
 
 _FOR_SEVERAL_MODELS = ("call_many", "acall_many", "estimate", "aestimate")
@@ -387,6 +392,8 @@ class BatchOptions:
     concurrency: Concurrency | None
     progress: bool | None
     on_error: OnError
+    max_errors: float | None = None
+    """How many inputs of a model may fail before its batch ends: a number, or a share below 1."""
     example: Any = None
     """An input, for operations whose inputs are no prompts."""
     operation: Operation[Any, Any] = CHAT
@@ -419,7 +426,7 @@ def parse_batch(
             more = () if function.endswith("iter_many") else ("on_error",)
             raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *OF_BATCHES, *more]))
     calls = dict(cast("JSONMapping", parameters))
-    most, progress = take_common(calls)
+    most, progress, max_errors = take_common(calls)
     check_on_error("on_error", on_error)
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))
@@ -427,6 +434,11 @@ def parse_batch(
         raise RequestError(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
             "out, or write call_many()"
+        )
+    if max_errors is not None and delivery.mode == "batch":
+        raise RequestError(
+            "max_errors ends a batch whose requests are sent one by one, and a provider's batch is sent as a "
+            "whole: use delivery='live' or 'auto', or leave max_errors out"
         )
     awaited = function.startswith("a")
     # A single mapping stays, as every request has it. Other values travel with the inputs.
@@ -449,19 +461,21 @@ def parse_batch(
         concurrency=most,
         progress=progress,
         on_error=on_error,
+        max_errors=max_errors,
     )
 
 
-def take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None]:
-    """Remove `max_concurrent` and `progress`, and check the budget, which all calls share."""
+def take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None, float | None]:
+    """Remove `max_concurrent`, `progress` and `max_errors`, and check the budget, which all calls share."""
     most, progress = calls.pop("max_concurrent", None), calls.pop("progress", None)
+    max_errors = calls.pop("max_errors", None)
     if most is not None:
         most = concurrency(most)
     if progress is not None:
         flag("progress", progress)
     if calls.get("budget") is not None:
         calls["budget"] = check("budget", calls["budget"])
-    return most, progress
+    return most, progress, None if max_errors is None else check_max_errors("max_errors", max_errors)
 
 
 def check_models(models: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ from .reservation import BudgetedRequest
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
+    from ..._features.user_limits.scope_limits import Counts
     from ..requests.api_keys import Credential
 
 _LONGEST_LIST = 5.0
@@ -45,7 +46,7 @@ class Connections:
         self.env_file = settings.env_file
         self._shared = doors.shared_controller.SharedStateFile(
             None if lease_directory is None else lease_directory.parent / "limits",
-            quiet=settings.rate_control != "shared",
+            quiet=settings.rate_control != "shared" and not settings.limits,
         )
         self._connections: dict[tuple[str, str], Connection] = {}
         self._servers: set[tuple[str, str | None]] = set()
@@ -54,7 +55,13 @@ class Connections:
         share = None
         if settings.rate_control == "adaptive":
             share = functools.partial(doors.shared_controller.share, self._shared)
+        self._counts: Counts | None = None
         self._limiter = Limiter(self._controller, waits, share)
+        if settings.limits:
+            shared = None if settings.rate_control == "independent" else self._shared
+            self._counts = doors.scope_limits.Counts(shared)
+            make = doors.scope_limits.make_scope_limits
+            self._limiter.limit = functools.partial(make, settings.limits, self._counts)
         self.doubts = Doubts(self._limiter)
         self.keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self._directory = lease_directory
@@ -117,6 +124,8 @@ class Connections:
         return self._limiter.statistics()
 
     async def close(self) -> None:
+        if self._counts is not None:
+            self._counts.close()
         self._shared.close()
         self.doubts.close()
         if self._uploads is not None:

@@ -23,7 +23,7 @@ from ..runtime import clock
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from .call import Call, Emit, Sample, delta_of_choice, renumber
-from .lookup import READING, LookupEngine, build_correction, find_mismatch, mismatch_error
+from .lookup import READING, LookupEngine, build_correction, find_mismatch, is_too_old, mismatch_error
 from .recorder import CostRecorder
 from .sent_requests import ENOUGH_FAILURES, EarlyStop, SentRequests, is_of_batch
 
@@ -414,6 +414,9 @@ class Engine(LookupEngine):
         entries = [self.cache.get_soon(key, inbox) for key in keys]
         for part, key, waiting in zip(parts, keys, entries, strict=True):
             entry = await waiting
+            if entry is not None and self.cache.has_second_level and is_too_old(call, entry):
+                newer: Any = self.cache
+                entry = await newer.get_newer_soon(key, inbox)
             read = partial(self.sample, call, entry, key)
             if entry and (sample := await call.run_off_loop(read, entry.body)):
                 stored[part] = sample

@@ -27,6 +27,7 @@ from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
 from ..types.response import Response, text_to_parse
+from ..words import format_duration
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .recorder import CostRecorder
 
@@ -212,6 +213,8 @@ class LookupEngine:
 
     def decode_entry(self, call: Call[Any], entry: Entry, key: str | None = None) -> AnyAnswer | None:
         """The answer in the cache entry of a key, if it can be served."""
+        if call.request.max_age is not None and is_too_old(call, entry):
+            return None
         try:
             if len(entry.body) < LARGE:
                 answer = call.operation.decode(call, loads(entry.body), 1)
@@ -255,7 +258,14 @@ class LookupEngine:
             question = describe_input(call.request) or call.build_question(part).body.decode()
             answer = f"answer of {call.request.model} to {cite(question)} (key {key})"
             message = f"{cassette.replayed} has no {answer}, and a replay sends nothing"
-        if self.cache.peek(key) is not None:
+        stored = self.cache.peek(key)
+        if stored is not None and is_too_old(call, stored):
+            age, most = clock.time() - stored.created, call.request.max_age
+            message = (
+                f"the answer under {key} is {format_duration(age)} old, max_age is {format_duration(most)}, "
+                "and cache='only' sends nothing"
+            )
+        elif stored is not None:
             message = f"the answer under {key} is not used: it is cut, refused or not of response_format"
         elif self._explained < _EXPLAINED:
             self._explained += 1
@@ -278,6 +288,12 @@ class LookupEngine:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
             self._loaded.add((route.adapter, transport))
+
+
+def is_too_old(call: Call[Any], entry: Entry) -> bool:
+    """Whether a stored answer is older than the call's `max_age`. A replay has answers of any age."""
+    most = call.request.max_age
+    return most is not None and cassette.replayed is None and clock.time() - entry.created > most
 
 
 # --- whether an answer matches `response_format` ------------------------------------------------------------

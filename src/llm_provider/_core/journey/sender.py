@@ -19,7 +19,7 @@ from ..events.events import LEAST_SECONDS, reason
 from ..formats.protocol import AnyAnswer, Connection
 from ..formats.shared.errors import failure_headers
 from ..formats.shared.payload import read_origin
-from ..formats.shared.replies import cost_in, cost_in_headers, reply_body
+from ..formats.shared.replies import cost_in, cost_in_headers, parse_reply, reply_body
 from ..formats.transport import wire
 from ..formats.transport.wire import BYTE_ORDER_MARK, DONE, END, EventSplitter
 from ..pace.failures import (
@@ -40,7 +40,7 @@ from ..requests.request import describe_input
 from ..requests.routing import explain_not_found
 from ..runtime import cassette, clock, randomness
 from ..runtime.imports import LONGEST_IMPORT, PAUSE, is_unfinished
-from ..runtime.json_pieces import LARGE, JSONLimitError, loads, read_large, takes_long
+from ..runtime.json_pieces import LARGE, loads, read_large, takes_long
 from ..runtime.threads import result_in_thread
 from ..tokens.counting import count_charged_tokens
 from ..types.usage import Usage
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
     from ..money.pricing import PriceTable
     from ..requests.api_keys import Credential
+    from .sent_requests import EarlyStop
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
@@ -103,10 +104,13 @@ class Sending(Arrival):
 
     async def run(self, connection: Connection) -> Sample:
         """Send until there is an answer, or raise the `LLMError` of the last request."""
-        call, since = self.call, clock.perf_counter()
+        call, since, stop = self.call, clock.perf_counter(), self.call.early_stop
         try:
             while True:
-                await self._start()
+                if stop is None or stop.max_errors is None:
+                    await self._start()
+                elif await stop.ends_during(self._start()):
+                    self._refuse(stop)
                 if call.encoded.uploads and not await self._refers():
                     continue
                 self.waited = clock.perf_counter() - since
@@ -129,9 +133,11 @@ class Sending(Arrival):
                     raise self.error
                 # After most refusals the gate of the scope holds every call back, including this one. A call
                 # that is refused again and again leaves the gate to others, and keeps its retries.
-                await asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+                pause = asyncio.sleep(self.verdict.delay if backs_off else 0.0)
+                if await (pause if stop is None else stop.ends_during(pause)):
+                    raise self.error
         except LLMError as error:
-            if (stop := call.early_stop) is not None:
+            if stop is not None:
                 stop.failing.discard(id(call))
                 if isinstance(error, errors.AuthenticationError):
                     key, variables = self.selection.key, call.target.route.key_variables
@@ -139,12 +145,22 @@ class Sending(Arrival):
                 stop.note_failure(error)
             raise self._explain(error) from None
 
+    def _refuse(self, stop: EarlyStop) -> None:
+        """Raise the error of a call whose batch was stopped, unless it goes on with a retry."""
+        if not self.failed:
+            raise stop.refuse()
+        if stop.is_over:
+            assert self.error is not None
+            # Equal calls of other batches still send.
+            self.verdict, self.call.sent.is_too_late = FINAL, True
+            raise self.error
+
     async def _start(self) -> None:
         """Wait for a slot, and for room in the budgets."""
         call, selection = self.call, self.selection
         stop = call.early_stop
-        if stop is not None and stop.stopped and not self.failed:
-            raise stop.refuse()
+        if stop is not None and stop.stopped:
+            self._refuse(stop)
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
         # them: its own request may be the reason for the failure, and fewer calls use their retries up.
         call.sent.outage = selection.scope.outage
@@ -159,10 +175,10 @@ class Sending(Arrival):
             self.ticket = await selection.slots.acquire(
                 most, at_once=at_once, tokens=self.tokens, first=first, patience=call.patience
             )
-        if stop is not None and stop.stopped and not self.failed:
+        if stop is not None and stop.stopped and (stop.is_over or not self.failed):
             # The batch was stopped while the call waited.
             self._withdraw()
-            raise stop.refuse()
+            self._refuse(stop)
         call.sent.is_held, call.sent.is_reported = True, False
 
     def _withdraw(self) -> None:
@@ -318,6 +334,8 @@ class Sending(Arrival):
         if answer.cost is None and self.headers and self.emit is None:
             answer.cost = cost_in_headers(self.headers)
         tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
+        if selection.scope.limits is not None and answer.usage is not None:
+            selection.scope.limits.charge(self.ticket, answer.usage.total_tokens)
         selection.scope.record_end(self.ticket, None, tokens=tokens)
         if selection.slots is selection:
             selection.record_answer()
@@ -453,7 +471,9 @@ class Sender(Connections):
             cassette.refuse_sending(f"{question} to {request.model}", key, provider=target.provider)
         try:
             selection = self.keys.select(target, request)
-            connection = self.connection(call)
+            connection, tokens = self.connection(call), call.exchange.tokens(call, parts)
+            if selection.scope.limits is not None:
+                selection.scope.limits.refuse_larger(tokens)
             limits = request.timeout
             if emit is None and limits is not None and (limits.first_byte or limits.idle):
                 check_watchable(connection)
@@ -472,20 +492,6 @@ class Sender(Connections):
         sending = Sending(
             encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,
             timeouts=timeouts, samples=len(parts), sender=self, call=call, parts=parts, emit=emit,
-            selection=selection, spending=spending, tokens=call.exchange.tokens(call, parts),
+            selection=selection, spending=spending, tokens=tokens,
         )  # fmt: skip
         return sending.run(connection)
-
-
-def parse_reply(body: bytes) -> Any:
-    """The reply in a body; an `APIResponseValidationError` where it is not JSON, too deep or too large."""
-    try:
-        return loads(body.removeprefix(BYTE_ORDER_MARK))
-    except JSONLimitError as error:
-        # The next answer would be as large, and be billed.
-        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
-    except ValueError:
-        beginning = body[:60].decode("utf-8", "replace")
-        raise APIResponseValidationError(
-            f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
-        ) from None

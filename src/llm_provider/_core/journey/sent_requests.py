@@ -8,7 +8,8 @@ nothing. If the sender is cancelled, the first of those that wait takes over the
 reason. In the first case the batch is stopped before every input is sent in vain. A call counts when it has
 failed for good, with the last key of its pool. In the second one, where every other call is answered or
 stored, the inputs are the suspects and not the provider: the batch does not wait for the end of an outage
-that there is not.
+that there is not. With `max_errors` it also ends a batch where so many rows have failed for any reason: then
+requests under way are awaited, and no other one is sent, not even a retry.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import APITimeoutError, FailedAttempt, LLMError
+from ..errors import APITimeoutError, FailedAttempt, LLMError, TooManyErrorsError
 from ..formats.transport.wire import Departure
 from ..json_values import JSONObject
 from ..pace.call_limits import Deadline
@@ -30,6 +31,7 @@ from ..runtime.warning import warn_user
 from ..types.usage import CostBounds, CostSource, Usage
 
 if TYPE_CHECKING:
+    import asyncio
     from decimal import Decimal
 
     from ..pace.failures import Outage
@@ -235,9 +237,22 @@ def is_of_batch(error: LLMError) -> bool:
 
 
 class EarlyStop:
-    """Counts the failures of one batch. It is used on the background loop only, apart from `warn`."""
+    """Counts the failures of one batch. It is used on the background loop, apart from `warn` and `note_row`.
 
-    def __init__(self) -> None:
+    `max_errors` is how many rows may fail before the batch ends; None if only equal failures stop it.
+    """
+
+    def __init__(self, max_errors: int | None = None) -> None:
+        self.max_errors = max_errors
+        self.is_over = False
+        """Whether so many rows have failed that no request is sent any more, not even a retry."""
+        self.waiting: set[asyncio.Task[Any]] = set()
+        """With `max_errors`, the tasks that wait for a slot or before a retry."""
+        self.interrupted: set[asyncio.Task[Any]] = set()
+        """Those of them whose wait was broken off by the end of the batch."""
+        self.of_fallbacks: dict[str, EarlyStop] = {}
+        """By model, the counts of the calls that this batch's last model stands in for."""
+        self._failed_rows = self._failed_inputs = 0
         self.all_read = False
         """Whether no more inputs follow."""
         self.stored = self.to_send = 0
@@ -260,6 +275,10 @@ class EarlyStop:
         """The error of a call that is not sent. It has the class of the failures."""
         assert self._reason is not None
         self._refused = True
+        if self.is_over:
+            end = TooManyErrorsError(f"not sent, because {self._describe_end()}: {self._reason.message}")
+            end.failed, end.max_errors = self.failed_rows, self.max_errors or 0
+            return end
         error = type(self._reason)(
             f"not sent, because {ENOUGH_FAILURES} calls of this batch failed in a row: "
             f"{self._reason.message}",
@@ -293,6 +312,60 @@ class EarlyStop:
         if self._count == ENOUGH_FAILURES:
             self._reason, self.stopped = error, True
 
+    @property
+    def failed_rows(self) -> int:
+        """The number of rows that failed so far."""
+        return self._failed_rows + self._failed_inputs
+
+    def note_row(self, error: LLMError, *, is_sent: bool) -> bool:
+        """Note that a row of the batch failed. Returns whether the batch ends now.
+
+        Rows that are `is_sent` are noted on the loop, and others, such as wrong inputs, in the user's thread.
+        So each thread has a counter of its own.
+        """
+        if self.max_errors is None or self.is_over or is_of_batch(error):
+            return False
+        if is_sent:
+            self._failed_rows += 1
+        else:
+            self._failed_inputs += 1
+        if self.failed_rows < self.max_errors:
+            return False
+        failed = self.failed_rows
+        for each in (self, *self.of_fallbacks.values()):
+            each._reason, each._failed_rows, each._failed_inputs = error, failed, 0  # noqa: SLF001
+            each.is_over = each.stopped = True
+        return True
+
+    def break_off_waits(self) -> None:
+        """End the waits of the calls, on the loop. They raise `refuse()`, or their failure."""
+        for each in (self, *self.of_fallbacks.values()):
+            each.interrupted |= each.waiting
+            for task in each.waiting:
+                task.cancel()
+
+    async def ends_during(self, waiting: Coroutine[Any, Any, None]) -> bool:
+        """Wait for a slot or a retry. Returns whether `max_errors` has ended the batch meanwhile."""
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None
+        self.waiting.add(task)
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if task not in self.interrupted or task.uncancel() > 0:
+                raise
+            return True
+        finally:
+            self.waiting.discard(task)
+            self.interrupted.discard(task)
+        return False
+
+    def _describe_end(self) -> str:
+        rows = "1 row" if self.failed_rows == 1 else f"{self.failed_rows:,} rows"
+        return f"{rows} of this batch failed (max_errors={self.max_errors}), the last"
+
     def warn(self) -> None:
         """Tell the user once that calls of the batch were not sent."""
         if self._reason is None or not self._refused or self._warned:
@@ -300,11 +373,11 @@ class EarlyStop:
         self._warned = True
         source = f"; {self.key_source} is not accepted" if self.key_source else ""
         # Where warnings are errors, the results of the batch must not be lost.
+        end = f"{self._describe_end()} one" if self.is_over else f"{ENOUGH_FAILURES} calls failed in a row"
         with contextlib.suppress(UserWarning):
             warn_user(
-                f"the batch was stopped, because {ENOUGH_FAILURES} calls failed in a row with "
-                f"{type(self._reason).__name__}: {self._reason}{source}; the other calls are not sent, and a "
-                "second run sends them",
+                f"the batch was stopped, because {end} with {type(self._reason).__name__}: {self._reason}"
+                f"{source}; the other calls are not sent, and a second run sends them",
                 UserWarning,
                 stacklevel=4,
             )

@@ -207,9 +207,9 @@ class ServerScope(Scope):
             return True
         return super().record_end(ticket, error, **details)
 
-    def _end_uncounted(self, ticket: Ticket) -> None:
+    def _end_uncounted(self, ticket: Ticket, *, withdrawn: bool = False) -> None:
         self.window.record_end(ticket, self._sent, None)
-        super()._end_uncounted(ticket)
+        super()._end_uncounted(ticket, withdrawn=withdrawn)
 
     def join(self, slot_request: SlotRequest, *, first: bool) -> None:
         """Add a call to the queue. The calls before it may be such as this server has failed."""

@@ -35,6 +35,7 @@ CONSEQUENCES: dict[type[errors.LLMError], Consequence] = {
     errors.QuotaExceededError: Consequence(stops="yes", key="replaces the account", fallback=True),
     errors.PermissionDeniedError: Consequence(key="tries another"),
     errors.NotFoundError: Consequence(stops="before an answer", key="tries another"),
+    errors.TooManyErrorsError: Consequence(stops="yes"),
     errors.RateLimitError: Consequence(key="prefers another", fallback=True),
     errors.OverloadedError: Consequence(outage=True, fallback=True),
     errors.InternalServerError: Consequence(outage=True, fallback=True),

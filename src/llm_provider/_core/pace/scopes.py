@@ -34,6 +34,7 @@ from .state import Ticket
 
 if TYPE_CHECKING:
     from ..._features.shared_pace.shared_controller import SharedController
+    from ..._features.user_limits.scope_limits import ScopeLimits
     from .aimd import AIMD
     from .controller import AdaptiveController
 
@@ -116,6 +117,8 @@ class Scope:
         """A call that waited when the present second began; None if no call waits."""
         self.retries = RetryBudget()
         self.outage = Outage()
+        self.limits: ScopeLimits | None = None
+        """The user's own limits."""
         self.name = name
         self.used_last_until = -math.inf
         """Until then, this account sends only if no other account may."""
@@ -177,7 +180,11 @@ class Scope:
             return ready
         if self._all.count >= self._all.most:
             return now + _ASK_AGAIN
+        if self.limits is not None and (ready := self.limits.admit(now, tokens)) > now:
+            return ready
         granted = self.controller.admit(now, tokens, max_in_flight, at_once)
+        if self.limits is not None:
+            self.limits.settle(granted, now, tokens)
         if isinstance(granted, Ticket):
             self._all.count += 1
             self._tickets.add(granted)
@@ -240,6 +247,8 @@ class Scope:
         elif (pause := self.seconds_until_gate()) > LEAST_SECONDS:
             text = f"{who} for the provider's rate limit, sending resumes in {format_duration(pause)}"
             self._waits.tell(self.name, "pause", text, seconds=pause)
+        elif self.limits is not None and self.limits.holds_back:
+            self._waits.tell(self.name, "rate", f"{who} for your own limit: {self.limits}")
         elif (
             self.controller.in_flight >= min(self._queue[0].max_in_flight, self.controller.window)
             or self.outage.watches
@@ -345,15 +354,17 @@ class Scope:
 
     def record_withdrawal(self, ticket: Ticket) -> None:
         self.controller.record_withdrawal(ticket)
-        self._end_uncounted(ticket)
+        self._end_uncounted(ticket, withdrawn=True)
 
-    def _leave(self, ticket: Ticket) -> None:
+    def _leave(self, ticket: Ticket, *, withdrawn: bool = False) -> None:
         """Give back the connection of a request that is no longer in flight."""
+        if self.limits is not None:
+            self.limits.end(ticket, withdrawn=withdrawn)
         self._all.count -= 1
         self._tickets.discard(ticket)
 
-    def _end_uncounted(self, ticket: Ticket) -> None:
-        self._leave(ticket)
+    def _end_uncounted(self, ticket: Ticket, *, withdrawn: bool = False) -> None:
+        self._leave(ticket, withdrawn=withdrawn)
         if self.outage.watches:
             self.outage.record_end(self._loop.time(), ticket)
         self.wake()
@@ -454,6 +465,9 @@ class Scope:
 class Limiter:
     """The scopes of one client. `make` makes the controller of a scope from its name."""
 
+    limit: Callable[[str, str | None, str, str], ScopeLimits | None] | None = None
+    """Makes the user's own limits of a scope. Several servers of a host share them."""
+
     def __init__(
         self, make: Callable[[str], Controller], waits: Waits | None = None, share: Share | None = None
     ) -> None:
@@ -477,6 +491,8 @@ class Limiter:
             in_file = " ".join(map(str, name))
             scope = self.scopes[name, kind] = kind(self._make(in_file), f"{provider} {name[2]}", self._waits)
             scope.share = None if self._share is None else partial(self._share, in_file)
+            if self.limit is not None:
+                scope.limits = self.limit(provider, base_url if kind is Scope else None, *name[2:])
         return scope
 
     def statistics(self) -> list[ScopeStatistics]:

@@ -104,6 +104,7 @@ def one_of(words: object, other_names: Mapping[str, str | None] = MappingProxyTy
 
 _bias, _whole_top_k = number(-100, 100), number(1, 2**31 - 1, whole=True)
 _tokens = number(-1, 2**31 - 1, whole=True)
+_count_of_errors = number(1, 2**31 - 1, whole=True)
 check_in_batch = one_of(InBatch, {"live": None})
 # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
 check_service_tier = one_of(ServiceTier, dict.fromkeys(("standard", "standard_only"), "default"))
@@ -171,6 +172,18 @@ def check_cache(name: str, value: object) -> CacheMode:
             )
         raise RequestError(f"{name} must be one of {', '.join(modes)}, True or False, not {cite(value)}")
     return cast("CacheMode", value)
+
+
+def check_max_age(name: str, value: object) -> float:
+    if hasattr(value, "total_seconds"):
+        value = value.total_seconds()
+    plain = plain_number(value)
+    if plain is None or not 0 < plain <= sys.float_info.max:
+        raise RequestError(
+            f"{name} must be seconds above 0, or a timedelta such as timedelta(days=7), not {cite(value)}: "
+            "cache='refresh' asks anew whatever is stored; leave it out for answers of any age"
+        )
+    return float(plain)
 
 
 def check_fallback(name: str, value: object) -> tuple[str, ...]:
@@ -351,6 +364,18 @@ def check_metadata(name: str, value: object) -> dict[str, str]:
 def check_top_k(name: str, value: object) -> float:
     # Google's type of it is a float.
     return _whole_top_k(name, int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def check_max_errors(name: str, value: object) -> float:
+    plain = plain_number(value)
+    if isinstance(plain, float) and 0 < plain < 1:
+        return plain
+    if isinstance(plain, float) or plain is None or plain <= 0:
+        raise RequestError(
+            f"{name} must be a number of inputs such as 10, or a share between 0 and 1 such as 0.05, not "
+            f"{cite(value)}: 1 ends the batch at the first failure; leave it out for no end"
+        )
+    return _count_of_errors(name, plain)
 
 
 def check_thinking_budget(name: str, value: object) -> float | str:

@@ -140,6 +140,22 @@ def check_inputs(inputs: object) -> Iterable[Prompt]:
     return cast("Iterable[Prompt]", inputs)
 
 
+def count_errors(max_errors: float | None, prompts: Any) -> int | None:
+    """How many inputs may fail before their batch ends. A share is one of their number, rounded up."""
+    if max_errors is None or isinstance(max_errors, int):
+        return max_errors
+    if not has_length(prompts):
+        raise RequestError(
+            f"max_errors={max_errors} is a share of all inputs, and an iterator does not tell their number: "
+            "give a number such as max_errors=10, or a list of inputs"
+        )
+    from decimal import Decimal
+
+    # The decimals of the float: 0.07 of 100 are 7, and the product of the floats is above it.
+    share = Decimal(repr(max_errors))
+    return max(1, math.ceil(share * (len(prompts) + getattr(prompts, "answered_before", 0))))
+
+
 def has_length(value: object) -> bool:
     """Whether a value tells its length: a loader of a stream may have the method and raise in it."""
     try:

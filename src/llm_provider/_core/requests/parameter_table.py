@@ -65,6 +65,7 @@ _ROWS = {
     "max_retries": Parameter(number(0, 1000, whole=True)),
     "outage_patience": Parameter(patience_seconds),
     "cache": Parameter(checks.check_cache),
+    "max_age": Parameter(checks.check_max_age),
     "budget": Parameter(checks.check_budget),
     "in_batch": Parameter(checks.check_in_batch),
     "extra_body": Parameter(checks.check_extra_body),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ..._features.hosts.host import Host
     from ..._features.second_level.settings import SecondLevel, SecondLevelStore
     from ..._features.telemetry.observer import Telemetry
+    from ..._features.user_limits.limit import Limit
 
 
 class ResponseFormat(TypedDict, total=False):
@@ -165,6 +167,9 @@ class SharedDefaults(TypedDict, total=False):
     unsupported: Unsupported | None
     """Whether a parameter that the model cannot honour raises an error ("raise", the default) or is left
     out ("drop"). `Response.dropped` lists what was left out."""
+    max_age: float | timedelta | None
+    """The greatest age of a stored answer that is used: seconds, or a `timedelta`. An older one is asked and
+    stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
     deadline: float | None
     """Seconds for the whole call, with all attempts, waits and the time in the queue; for a batch, seconds
     for all of its calls together."""
@@ -245,6 +250,9 @@ class ClientSettings(TypedDict, total=False):
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
     "aimd" only halves the number of requests in flight after a refusal. See docs/rate-control.md."""
+    limits: Mapping[str, Limit] | str | os.PathLike[str] | None
+    """Your own limits of requests and tokens a minute, and of requests at once, by model, `openai/*` or `*`:
+    a dict such as `{"gpt-6.1-sol": Limit(rpm=500)}` or a TOML file; default `LLM_PROVIDER_LIMITS` or none."""
     transport: Transport | None
     """The HTTP client of the SDKs: "aiohttp" (HTTP/1.1), "http2" or "http1"; default the fastest one for
     the route by measurement, which is aiohttp for all today."""
@@ -316,14 +324,22 @@ class Parameters(Common, ResponseFormat, total=False):
     """
 
 
-class BatchCommon(SharedParameters, total=False):
-    """The parameters of a batch but `response_format`."""
+class Many(TypedDict, total=False):
+    """What all functions for many inputs have in common."""
 
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
+    max_errors: float | None
+    """How many inputs may fail before the batch ends: a number, or a share such as 0.05. Nothing more is sent
+    then. Inputs that were not asked get a `TooManyErrorsError`, and the same call asks them later."""
     progress: bool | None
     """Whether a progress bar is shown; None shows it on a terminal and in a notebook. Elsewhere None prints a
     line a minute to standard error."""
+
+
+class BatchCommon(SharedParameters, Many, total=False):
+    """The parameters of a batch but `response_format`."""
+
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
     within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""
@@ -409,6 +425,8 @@ class TextParameters(TypedDict, total=False):
     """Seconds that it waits for a provider that is down; default the client's, else 3,600."""
     cache: CacheMode | bool | None
     """How the cache is used, as in `call`. Each text has an entry of its own."""
+    max_age: float | timedelta | None
+    """The greatest age of a stored answer that is used, in seconds or as a `timedelta`, as in `call`."""
     budget: float | Decimal | Budget | None
     """The most that all texts together may cost, in USD; or a `Budget`, which several calls can share."""
     extra_body: Mapping[str, Any] | None
@@ -451,13 +469,9 @@ class ScoreParameters(TextParameters, total=False):
     finds values that depend on what was asked before. It takes three more requests."""
 
 
-class ScoreManyParameters(ScoreParameters, total=False):
+class ScoreManyParameters(ScoreParameters, Many, total=False):
     """The parameters of `score_many` besides the model, the contexts and the continuations."""
 
-    max_concurrent: int | None
-    """The most requests in flight at once; default the client's."""
-    progress: bool | None
-    """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | None
     """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
     has its line in the ledger. Nothing of it is sent."""
@@ -478,12 +492,8 @@ class DecideParameters(TextParameters, total=False):
     """With "logprobs" and "sampled", as in `call`."""
 
 
-class DecideManyParameters(DecideParameters, total=False):
+class DecideManyParameters(DecideParameters, Many, total=False):
     """The parameters of `decide_many` and `adecide_many` besides the model, the inputs and the questions."""
 
-    max_concurrent: int | None
-    """The most requests in flight at once; default the client's."""
-    progress: bool | None
-    """Whether a progress bar is shown, as for `call_many`."""
     metadata: Iterable[Any] | Callable[[Any], Any] | None
     """One value for each input, or a function of the input, as for `call_many`."""

@@ -49,6 +49,8 @@ class CommonArguments:
     max_retries: int | None = None
     outage_patience: float | None = None
     cache: CacheMode | None = None
+    max_age: float | None = None
+    """Seconds."""
     budget: Budget | None = field(default=None, repr=False)
     in_batch: InBatch | None = None
     extra_body: JSONMapping | None = None

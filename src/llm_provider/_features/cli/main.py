@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..._core.errors import LLMError, OutputError, RequestError
+from ..._core.runtime.termination import Terminated
 from . import output
 
 
@@ -32,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             from .commands import run
 
             return run(list(sys.argv[1:] if argv is None else argv))
+    except Terminated as end:
+        output.say_interrupted(end)
+        return output.TERMINATED
     except KeyboardInterrupt as interrupt:
         if argv is None:
             # The process cancels its requests before it ends. A second Ctrl-C ends it at once.

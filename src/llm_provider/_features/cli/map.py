@@ -16,9 +16,10 @@ import click
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
+from ..._core.runtime.termination import Terminated
 from . import output as console
 from .output import EXIT_CODES, PROGRAM
-from .parsing import KEYS, Command, call_options, complete_model, parameters_of
+from .parsing import KEYS, Command, call_options, complete_model, parameters_of, parse_number
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
@@ -50,9 +51,12 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {KEYS}
 {EXIT_CODES}"""
 
-_DELIVERY_OPTIONS = ("budget", "max_concurrent", "delivery", "batch_size", "deadline", "cache", "progress")
+_DELIVERY_OPTIONS = (
+    "budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache", "progress",
+)  # fmt: skip
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS, "timeout", "max_retries", "outage_patience", "in_batch", "strict_model", "user",
+    *_DELIVERY_OPTIONS, "max_age", "timeout", "max_retries", "outage_patience", "in_batch", "strict_model",
+    "user",
 }  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 
@@ -76,6 +80,9 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
+@click.option(
+    "--max-errors", metavar="N", type=parse_number, help="end after so many failed rows, or a share"
+)
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
 @click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)
@@ -322,7 +329,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             rows = max(work.rows + len(work.invalid), output.positions)
             rows = rows if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         # What the library says of calls is said of rows here.
         goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
         interrupt.__notes__ = [*goes_on, _describe_rest(work, output, sent, parameters)]

@@ -19,7 +19,9 @@ WRONG_USAGE = 2
 INCOMPLETE_ANSWER = 3
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""A shell reports the last two for a program that SIGINT (2) or SIGPIPE (13) ended: 128 plus the number."""
+TERMINATED = 143
+"""A shell reports the last three for a program that SIGINT (2), SIGPIPE (13) or SIGTERM (15) ended: 128 plus
+the number."""
 
 EXIT_CODES = """\
 exit codes:
@@ -30,6 +32,7 @@ exit codes:
   3    the model refused, a filter stopped it, or the answer was cut at its token limit; its text is printed
   130  interrupted by Ctrl-C; the request is cancelled at the provider
   141  the reader of the output closed it, as `| head -1` does
+  143  ended by SIGTERM, as SLURM and docker send it
 """
 
 
@@ -75,7 +78,7 @@ def when_interrupted(*texts: str) -> Iterator[None]:
         raise
 
 
-def say_interrupted(interrupt: KeyboardInterrupt) -> None:
+def say_interrupted(interrupt: BaseException) -> None:
     """Print one line about an interrupted command: the notes of `when_interrupted` and of the library."""
     text = "; ".join(filter(None, getattr(interrupt, "__notes__", ("the same command begins again",))))
     if text:

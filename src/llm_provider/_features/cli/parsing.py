@@ -183,6 +183,18 @@ def parse_json_object(text: str) -> JSONObject:
     return value
 
 
+def parse_number(text: str) -> float:
+    """A whole number, or a decimal one.
+
+    >>> parse_number("20"), parse_number("0.05")
+    (20, 0.05)
+    """
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter("expected a number such as 20, or a share such as 0.05")
+
+
 def parse_age(text: str) -> float:
     """The seconds of a time span.
 
@@ -273,6 +285,9 @@ _OPTIONS: dict[str, JSONObject] = {
     "--fallback": {
         "metavar": "MODEL", "multiple": True,
         "help": "ask this model if the one before does not answer; repeatable",
+    },
+    "--max-age": {
+        "metavar": "AGE", "type": parse_age, "help": "use no stored answer that is older, such as 12h or 30d",
     },
     "--timeout": {"metavar": "SECONDS", "type": float, "help": "for one attempt (default 600)"},
     "--base-url": {"metavar": "URL", "help": "the server to ask instead of the provider's own"},

@@ -332,7 +332,7 @@ def parse_decisions(
     """Check the arguments of `decide_many`; `TypeError` if the inputs are no list of inputs."""
     check_on_error("on_error", on_error)
     calls = cast("JSONObject", dict(parameters))
-    most, progress = take_common(calls)
+    most, progress, max_errors = take_common(calls)
     awaited = function.startswith("a")
     # An iterator is read once, and every input has the same questions.
     questions = questions if isinstance(questions, type) else read_questions(questions)
@@ -354,6 +354,7 @@ def parse_decisions(
         concurrency=most,
         progress=progress,
         on_error=on_error,
+        max_errors=max_errors,
         example=("an input that is never sent", questions),
         operation=DECIDE,
     )

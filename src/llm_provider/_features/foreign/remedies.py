@@ -45,11 +45,13 @@ _INPUTS_OF = {
 }
 """Function, or the end of its name → where the inputs go, however they are named elsewhere."""
 
-_OF_BATCHES = ("max_concurrent", "progress", "delivery", "resend", "batch_size", "rows", "on_error")
+_OF_BATCHES = (
+    "max_concurrent", "max_errors", "progress", "delivery", "resend", "batch_size", "rows", "on_error",
+)  # fmt: skip
 _SETTINGS = frozenset(
     {"cache_dir", "cache_finish_reasons", "max_concurrent", "keys", "prices", "max_response_bytes",
      "on_result", "rate_control", "transport", "ledger", "show_estimate_above", "env_file", "cache_shared",
-     "deployments", "telemetry", "log_content", "show_waits", "hosts"}
+     "deployments", "telemetry", "log_content", "show_waits", "hosts", "limits"}
 )  # fmt: skip
 
 

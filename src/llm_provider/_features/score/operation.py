@@ -431,14 +431,14 @@ def parse_scores(
     """Check the arguments of `score_many`; `TypeError` if the contexts are no texts."""
     check_on_error("on_error", on_error)
     calls = cast("JSONObject", dict(parameters))
-    most, progress = take_common(calls)
+    most, progress, max_errors = take_common(calls)
     parsed = batch_inputs(contexts, metadata=calls.pop("metadata", None))
     pairs = pair_texts(list(cast("list[Any]", parsed.prompts)), continuations)
     inputs = (BatchInputs(cast("Any", pairs), parsed.metadata, parsed.labels),)
     return BatchOptions(
         function="score_many", awaited=False, models=(model,), inputs=inputs, parameters=calls,
         delivery=DeliveryOptions("live", "batch"), concurrency=most, progress=progress, on_error=on_error,
-        example=("a context that is never sent", ["a continuation"]), operation=SCORE,
+        max_errors=max_errors, example=("a context that is never sent", ["a continuation"]), operation=SCORE,
     )  # fmt: skip
 
 

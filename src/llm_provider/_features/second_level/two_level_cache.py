@@ -26,6 +26,9 @@ from .access import MOST_KEYS, SecondLevelAccess, Write
 from .settings import SecondLevel
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from ..._core.runtime.event_loop import Inbox
     from ..cache_care.maintenance import Imported
 
 _LINGER = 0.002
@@ -52,6 +55,7 @@ class TwoLevelCache(ResponseCache):
         self._abandoned_access = getattr(self, "_access", None)
         self._access = SecondLevelAccess(self._level, self._read_value, warn)
         self._reads = BatchQueue(self._reader, self._read_all, _LINGER)
+        self._newer_reads = BatchQueue(self._reader, self._read_newer)
         self._copies: BatchQueue[tuple[str, bytes], None] = BatchQueue(self._writer, self._copy_all)
         self._copies_bytes = 0
 
@@ -92,6 +96,14 @@ class TwoLevelCache(ResponseCache):
         self._hits += hits
         self._misses -= hits
         return entries
+
+    def get_newer_soon(self, key: str, inbox: Inbox) -> asyncio.Future[Entry | None]:
+        """`get_soon` for a local entry that is too old: another machine may have asked anew."""
+        return self._newer_reads.submit_from(inbox, key)
+
+    def _read_newer(self, keys: list[str]) -> list[Entry | None]:
+        behind = self._read_behind(keys)
+        return [_decode(key, behind) for key in keys]
 
     def _read_behind(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The intact values of some keys in the second level, which are copied into the local store."""

@@ -67,6 +67,7 @@ _TABLES = """
     CREATE TABLE IF NOT EXISTS ticket_v2 (
         scope TEXT, number INTEGER, owner TEXT, state TEXT, PRIMARY KEY (scope, number)
     );
+    CREATE TABLE IF NOT EXISTS limit_v1 (name TEXT PRIMARY KEY, state TEXT);
 """
 _FORGET_SCOPE = (
     "DELETE FROM ticket_v2 WHERE scope = ?",

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from ... import doors
 from ...errors import APIResponseValidationError, LLMError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.json_pieces import write_exactly
+from ...runtime.json_pieces import JSONLimitError, loads, write_exactly
 from ...runtime.warning import warn_user
 from ...types.messages import Delta, FinishReason, Step, ToolCall, delta_of
 from ...types.usage import Usage
+from ..transport.wire import BYTE_ORDER_MARK
 from .errors import error_fields, from_answer
 
 if TYPE_CHECKING:
@@ -414,3 +415,17 @@ def without_cost(usage: Any) -> Any:
     if not isinstance(usage, dict):
         return usage
     return {name: value for name, value in usage.items() if "cost" not in name}
+
+
+def parse_reply(body: bytes) -> Any:
+    """The reply in a body; an `APIResponseValidationError` where it is not JSON, too deep or too large."""
+    try:
+        return loads(body.removeprefix(BYTE_ORDER_MARK))
+    except JSONLimitError as error:
+        # The next answer would be as large, and be billed.
+        raise APIResponseValidationError(f"the answer cannot be read: {error}", retryable=False) from None
+    except ValueError:
+        beginning = body[:60].decode("utf-8", "replace")
+        raise APIResponseValidationError(
+            f"the answer is not JSON: {beginning!r}" if body else "the answer is empty"
+        ) from None

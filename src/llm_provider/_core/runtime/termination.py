@@ -1,0 +1,98 @@
+"""SIGTERM during a batch: it ends as after Ctrl-C, as where SLURM preempts a job or docker stops a container.
+
+| SIGTERM arrives | and then |
+|---|---|
+| during a batch of the main thread | the batch raises `Terminated`, keeps what is paid, and tells its count |
+| during an asynchronous one | its event loop ends with `Terminated`; `asyncio.run` then cancels the batch |
+| a second time, or after the batch | the process ends at once: the handler is the default one again |
+| during a batch of another thread, in a notebook, or with a handler of the program | as without this module |
+| in a forked child | the child ends at once |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .notebooks import in_notebook
+
+if TYPE_CHECKING:
+    import asyncio
+
+EXIT_STATUS = 128 + 15
+"""The exit status of a shell for a program that SIGTERM (15) has ended."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM has ended a batch, and so the process, with the exit status 143, unless the program goes on."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_STATUS)
+
+
+class _Watch:
+    """The batches that SIGTERM ends, and the process that has them."""
+
+    def __init__(self) -> None:
+        self.loops: list[asyncio.AbstractEventLoop | None] = []
+        """The event loop of each batch, the newest last; None for a synchronous one."""
+        self.process = 0
+        self.has_ended = False
+        """Whether SIGTERM has ended the batches."""
+
+
+_watch = _Watch()
+
+
+def is_terminated() -> bool:
+    """Whether SIGTERM has ended a batch of this process."""
+    return _watch.has_ended and _watch.process == os.getpid()
+
+
+@contextlib.contextmanager
+def heed_sigterm(loop: asyncio.AbstractEventLoop | None = None) -> Iterator[None]:
+    """Let SIGTERM end the batch of this block, which runs on the user's `loop` if it is asynchronous."""
+    if threading.current_thread() is not threading.main_thread() or not _install():
+        yield
+        return
+    _watch.loops.append(loop)
+    try:
+        yield
+    finally:
+        _watch.loops.remove(loop)
+        if not _watch.loops and signal.getsignal(signal.SIGTERM) is _end_batches:
+            # A generator may be closed in any thread. The handler then stays, and does what the default does.
+            with contextlib.suppress(ValueError):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _install() -> bool:
+    """Take the place of the default handler. Returns whether this module handles SIGTERM."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is signal.SIG_DFL and not in_notebook():
+        signal.signal(signal.SIGTERM, _end_batches)
+        _watch.process, _watch.has_ended = os.getpid(), False
+        return True
+    return handler is _end_batches and _watch.process == os.getpid()
+
+
+def _end_batches(*_: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if _watch.loops and _watch.process == os.getpid():
+        _watch.has_ended = True
+        loop = _watch.loops[-1]
+        if loop is None:
+            raise Terminated
+        # Raised between two callbacks, it leaves the loop's own state whole.
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(_raise)
+            return
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _raise() -> NoReturn:
+    raise Terminated
