@@ -178,8 +178,10 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
 
 
 def _needs_responses(options: JSONMapping) -> bool:
-    """Whether options are about what only Responses has, such as stored answers."""
-    return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
+    """Whether options are about what only Responses has, such as stored answers and the tier "ultrafast"."""
+    if options.get("store") or options.get("service_tier") == "ultrafast":
+        return True
+    return not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 
 
 def check_parameters(request: Request, family: Family) -> None:
