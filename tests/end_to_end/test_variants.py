@@ -99,13 +99,13 @@ def test_ultrafast_goes_to_responses_and_costs_what_was_served(way: str, model: 
     whole = {**SHAPES["responses"][0].whole, "model": model, "service_tier": served}
     streams = way in ("stream", "astream")
     behaviour = streaming([{"type": "response.completed", "response": whole}])
-    with RawServer(behaviour if streams else answering(json.dumps(whole).encode())) as server:
-        with Client(cache="off", base_url=server.root, api_key="k") as client:
-            answered = ask(client, way, model, service_tier="ultrafast")
-            assert answered.served_by.service_tier == served
-            assert answered.cost == float(client.price(model, answered.usage, service_tier=served))
-            assert answered.cost > 0
-            assert (served == "ultrafast") == (answered.cost > float(client.price(model, answered.usage)))
+    server = RawServer(behaviour if streams else answering(json.dumps(whole).encode()))
+    with server, Client(cache="off", base_url=server.root, api_key="k") as client:
+        answered = ask(client, way, model, service_tier="ultrafast")
+        assert answered.served_by.service_tier == served
+        assert answered.cost == float(client.price(model, answered.usage, service_tier=served))
+        assert answered.cost > 0
+        assert (served == "ultrafast") == (answered.cost > float(client.price(model, answered.usage)))
 
 
 def test_ultrafast_of_a_model_without_its_price_has_no_known_cost() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import Timeouts
@@ -94,11 +94,20 @@ class Outgoing:
         return self.timeouts.total
 
 
+class Iteration(NamedTuple):
+    """The tokens of one prompt that a provider made itself. A `model` of None is the model of the call."""
+
+    model: str | None
+    usage: Usage
+
+
 @dataclass(slots=True, kw_only=True)
 class AnyAnswer:
     """What the decoded replies of all operations have. What a reply does not say is None."""
 
     usage: Usage | None
+    iterations: tuple[Iteration, ...] = ()
+    """The parts of its cost, where several prompts or models were billed for one answer."""
     model: str | None = None
     id: str | None = None
     service_tier: str | None = None
