@@ -274,8 +274,8 @@ class CostRecorder:
 
 
 RETIRING: dict[tuple[str, str], str] = {}
-"""Provider and model → the day of its retirement (ISO), where a list of models in this process told one. A
-model of which the user was warned is no longer there."""
+"""Provider and model → the day of its retirement (ISO), where a list of models in this process told one. The
+warning of a model takes it out."""
 
 
 def _warn_of_retirement(provider: str, names: Iterable[str | None]) -> None:
