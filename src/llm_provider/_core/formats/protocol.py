@@ -12,9 +12,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from .. import doors
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import Timeouts
-from ..requests.api_keys import Credential
+from ..requests.api_keys import Credential, SealedText
 from ..requests.request import EmbedRequest, Request
 from ..requests.routing import EmbeddingLimits, Target
 from ..types.messages import Step
@@ -60,11 +61,15 @@ class EncodedRequest:
     """The files that are uploaded before it is sent. The payload has their references."""
     continues: JSONMapping | None = None
     """The reply so far, for a request that goes on with an answer."""
+    secrets: tuple[SealedText, ...] = ()
+    """The texts that stand for tokens of MCP servers, which take their place in what is sent."""
 
     def add_labels(self, payload: JSONObject) -> JSONObject:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
         if self.labels:
             payload = merge(dict(self.labels), payload)
+        if self.secrets:
+            payload = doors.remote_servers.reveal(payload, self.secrets)
         return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 

@@ -160,7 +160,10 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
     """The endpoint that serves a model with these parameters."""
     if family is None:
         # A compatible host, or a model that is not known.
-        if request.options and target.route.stores_answers and _needs_responses(request.options):
+        remote = request.tools and any(tool.get("type") == "mcp" for tool in request.tools)
+        if target.route.stores_answers and (
+            remote or (request.options and _needs_responses(request.options))
+        ):
             return "responses"
         return "chat"
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
