@@ -1,8 +1,10 @@
 """The day of a model's retirement, as the lists of Anthropic and OpenAI tell it, and one warning of it."""
 
 import json
+import pickle
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +65,13 @@ def client(provider: str, tmp_path: Path) -> Iterator[Client]:
 
 
 def test_a_list_has_the_day(client: Client, provider: str) -> None:
-    listed = {model.name.rpartition("/")[2]: model.retires_at for model in client.models(provider, live=True)}
+    models = client.models(provider, live=True)
+    listed = {model.name.rpartition("/")[2]: model.retires_at for model in models}
     odd = {} if provider == "anthropic" else {"gpt-odd": None}
     assert listed == {OLD[provider]: "2027-01-31", NEW[provider]: None, **odd}
     assert json.loads(json.dumps(listed)) == listed
+    assert pickle.loads(pickle.dumps(models)) == models
+    assert '"retires_at": "2027-01-31"' in json.dumps(list(map(asdict, models)))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..._core import doors
@@ -68,9 +68,14 @@ class Model:
     modalities: tuple[str, ...]
     """"text", and "audio" or "image" if the price table has a price for them, or the provider names them. A
     model may take more."""
-    retires_at: str | None = None
+    retires_at: str | None = field(default=None, init=False, repr=False)
     """The day after which the provider plans to serve it no more, such as "2027-01-31". Only the lists of
     Anthropic and OpenAI tell it, so it needs `live=True`. A provider may change the day."""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        # A pickle of before has no day.
+        for each, value in zip(fields(self), [*state, None], strict=False):
+            object.__setattr__(self, each.name, value)
 
 
 def list_models(
@@ -105,9 +110,9 @@ def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedMo
             context_window=each.context_window or known.context_window,
             max_output_tokens=each.max_output_tokens or known.max_output_tokens,
             modalities=tuple(dict.fromkeys(("text", *(each.modalities or ()), *known.modalities))),
-            retires_at=each.retires_at,
         )
         if each.retires_at:
+            object.__setattr__(models[known.name], "retires_at", each.retires_at)
             RETIRING[provider, each.name] = each.retires_at
     return sorted(models.values(), key=lambda model: model.name)
 
