@@ -151,6 +151,23 @@ def test_every_request_of_several_has_the_token(model: str, way: str) -> None:
         assert all(TOKEN in json.dumps(body) for body in server.bodies)
 
 
+@pytest.mark.parametrize("model", [model for model in ROUTES if not model.startswith("xai")])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tools", [["web_search"], ["web_search", SERVER]])
+def test_a_tool_by_its_name_stands_beside_a_server(model: str, way: str, tools: list[Any]) -> None:
+    with (
+        Provider(model) as server,
+        Client(cache="off", base_url=server.root, api_key="k") as client,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        ask(client, way, model, tools=tools)
+        (body,) = server.bodies
+    assert len(body["tools"]) == len(tools)
+    assert "web_search" in str(body["tools"]) or "google_search" in str(body["tools"])
+    assert (TOKEN in json.dumps(body)) == (SERVER in tools)
+
+
 @pytest.mark.parametrize("model", ["claude-opus-5-5", "gemini-3.8-flash"])
 @pytest.mark.parametrize(
     ("more", "problem"),

@@ -67,7 +67,10 @@ class Chat(Operation[Request, Response]):
             encoded.structure = structure_of(request.response_format)
         if request.options and request.options.get("prompt_caching"):
             encoded.prefix = _find_mark(encoded, target)
-        if request.tools and any(tool.get("type") == "mcp" for tool in request.tools):
+        # A tool may be a name.
+        if request.tools and any(
+            isinstance(tool, dict) and tool.get("type") == "mcp" for tool in request.tools
+        ):
             encoded.secrets = doors.remote_servers.find_secrets(request.tools)
         if uploads:
             encoded.uploads = uploads
