@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .._features.batch_hosts import refusals as batch_refusals
     from .._features.cache_care import maintenance as cache_maintenance
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from .._features.views import ledger_views, results_page, results_views
 
 _MODULES = {
+    "batch_refusals": "batch_hosts.refusals",
     "cache_maintenance": "cache_care.maintenance",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
