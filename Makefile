@@ -9,7 +9,7 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_core/formats. constraints/ holds three resolutions: with-litellm (the newest
 # versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
 # pyproject.toml).
-SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py \
+SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py tests/tools/test_request_fields.py \
 	tests/_core/formats/gemini/test_connection.py tests/_core/formats/transport/test_connection.py \
 	tests/_core/formats/transport/test_private_entries.py
 # Mixtures of what each test of a single part has, and foreign forms, depend on no version.
@@ -44,7 +44,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability failures tree features size docs lint types platforms format lock build release-check bench clean
+	fuzz night prices components reliability failures tree features request-fields size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -170,6 +170,9 @@ release-check: .venv-release/.ready ## build the release of the last commit into
 
 features: setup ## write docs/features.md anew from what passes tests/conformance
 	@PYTHONPATH=tests $(RUN) -m tools.features
+
+request-fields: setup ## write docs/request-fields.md anew, and list fields of the SDKs that have no reason yet
+	@PYTHONPATH=tests $(RUN) -m tools.request_fields
 
 size: setup ## count lines, files, imports of features by the core, and vague words, beside their limits
 	@$(RUN) -m tools.size

@@ -133,7 +133,7 @@ def document() -> str:
             "## Parameters",
             "",
             f'"{YES}": at least one model of the format takes it. "{NO}": refused by name. "{IMPLICIT}": the',
-            "provider does it by itself.",
+            "provider does it by itself. [Some fields](request-fields.md) of the SDKs have no parameter.",
             "",
             *_table(parameters),
             "## Messages",

@@ -145,7 +145,13 @@ if TYPE_CHECKING:
     from ._features.models.token_count import TokenCount
     from ._features.quirks.routers import UnpinnedRouterWarning
     from ._features.recheck.report import Recheck
-    from ._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
+    from ._features.rich_content.values import (
+        Citation,
+        GeneratedAudio,
+        GeneratedImage,
+        PromptCacheMiss,
+        ServerToolCall,
+    )
     from ._features.score.scores import Score, Scores
     from ._features.second_level.access import SecondLevelStatistics
     from ._features.second_level.settings import SecondLevel, SecondLevelStore
@@ -166,7 +172,8 @@ __all__ = [
     "LedgerRow", "LedgerWarning", "LengthFinishReasonError", "Limit", "Message", "MissingAPIKeyError",
     "MissingDependencyError", "Model", "ModelDriftError", "ModelDriftWarning", "NotFoundError", "OutputError",
     "OverloadedError", "Parameters", "PassedOver", "PendingBatchError", "PermissionDeniedError",
-    "PriceWarning", "Prompt", "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
+    "PriceWarning", "Prompt", "PromptCacheMiss",
+    "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
     "Recheck", "RefusalError", "Reliability", "RequestError", "Response", "Results", "SchemaMismatchError",
     "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel",
     "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",

@@ -95,7 +95,8 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`modalities`, image": {"modalities": ["text", "image"]},
     "`safety_settings`": {"safety_settings": {"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}},
     **{
-        f'`service_tier="{tier}"`': {"service_tier": tier} for tier in ("auto", "default", "flex", "priority")
+        f'`service_tier="{tier}"`': {"service_tier": tier}
+        for tier in ("auto", "default", "flex", "priority", "fast", "ultrafast")
     },
     "`store=True`": {"store": True},
     "`previous_response_id`": {"previous_response_id": "resp_1"},

@@ -37,6 +37,8 @@ TOOLS: dict[str, tuple[str, JSON, int]] = {
         {"type": "shell_call", "call_id": "c", "action": {}, "environment": {"type": "container_reference"}},
         1,
     ),
+    "12 hours in the prompt cache": (RESPONSES, {"ttl_12h_tokens": 9, "ttl_30m_tokens": 1}, 1),
+    "30 minutes in the prompt cache": (RESPONSES, {"ttl_12h_tokens": 0, "ttl_30m_tokens": 9}, 0),
     "local shell": (
         RESPONSES,
         {"type": "shell_call", "call_id": "c", "action": {}, "environment": {"type": "local"}},
@@ -65,7 +67,10 @@ def reply_of(model: str, used: JSON) -> tuple[JSON, list[JSON]]:
     """A reply that tells of a tool, and the events of its stream."""
     reply = copy.deepcopy(SHAPES[FORMATS[model]][0].whole)
     if model == RESPONSES:
-        reply["output"][:0] = [{"id": "x", "status": "completed", **used}] if used else []
+        if "ttl_12h_tokens" in used:
+            reply["usage"]["input_tokens_details"] |= {"cache_write_tokens_details": used}
+        elif used:
+            reply["output"][:0] = [{"id": "x", "status": "completed", **used}]
         return reply, [{"type": "response.completed", "response": reply}]
     if model == GEMINI:
         reply["candidates"][0] |= used

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, Range
+from llm_provider import Client, PriceWarning, Range, UnsupportedParameterError
 from llm_provider._core.journey.chat import CHAT
 from llm_provider._core.journey.reservation import worst_case
 from llm_provider._core.pace.call_limits import UNBOUNDED
 from llm_provider._core.requests.request import Request
 from llm_provider.simulator import Fault, Simulator
 from raw_server import RawServer, answering, streaming
-from support import ask
+from support import WAYS, ask
 from wire_shapes import SHAPES
 
 LONGEST = 1000
@@ -30,6 +30,7 @@ LONGEST = 1000
         ("gpt-6.1-sol", {"service_tier": "priority"}, {"service_tier": "priority"}, "priority"),
         ("gpt-6.1-sol", {"service_tier": "fast"}, {"service_tier": "priority"}, "priority"),
         ("gpt-5.5-pro", {"service_tier": "flex"}, {"service_tier": "flex"}, "flex"),
+        ("gpt-5.5-pro", {"service_tier": "ultrafast"}, {"service_tier": "ultrafast"}, "ultrafast"),
         # Gemini's answers do not tell their level.
         ("gemini-3.8-flash", {"serviceTier": "flex"}, {}, "flex"),
         ("gemini-3.8-flash", {"service_tier": "priority"}, {}, "priority"),
@@ -89,3 +90,44 @@ def test_a_level_that_the_body_names_is_billed(route: str, way: str) -> None:
     with RawServer(answer) as server, Client(cache="off", base_url=server.root, api_key="k") as client:
         answered = ask(client, way, f"{route}gemini/gemini-2.5-flash", service_tier="priority")
         assert answered.cost == float(client.price("gemini-2.5-flash", answered.usage))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", ["gpt-6.1-sol", "gpt-6-astra"])
+@pytest.mark.parametrize("served", ["ultrafast", "default"])
+def test_ultrafast_goes_to_responses_and_costs_what_was_served(way: str, model: str, served: str) -> None:
+    whole = {**SHAPES["responses"][0].whole, "model": model, "service_tier": served}
+    streams = way in ("stream", "astream")
+    behaviour = streaming([{"type": "response.completed", "response": whole}])
+    server = RawServer(behaviour if streams else answering(json.dumps(whole).encode()))
+    with server, Client(cache="off", base_url=server.root, api_key="k") as client:
+        answered = ask(client, way, model, service_tier="ultrafast")
+        assert answered.served_by.service_tier == served
+        assert answered.cost == float(client.price(model, answered.usage, service_tier=served))
+        assert answered.cost > 0
+        assert (served == "ultrafast") == (answered.cost > float(client.price(model, answered.usage)))
+
+
+def test_ultrafast_of_a_model_without_its_price_has_no_known_cost() -> None:
+    whole = {**SHAPES["responses"][0].whole, "model": "gpt-5.5-pro", "service_tier": "ultrafast"}
+    server = RawServer(answering(json.dumps(whole).encode()))
+    with server, Client(cache="off", base_url=server.root, api_key="k") as client:
+        with pytest.warns(PriceWarning, match="ultrafast"):
+            answered = client.call("gpt-5.5-pro", "Hi", service_tier="ultrafast")
+        assert (answered.cost, answered.usage.output_tokens > 0) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("gpt-6.1-sol", {"endpoint": "chat"}),
+        ("groq/openai/gpt-oss-120b", {}),
+        ("claude-opus-5-5", {}),
+        ("gemini-3.8-flash", {}),
+        ("together_ai/x", {}),
+    ],
+)
+def test_ultrafast_is_refused_where_no_request_has_it(model: str, more: dict[str, Any]) -> None:
+    with Client(cache="off", api_key="k") as client, pytest.raises(UnsupportedParameterError) as caught:
+        client.call(model, "Hi", service_tier="ultrafast", **more)
+    assert "service_tier" in caught.value.parameter

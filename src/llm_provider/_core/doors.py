@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._features.estimates import estimates
     from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
+    from .._features.foreign import mcp_servers as remote_servers
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
     from .._features.hosts import compatible_hosts, host_routes
@@ -67,6 +68,7 @@ _MODULES = {
     "fallback": "fallback.fallback",
     "passed_over": "fallback.passed_over",
     "foreign_messages": "foreign.messages",
+    "remote_servers": "foreign.mcp_servers",
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
     "compatible_hosts": "hosts.compatible_hosts",

@@ -237,6 +237,21 @@ def test_a_prompt_kept_for_an_hour_costs_more_to_write() -> None:
     assert hour / minutes == pytest.approx(Decimal("1.6"), rel=Decimal("0.01"))
 
 
+@pytest.mark.parametrize(
+    ("messages", "options", "known"),
+    [
+        ("12h", {}, True),
+        ("Hi", {"prompt_cache_options": {"ttl": "30m"}}, True),
+        ("Hi", {"prompt_cache_options": {"ttl": "12h"}}, False),
+        ([{"type": "text", "text": "Hi", "prompt_cache_breakpoint": {"ttl": "12h"}}], {}, False),
+    ],
+)
+def test_a_prompt_kept_for_twelve_hours_has_no_bound(messages: Any, options: Any, *, known: bool) -> None:
+    content = messages if isinstance(messages, list) else [{"type": "text", "text": messages}]
+    call = made("gpt-6.1-sol", [{"role": "user", "content": content}], max_tokens=1, extra_body=options)
+    assert (worst_case(call, range(1), TABLE) is not None) == known
+
+
 def test_a_long_prompt_may_reach_the_dearer_price() -> None:
     most = worst_case(made("gpt-6.1-sol", "word " * 60_000, max_tokens=1), range(1), TABLE)
     # 300,000 bytes may be as many tokens, above the 272,000 where the price doubles.

@@ -436,4 +436,10 @@ def limits_of_call(call: Call[Any]) -> BatchLimits:
             provider=call.target.provider,
             model=call.request.model,
         )
+    if call.encoded.secrets:
+        raise RequestError(
+            "a batch is kept in files, and so would be the token of an MCP server: use delivery='live'",
+            provider=call.target.provider,
+            model=call.request.model,
+        )
     return limits

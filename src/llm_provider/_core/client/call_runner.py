@@ -276,6 +276,14 @@ def _takes_two(function: Callable[..., object]) -> bool:
     return False
 
 
+def _names_server(parameters: JSONMapping) -> bool:
+    """Whether tools name an MCP server, whose token a batch must not keep."""
+    tools = parameters.get("tools")
+    return isinstance(tools, (list, tuple)) and any(
+        isinstance(tool, dict) and tool.get("type") == "mcp" for tool in tools
+    )
+
+
 def uses_batch_api(
     engine: Engine, prices: Callable[[], PriceTable], model: str, mode: DeliveryMode, parameters: JSONMapping
 ) -> bool:
@@ -310,7 +318,7 @@ def uses_batch_api(
     deadline = parameters.get("deadline")
     if deadline is not None:
         deadline = check("deadline", deadline)
-    live_only = parameters.get("max_tool_rounds") or parameters.get("fallback")
+    live_only = parameters.get("max_tool_rounds") or parameters.get("fallback") or _names_server(parameters)
     if not has_batches or not cached or live_only or (deadline is not None and deadline < DAY):
         return False
     standard, batch = (

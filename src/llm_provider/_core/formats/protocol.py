@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from .. import doors
 from ..json_values import JSONMapping, JSONObject
 from ..pace.call_limits import Timeouts
-from ..requests.api_keys import Credential
+from ..requests.api_keys import Credential, SealedText
 from ..requests.request import EmbedRequest, Request
 from ..requests.routing import EmbeddingLimits, Target
 from ..types.messages import Step
@@ -60,11 +61,15 @@ class EncodedRequest:
     """The files that are uploaded before it is sent. The payload has their references."""
     continues: JSONMapping | None = None
     """The reply so far, for a request that goes on with an answer."""
+    secrets: tuple[SealedText, ...] = ()
+    """The texts that stand for tokens of MCP servers, which take their place in what is sent."""
 
     def add_labels(self, payload: JSONObject) -> JSONObject:
         """A payload with the labels, where `extra_body` does not set them, and with its cache breakpoints."""
         if self.labels:
             payload = merge(dict(self.labels), payload)
+        if self.secrets:
+            payload = doors.remote_servers.reveal(payload, self.secrets)
         return payload if self.prefix is None else self.prefix.format.mark_prefix(payload, self.prefix)
 
 
@@ -94,11 +99,20 @@ class Outgoing:
         return self.timeouts.total
 
 
+class Iteration(NamedTuple):
+    """The tokens of one prompt that a provider made itself. A `model` of None is the model of the call."""
+
+    model: str | None
+    usage: Usage
+
+
 @dataclass(slots=True, kw_only=True)
 class AnyAnswer:
     """What the decoded replies of all operations have. What a reply does not say is None."""
 
     usage: Usage | None
+    iterations: tuple[Iteration, ...] = ()
+    """The parts of its cost, where several prompts or models were billed for one answer."""
     model: str | None = None
     id: str | None = None
     service_tier: str | None = None

@@ -67,6 +67,11 @@ class Chat(Operation[Request, Response]):
             encoded.structure = structure_of(request.response_format)
         if request.options and request.options.get("prompt_caching"):
             encoded.prefix = _find_mark(encoded, target)
+        # A tool may be a name.
+        if request.tools and any(
+            isinstance(tool, dict) and tool.get("type") == "mcp" for tool in request.tools
+        ):
+            encoded.secrets = doors.remote_servers.find_secrets(request.tools)
         if uploads:
             encoded.uploads = uploads
         return encoded
@@ -87,7 +92,7 @@ class Chat(Operation[Request, Response]):
         encoded = call.encoded
         write = canonical if encoded.structure is None else write_exactly
         is_plain = encoded.labels is None and encoded.structure is None and encoded.prefix is None
-        if is_plain and len(parts) == 1:
+        if is_plain and len(parts) == 1 and not encoded.secrets:
             return call.body
         return write(build_payload(encoded, len(parts)))
 

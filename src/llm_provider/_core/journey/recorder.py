@@ -6,13 +6,13 @@ ledger file.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import doors
 from ..errors import ModelDriftError, cite
-from ..formats.protocol import AnyAnswer
+from ..formats.protocol import AnyAnswer, Iteration
 from ..formats.shared.payload import SERVICE_TIER, find_tier, read_fields
 from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
@@ -86,6 +86,8 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
+        if RETIRING:
+            _warn_of_retirement(call.target.provider, (call.target.model, answer.model))
         names, strict = self._names_of(call, answer, batch), self._is_strict(call)
         who = _describe_origin(call, answer)
         if answer.model is not None:
@@ -95,7 +97,7 @@ class CostRecorder:
         cost: Decimal | str | None = answer.cost
         if cost is None:
             variant = _variant(call, answer) if batch is None else "batch"
-            source, cost = "prices", self._explain_cost(names, variant, answer.usage)
+            source, cost = "prices", self._explain_cost(names, variant, answer.usage, answer.iterations)
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = doors.litellm_prices.litellm_cost(
                     call.target.model, answer.model, answer.usage, variant
@@ -177,9 +179,13 @@ class CostRecorder:
         group = names.hits.get(variant)
         if group is None:
             group = names.hits[variant] = HitGroup(names.key, self.prices, names.priced, variant)
-        if answer.cost is not None:
+        if answer.cost is not None or answer.iterations:
+            cost = answer.cost
+            if cost is None:
+                priced = self._explain_cost(names, variant, answer.usage, answer.iterations)
+                cost = None if isinstance(priced, str) else priced
             who = {} if self._file is None else _describe_origin(call, answer)
-            posting = Posting(clock.time(), "hit", names.key, answer.cost, answer.usage, None, who)
+            posting = Posting(clock.time(), "hit", names.key, cost, answer.usage, None, who)
             self._post(call, posting)
             self._write(call, names, posting, id=answer.id, keys=answer.key and [answer.key])
             return change
@@ -226,10 +232,12 @@ class CostRecorder:
         strict = call.request.strict_model
         return self._strict if strict is None else strict
 
-    def _explain_cost(self, names: _Names, variant: str, usage: Usage | None) -> Decimal | str:
+    def _explain_cost(
+        self, names: _Names, variant: str, usage: Usage | None, iterations: Sequence[Iteration] = ()
+    ) -> Decimal | str:
         if usage is None:
             return f"{'/'.join(names.priced)}: an answer tells no usage"
-        return self.prices().explain_cost(*names.priced, usage, variant=variant)
+        return self.prices().explain_cost(*names.priced, usage, variant=variant, iterations=iterations)
 
     def _post(self, call: Call[Any], posting: Posting) -> None:
         for listener in call.listeners:
@@ -263,6 +271,21 @@ class CostRecorder:
                 {},
             )
         return names
+
+
+RETIRING: dict[tuple[str, str], str] = {}
+"""Provider and model → the day of its retirement (ISO), where a list of models in this process told one. The
+warning of a model takes it out."""
+
+
+def _warn_of_retirement(provider: str, names: Iterable[str | None]) -> None:
+    days = [RETIRING.pop((provider, name), None) for name in names if name]
+    day = next(filter(None, days), None)
+    if day is not None:
+        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
+        with contextlib.suppress(UserWarning):
+            remedy = f"models({provider!r}, live=True) lists others"
+            warn_user(f"{provider}/{next(iter(names))} retires on {day}: {remedy}", stacklevel=2)
 
 
 def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more: Any) -> Charge:

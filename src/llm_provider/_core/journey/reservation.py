@@ -22,7 +22,7 @@ from typing import Any
 from .. import doors
 from ..errors import LLMError, UnknownPriceError
 from ..events.events import Waits
-from ..formats.shared.payload import RequestFacts
+from ..formats.shared.payload import RequestFacts, SpecialPrices
 from ..money.budget import Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
@@ -159,8 +159,11 @@ def worst_case(
         return _by_litellm(call.target.model, facts, read, answer, len(parts))
     if read is None or answer is None:
         return None
+    special = facts.special_prices()
+    if special.unknown:
+        return None
     written = answer * len(parts)
-    reading, writing = _columns(facts)
+    reading, writing = _columns(facts, special)
     costs: list[Decimal] = []
     for variant in variants or {"standard", facts.variant}:
         rows = prices.applicable(provider, model, variant=variant, input_tokens=read)
@@ -184,11 +187,10 @@ def _by_litellm(
     return doors.litellm_prices.most_cost(entry, read, answer * samples)
 
 
-def _columns(facts: RequestFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(facts: RequestFacts, special: SpecialPrices) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of the price table that may bill the prompt, and those that may bill the answer."""
     reading: tuple[str, ...] = _INPUT
     writing: tuple[str, ...] = _OUTPUT
-    special = facts.special_prices()
     if special.caches_for_an_hour:
         reading += ("cache_write_1h",)
     if facts.media or special.continues_speech:

@@ -237,6 +237,11 @@ class Sending(Arrival):
                 else:
                     self.received = await connection.send(self)
             self.received = self.received.removeprefix(BYTE_ORDER_MARK)
+            if self.call.encoded.secrets:
+                # A server may repeat the tools, and the answer is stored.
+                text = self.received.decode("utf-8", "surrogateescape")
+                self.received = self._scrub(text).encode("utf-8", "surrogateescape")
+                streamed = self._scrub(streamed)
             if sent.is_held:
                 sent.leave()
             if self.emit is not None:
@@ -454,7 +459,7 @@ class Sending(Arrival):
 
     def _scrub(self, value: Any) -> Any:
         """A value without the keys, which servers quote in messages, as codes or as ids of requests."""
-        secrets = self.selection.secrets
+        secrets = [*self.selection.secrets, *(text.key for text in self.call.encoded.secrets)]
         if self.call.target.route.adapter == "litellm":
             secrets = [*secrets, *environment_secrets()]
         return reduce(scrub, secrets, value)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import doors
 from ..runtime import clock
-from ..runtime.exact_decimal import exact
+from ..runtime.exact_decimal import exact, total
 from ..runtime.warning import warn_user
 from .price_rows import (
     CLOUDS,
@@ -34,7 +34,7 @@ from .price_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
     from decimal import Decimal
 
@@ -283,9 +283,24 @@ class PriceTable:
         at: date | None = None,
         prompt: int | None = None,
         requests: int = 1,
+        iterations: Sequence[tuple[str | None, Usage]] = (),
     ) -> Decimal | str:
-        """The `cost` of a call; where it is not known, the reason, as a sentence."""
+        """The `cost` of a call; where it is not known, the reason, as a sentence.
+
+        `iterations`, as an answer has them, are billed in place of `usage`, each at the price of its model
+        and prompt. Batches discount all models; at another service level only that of the call is known.
+        """
         what = f"{provider}/{model} ({variant})"
+        if iterations:
+            amounts: list[Decimal] = []
+            for name, counts in iterations:
+                if name is not None and variant not in ("standard", "batch"):
+                    return f"{what}: {NO_PRICE} of {name} at the service level of another model"
+                each = self.explain_cost(provider, name_beside(model, name), counts, variant=variant, at=at)
+                if isinstance(each, str):
+                    return each
+                amounts.append(each)
+            return _plain(total(amounts))
         size = usage.input_tokens if prompt is None else prompt
         row = self.find(provider, model, variant=variant, input_tokens=size, at=at)
         if row is None:
@@ -306,9 +321,7 @@ class PriceTable:
             if price is None:
                 return f"{what}: no price for {column}{'' if is_search else ' tokens'}"
             millions = context.add(millions, context.multiply(price, 1000 * count if is_search else count))
-        usd = context.normalize(context.scaleb(millions, -6))
-        # `normalize` by itself writes 10 as 1E+1.
-        return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
+        return _plain(context.scaleb(millions, -6))
 
     def _variants(self, provider: str, model: str) -> _Variants:
         """The rows of a model, parsed from the file at their first use."""
@@ -403,6 +416,22 @@ def _day_and_hour(hours: int) -> tuple[str, int]:
     """The day and the hour, given the hours since 1970 began. Computed once an hour."""
     then = time.gmtime(hours * 3600)
     return time.strftime("%Y-%m-%d", then), then.tm_hour
+
+
+def name_beside(model: str, other: str | None) -> str:
+    """The name in the table of another model that worked for an answer of `model`, in the same region.
+
+    >>> name_beside("us/claude-haiku-5-5", "claude-opus-5-5")
+    'us/claude-opus-5-5'
+    """
+    return model if other is None else f"us/{other}" if model.startswith("us/") else other
+
+
+def _plain(usd: Decimal) -> Decimal:
+    context = exact()
+    usd = context.normalize(usd)
+    # `normalize` by itself writes 10 as 1E+1.
+    return context.quantize(usd, 1) if usd == usd.to_integral_value() else usd
 
 
 def list_keys(provider: str, model: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ import io
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from .. import doors
 from ..errors import RequestError
@@ -112,6 +112,29 @@ class APIKey(Credential):
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+class SealedText(str):
+    """A text that stands for a secret in payloads and cache keys. It does not depend on the secret.
+
+    >>> SealedText("Bearer ", "{authorization of docs}", APIKey("sk-secret"))
+    'Bearer {authorization of docs}'
+    """
+
+    __slots__ = ("key", "mark")
+
+    key: APIKey
+    mark: str
+    """The part of the text for which the secret stands in what is sent."""
+
+    def __new__(cls, before: str, mark: str, key: APIKey) -> Self:
+        made = super().__new__(cls, before + mark)
+        made.mark, made.key = mark, key
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A pickle has no secret.
+        return str, (str(self),)
 
 
 def make_key(where: str, texts: list[str]) -> APIKey:

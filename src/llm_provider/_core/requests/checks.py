@@ -28,7 +28,7 @@ ReasoningContext: TypeAlias = Literal["auto", "current_turn", "all_turns"]
 Verbosity: TypeAlias = Literal["low", "medium", "high"]
 Modality: TypeAlias = Literal["text", "audio", "image"]
 ServiceTier: TypeAlias = Literal[
-    "auto", "default", "flex", "priority", "scale", "fast", "standard", "standard_only"
+    "auto", "default", "flex", "priority", "scale", "fast", "ultrafast", "standard", "standard_only"
 ]
 Unsupported: TypeAlias = Literal["raise", "drop"]
 Endpoint: TypeAlias = Literal["chat", "responses"]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
+from .. import doors
 from ..errors import RequestError, ToolArgumentsError, cite
 from ..json_values import JSONMapping, JSONObject
 from ..schemas.structure import slow_pattern
@@ -43,7 +44,8 @@ SERVER_TOOLS = (
 _WITH_SETTINGS = {
     "file_search": "{'type': 'file_search', 'vector_store_ids': [...]} for OpenAI, "
     "{'file_search': {'file_search_store_names': [...]}} for Gemini",
-    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI, or mcp('uvx some-server')",
+    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ..., 'require_approval': 'never'}, "
+    "or mcp('uvx some-server')",
 }
 """Tools that work only with settings, which a name does not have, and what to write."""
 
@@ -206,6 +208,8 @@ def _tool(where: str, tool: object) -> SentTool:
 
 
 def _check_mapping(where: str, tool: JSONMapping) -> JSONMapping:
+    if tool.get("type") == "mcp":
+        return doors.remote_servers.seal(where, tool)
     if tool.get("type") == "function" and "name" in tool and "function" not in tool:
         # The form of OpenAI's Responses API.
         inner = {name: value for name, value in tool.items() if name in _IN_FUNCTION and value is not None}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from ..._features.fallback.passed_over import PassedOver
+    from ..._features.rich_content import values
     from ..._features.rich_content.values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall
     from ..schemas.reading import ParsedFrom, Reading
     from .messages import FinishReason as EndOfSample
@@ -226,6 +227,14 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def server_tool_calls(self) -> list[ServerToolCall]:
         """The calls of the provider's own tools in the first sample, such as web searches, with results."""
         return cast("list[ServerToolCall]", self._read_extra("server_tool_calls"))
+
+    @property
+    def prompt_cache_miss(self) -> values.PromptCacheMiss | None:
+        """Why the provider could not read the prompt's beginning from its prompt cache, or None.
+
+        A call asks for it with `extra_body`, by the id of an earlier answer: docs/prompt-caching.md.
+        """
+        return cast("values.PromptCacheMiss | None", self._read_extra("prompt_cache_miss"))
 
     @property
     def token_ids(self) -> tuple[int, ...] | None:

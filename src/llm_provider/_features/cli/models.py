@@ -25,7 +25,17 @@ PATTERN is a part of the name (`{PROGRAM} models haiku`) or has wildcards (`{PRO
 A model that is missing can be called too; only its price is not known.
 """
 
-_COLUMNS = ("name", "kind", "context", "output", "input USD", "cached USD", "output USD", "modalities")
+_COLUMNS = (
+    "name",
+    "kind",
+    "context",
+    "output",
+    "input USD",
+    "cached USD",
+    "output USD",
+    "modalities",
+    "retires",
+)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -56,8 +66,10 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
         prices = (model.input_price, model.cached_input_price, model.output_price)
         cells = ["-" if number is None else f"{number:,}" for number in numbers]
         cells += ["-" if price is None else f"{price:.10g}" for price in prices]
-        lines.append([model.name, model.kind, *cells, ", ".join(model.modalities)])
-    print_table(_COLUMNS, lines, left=("name", "kind", "modalities"))
+        lines.append([model.name, model.kind, *cells, ", ".join(model.modalities), model.retires_at or "-"])
+    # Only a provider's own list has the last column.
+    width = len(_COLUMNS) - (not live)
+    print_table(_COLUMNS[:width], [line[:width] for line in lines], left=("name", "kind", "modalities"))
     print("\ncontext and output are tokens; prices are USD per million tokens; - is unknown.")
 
 

@@ -19,7 +19,7 @@ from ..._core.formats import registry
 from ..._core.formats.protocol import Answer, EncodedRequest
 from ..._core.json_values import JSONObject
 from ..._core.money.price_rows import PriceRow
-from ..._core.money.pricing import PriceTable
+from ..._core.money.pricing import PriceTable, name_beside
 from ..._core.requests.routing import ROUTES, Target, price_names
 from ..._core.runtime import clock
 from ..._core.settings import Settings
@@ -181,8 +181,10 @@ class RowMaker:
                 row.update(dict.fromkeys(fields, basis))
                 amount = find(answers, row, self._prices)
                 if (None if amount is None else float(amount)) == usd:
-                    rows = self._prices.list_rows(basis["provider"], basis["model"])
-                    self.price_rows.update(dict.fromkeys(rows))
+                    others = {model for answer in answers for model, _ in answer.iterations}
+                    for name in {basis["model"], *(name_beside(basis["model"], each) for each in others)}:
+                        rows = self._prices.list_rows(basis["provider"], name)
+                        self.price_rows.update(dict.fromkeys(rows))
                     return True
             row.update(dict.fromkeys(fields))
             return False

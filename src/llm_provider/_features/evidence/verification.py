@@ -17,7 +17,7 @@ import orjson
 from ..._core import doors
 from ..._core.errors import EvidenceError, LLMError, OutputError
 from ..._core.formats import registry
-from ..._core.formats.protocol import Answer
+from ..._core.formats.protocol import Answer, Iteration
 from ..._core.formats.shared.payload import find_tier, read_served_by
 from ..._core.json_values import JSONObject, json_value
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
@@ -245,7 +245,8 @@ def find_price(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) -
     for number, answer in enumerate(answers):
         usd = answer.cost
         if usd is None and answer.usage is not None and priced is not None:
-            usd = _price_usage(answer.usage, priced, prices, find_tier(answer.origin, answer.service_tier))
+            tier = find_tier(answer.origin, answer.service_tier)
+            usd = _price_usage(answer.usage, priced, prices, tier, answer.iterations)
         if usd is not None:
             amounts.append(usd)
         elif answer.usage is not None or not number:
@@ -268,13 +269,18 @@ def find_cost(answers: Sequence[Answer], row: JSONObject, prices: PriceTable) ->
 
 
 def _price_usage(
-    usage: Usage, priced: JSONObject, prices: PriceTable, service_tier: str | None = None
+    usage: Usage,
+    priced: JSONObject,
+    prices: PriceTable,
+    service_tier: str | None = None,
+    iterations: Sequence[Iteration] = (),
 ) -> Decimal | None:
     variant = priced["variant"]
     if variant != "batch" and service_tier:
         variant = service_tier
     at = datetime.fromtimestamp(priced["at"], UTC)
-    return prices.cost(priced["provider"], priced["model"], usage, variant=variant, at=at)
+    names = priced["provider"], priced["model"]
+    return prices.cost(*names, usage, variant=variant, at=at, iterations=iterations)
 
 
 def _float(amount: Decimal | None) -> float | None:

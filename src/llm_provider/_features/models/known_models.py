@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from ..._core import doors
@@ -14,8 +14,9 @@ from ..._core.client.call_runner import CallRunner
 from ..._core.errors import APIResponseValidationError, LLMError, RequestError, cite
 from ..._core.formats import registry, sdk_clients
 from ..._core.journey.free_requests import scrub_error, send_with_retries
+from ..._core.journey.recorder import RETIRING
 from ..._core.json_values import JSONObject
-from ..._core.money.price_rows import CLOUDS
+from ..._core.money.price_rows import CLOUDS, is_date
 from ..._core.requests.api_keys import Credential, find_accounts
 from ..._core.requests.model_kinds import kind_of
 from ..._core.requests.routing import NO_HOSTS, ROUTES, Route, Target, find_key, resolve
@@ -67,6 +68,14 @@ class Model:
     modalities: tuple[str, ...]
     """"text", and "audio" or "image" if the price table has a price for them, or the provider names them. A
     model may take more."""
+    retires_at: str | None = field(default=None, init=False, repr=False)
+    """The day after which the provider plans to serve it no more, such as "2027-01-31". Only the lists of
+    Anthropic and OpenAI tell it, so it needs `live=True`. A provider may change the day."""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        # A pickle of before has no day.
+        for each, value in zip(fields(self), [*state, None], strict=False):
+            object.__setattr__(self, each.name, value)
 
 
 def list_models(
@@ -102,6 +111,9 @@ def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedMo
             max_output_tokens=each.max_output_tokens or known.max_output_tokens,
             modalities=tuple(dict.fromkeys(("text", *(each.modalities or ()), *known.modalities))),
         )
+        if each.retires_at:
+            object.__setattr__(models[known.name], "retires_at", each.retires_at)
+            RETIRING[provider, each.name] = each.retires_at
     return sorted(models.values(), key=lambda model: model.name)
 
 
@@ -158,6 +170,7 @@ class ListedModel(NamedTuple):
     modalities: tuple[str, ...] | None = None
     """Its input, such as "text" and "image"."""
     embeds: bool | None = None
+    retires_at: str | None = None
 
 
 ListModels: TypeAlias = "Callable[[Target, Credential], Awaitable[list[ListedModel]]]"
@@ -177,7 +190,8 @@ async def _list_anthropics(target: Target, key: Credential) -> list[ListedModel]
             kinds = None if sees is None else ("text", "image") if sees else ("text",)
             limits = getattr(model, "max_input_tokens", None), getattr(model, "max_tokens", None)
             if getattr(model, "lifecycle", None) != "retired":
-                models.append(ListedModel(model.id, *limits, kinds, embeds=False))
+                day = getattr(model, "retires_at", None)
+                models.append(ListedModel(model.id, *limits, kinds, False, day and str(day)[:10]))
         return models
     finally:
         await sdk_clients.close_clients(client)
@@ -231,6 +245,7 @@ async def _list_openais(target: Target, key: Credential) -> list[ListedModel]:
 
 
 def _read_openais(entry: JSONObject) -> ListedModel:
+    day = entry.get("shutdown_date")
     architecture, top = entry.get("architecture"), entry.get("top_provider")
     inputs = architecture.get("input_modalities") if isinstance(architecture, dict) else None
     longest = _find_number(entry, _LONGEST)
@@ -242,6 +257,7 @@ def _read_openais(entry: JSONObject) -> ListedModel:
         longest,
         tuple(map(str, inputs)) if isinstance(inputs, list) and inputs else None,
         embeds=True if entry.get("type") == "embedding" else None,
+        retires_at=day[:10] if isinstance(day, str) and is_date(day[:10]) else None,
     )
 
 

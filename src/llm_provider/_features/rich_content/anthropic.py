@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from ..._core.formats.shared.replies import dicts, text
+from ..._core.formats.shared.replies import dicts, part, text
 from ..._core.json_values import JSONMapping
-from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, cite, number
+from .values import Citation, GeneratedAudio, GeneratedImage, PromptCacheMiss, ServerToolCall, cite, number
 
 _CALLS = ("server_tool_use", "mcp_tool_use")
 
@@ -46,3 +46,14 @@ def server_tool_calls(reply: JSONMapping) -> list[ServerToolCall]:
             name, key, arguments = text(block, "name") or "", text(block, "id"), block.get("input")
             calls.append(ServerToolCall(name=name, arguments=arguments, result=results.get(key), id=key))
     return calls
+
+
+def prompt_cache_miss(reply: JSONMapping) -> PromptCacheMiss | None:
+    """The reason in the diagnostics. None is also a comparison that had not ended with the answer."""
+    cause = part(part(reply, "diagnostics"), "cache_miss_reason")
+    reason = text(cause, "type")
+    return (
+        PromptCacheMiss(reason=reason, missed_tokens=number(cause, "cache_missed_input_tokens"))
+        if reason
+        else None
+    )

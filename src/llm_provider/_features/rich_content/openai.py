@@ -18,6 +18,7 @@ from .values import (
     Citation,
     GeneratedAudio,
     GeneratedImage,
+    PromptCacheMiss,
     ServerToolCall,
     audio_of,
     cite,
@@ -192,3 +193,12 @@ def _value(written: Any) -> Any:
         return json.loads(written) if isinstance(written, str) else written
     except (ValueError, RecursionError):
         return written
+
+
+def prompt_cache_miss(reply: JSONMapping) -> PromptCacheMiss | None:
+    """The diagnostics of Responses; a miss has a reason, and the other kinds are reasons themselves."""
+    diagnostics = part(reply, "prompt_cache_diagnostics")
+    reason = text(diagnostics, "reason", "type")
+    if reason in (None, "cache_hit"):
+        return None
+    return PromptCacheMiss(reason=reason, missed_tokens=number(diagnostics, "cache_missed_tokens"))

@@ -170,6 +170,22 @@ class ServerToolCall:
     id: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptCacheMiss:
+    """Why a provider could not read the beginning of a prompt from its prompt cache.
+
+    Attributes:
+        reason: The provider's word: at Anthropic "model_changed", "system_changed", "tools_changed",
+            "messages_changed", "previous_message_not_found" or "unavailable"; OpenAI also has
+            "input_changed", "prompt_cache_key_changed", "comparison_response_not_found" and others.
+        missed_tokens: About how many more tokens the provider would have read from there; None where it
+            does not say.
+    """
+
+    reason: str
+    missed_tokens: int | None = None
+
+
 _SIGNATURES = (
     (b"RIFF", "wav"), (b"fLaC", "flac"), (b"OggS", "opus"), (b"ID3", "mp3"), (b"\xff\xf1", "aac"),
     (b"\xff\xf9", "aac"), (b"\xff\xfb", "mp3"), (b"\xff\xf3", "mp3"), (b"\xff\xf2", "mp3"),
@@ -177,7 +193,7 @@ _SIGNATURES = (
 
 
 def read(name: str, provider: str, reply: Any) -> Any:
-    """The "citations", "images", "audio" or "server_tool_calls" of a reply, or of the first of several.
+    """The "citations", "images", "audio", "server_tool_calls" or "prompt_cache_miss" of the first reply.
 
     Servers of OpenAI's format also give "token_ids" and "prompt_token_ids".
     """

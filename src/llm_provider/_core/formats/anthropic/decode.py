@@ -1,6 +1,7 @@
 """Anthropic's Messages format: reply or stream → `Answer`, with the tokens that it says it used. Pure."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ...errors import APIResponseValidationError
@@ -9,7 +10,7 @@ from ...runtime.json_pieces import write_exactly
 from ...types.messages import AssistantMessage, ToolCall
 from ...types.response import Choice
 from ...types.usage import Usage
-from ..protocol import Answer, EncodedRequest
+from ..protocol import Answer, EncodedRequest, Iteration
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
 from ..shared.replies import (
@@ -54,6 +55,7 @@ def decode(reply: Any) -> Answer:
         text = explain_refusal(reply)
         if text:
             message["refusal"] = text
+    counts, iterations = divide_usage(reply, usage(reply))
     return Answer(
         choices=(
             Choice(
@@ -64,7 +66,8 @@ def decode(reply: Any) -> Answer:
                 message=AssistantMessage(message),
             ),
         ),
-        usage=usage(reply),
+        usage=counts,
+        iterations=iterations,
         model=text_of(reply.get("model")),
         id=text_of(reply.get("id")),
         service_tier=tier_variant(part(reply, "usage")),
@@ -188,6 +191,39 @@ def usage(reply: Any) -> Usage | None:
     summaries = (entry for entry in dicts(reported.get("iterations")) if entry.get("type") == "compaction")
     counts = sum(map(decode_usage, summaries), decode_usage(reported))
     return with_tools(counts, 0, count_unpriced_tools(reply, reported))
+
+
+def divide_usage(reply: JSONMapping, whole: Usage | None) -> tuple[Usage | None, tuple[Iteration, ...]]:
+    """The usage of an answer, and its iterations where these are billed apart: at the size of each prompt.
+
+    An advisor is billed as its own model, and the message's counts leave it out. A model that declined before
+    it wrote anything is not billed; for what it wrote before, no price is known. The message's counts are
+    then those of the model that served. Counts of iterations that do not add up to them are not used.
+    """
+    entries = list(dicts(part(reply, "usage").get("iterations")))
+    if whole is None or not entries:
+        return whole, ()
+    served = next((entry.get("model") for entry in entries if entry.get("type") == "fallback_message"), None)
+    own, others, unbilled = [], [], 0
+    for entry in entries:
+        model, counts = text_of(entry.get("model")), decode_usage(entry)
+        if entry.get("type") == "advisor_message":
+            others += [Iteration(model, counts)] if model else []
+        elif served not in (None, model or served):
+            unbilled += counts.output_tokens == 0
+        else:
+            own.append(counts)
+    whole = replace(whole, unpriced_tools=whole.unpriced_tools - len(others) - unbilled)
+    if len(own) == 1 and served is None and not others:
+        return whole, ()
+    if not own or _keep_tokens(sum(own, Usage())) != _keep_tokens(whole):
+        own = [whole]
+    own[0] = replace(own[0], web_searches=whole.web_searches, unpriced_tools=whole.unpriced_tools)
+    return whole, (*(Iteration(text_of(served), counts) for counts in own), *others)
+
+
+def _keep_tokens(usage: Usage) -> Usage:
+    return replace(usage, reasoning_output_tokens=0, web_searches=0, unpriced_tools=0)
 
 
 def count_unpriced_tools(reply: JSONMapping, usage: JSONMapping) -> int:

@@ -79,6 +79,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     headers = dict(request.extra_headers or {})
     if not payload.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
+    if "mcp_servers" in draft.payload:
+        name = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+        betas = headers.get(name, "").split(",") if name in headers else []
+        headers[name] = ",".join(dict.fromkeys([*map(str.strip, betas), doors.remote_servers.CLAUDE_BETA]))
     cloud = target.route.cloud
     container = find_container(request.messages, has_containers=cloud is None or not cloud.version)
     if container is not None:
@@ -140,6 +144,11 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
     for index, tool in enumerate(doors.foreign_messages.adapt_tools(draft.request, PROVIDER).tools or ()):
         if doors.foreign_messages.owner_of(tool) == PROVIDER:
             encoded.append(dict(tool))
+            continue
+        if tool.get("type") == "mcp":
+            server, toolset = doors.remote_servers.for_claude(draft.request, index, tool)
+            draft.payload.setdefault("mcp_servers", []).append(server)
+            encoded.append(toolset)
             continue
         if "function" not in tool:
             # anthropic 2.11: tool_union_param.py has functions and tools of its own.

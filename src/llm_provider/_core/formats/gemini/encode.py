@@ -193,6 +193,9 @@ def _write_tools(draft: Draft[Family], value: object) -> None:
         if doors.foreign_messages.owner_of(tool) == PROVIDER:
             own.append(dict(tool))
             continue
+        if tool.get("type") == "mcp":
+            own.append(doors.remote_servers.for_gemini(draft.request, index, tool))
+            continue
         if tool.get("type", "function") != "function" or "function" not in tool:
             # `Tool` of google-genai 3.4
             raise draft.refuse(

@@ -162,7 +162,10 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
     """The endpoint that serves a model with these parameters."""
     if family is None:
         # A compatible host, or a model that is not known.
-        if request.options and target.route.stores_answers and _needs_responses(request.options):
+        remote = request.tools and any(tool.get("type") == "mcp" for tool in request.tools)
+        if target.route.stores_answers and (
+            remote or (request.options and _needs_responses(request.options))
+        ):
             return "responses"
         return "chat"
     if family.responses_only or (request.extra_body and not _ONLY_RESPONSES.isdisjoint(request.extra_body)):
@@ -180,8 +183,10 @@ def _endpoint_of(request: Request, target: Target, family: Family | None) -> End
 
 
 def _needs_responses(options: JSONMapping) -> bool:
-    """Whether options are about what only Responses has, such as stored answers."""
-    return bool(options.get("store")) or not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
+    """Whether options are about what only Responses has, such as stored answers and the tier "ultrafast"."""
+    if options.get("store") or options.get("service_tier") == "ultrafast":
+        return True
+    return not _ONLY_RESPONSES_OPTIONS.isdisjoint(options)
 
 
 def check_parameters(request: Request, family: Family) -> None:

@@ -216,11 +216,16 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     )
 
 
+_CACHE_OPTIONS = ("prompt_cache_options", "prompt_cache_breakpoint")
+
+
 def _special_prices(payload: JSONObject) -> shared.SpecialPrices:
-    words = shared.find_words(payload, "1h", "audio")
+    words = shared.find_words(payload, "1h", "12h", "audio", *_CACHE_OPTIONS)
     # Hosts take the lifetime of Anthropic's cache entries in several places. "audio" asks for speech, as a
     # field and as a modality, and refers to an earlier answer's.
-    return shared.SpecialPrices("1h" in words, speaks="audio" in words, continues_speech="audio" in words)
+    # OpenAI keeps a part of the prompt for 12 hours at twice the price of writing it, which no column has.
+    unknown = "12h" in words and not words.isdisjoint(_CACHE_OPTIONS)
+    return shared.SpecialPrices("1h" in words, "audio" in words, "audio" in words, unknown)
 
 
 def variant(encoded: EncodedRequest) -> str:

@@ -75,6 +75,13 @@ def write_nothing(draft: Draft[Any], value: object) -> None:
     """Leave the payload: the value has its effect elsewhere."""
 
 
+def _write_service_tier(draft: Draft[Any], tier: str) -> None:
+    if tier == "ultrafast":
+        # openai 3.57: `ServiceTier` of Responses alone has it.
+        raise draft.refuse("service_tier='ultrafast' here", "use 'priority', or OpenAI's Responses")
+    draft.payload["service_tier"] = tier
+
+
 COMMON: Accepts = {
     **keep_names(
         "max_tokens", "temperature", "top_p", "stop", "seed", "tool_choice", "logprobs", "top_logprobs",
@@ -92,7 +99,8 @@ COMMON: Accepts = {
 
 ACCEPTS: Accepts = {
     **COMMON,
-    **keep_names("metadata", "modalities", "prompt_cache_key", "service_tier", "store", "verbosity"),
+    **keep_names("metadata", "modalities", "prompt_cache_key", "store", "verbosity"),
+    "service_tier": _write_service_tier,
     "allowed_tools": _write_allowed_tools,
 }
 """Parameter → the field, or the function that writes it. Few compatible hosts have all."""
