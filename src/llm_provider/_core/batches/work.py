@@ -97,8 +97,8 @@ class BatchWork:
         """Add an input that is not stored."""
         if call.cache == "off":
             raise errors.RequestError(
-                "delivery='batch' needs the cache, because the answers may come back to another process: "
-                "leave cache='off' out, or use cache='refresh'"
+                f"delivery={self._delivery.mode!r} needs the cache, because the answers may come back to "
+                "another process: leave cache='off' out, or use cache='refresh'"
             )
         if self.job is None:
             self.job = Job(self._engine, call, deliver, self._delivery)

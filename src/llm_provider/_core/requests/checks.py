@@ -33,7 +33,8 @@ ServiceTier: TypeAlias = Literal[
 Unsupported: TypeAlias = Literal["raise", "drop"]
 Endpoint: TypeAlias = Literal["chat", "responses"]
 InBatch: TypeAlias = Literal["live", "wait", "refuse"]
-DeliveryMode: TypeAlias = Literal["live", "batch", "auto"]
+DeliveryMode: TypeAlias = Literal["live", "batch", "auto", "background"]
+CallDelivery: TypeAlias = Literal["live", "background"]
 Resend: TypeAlias = Literal["batch", "live"]
 ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
 DecideMethod: TypeAlias = Literal["native", "logprobs", "sampled"]
@@ -107,8 +108,14 @@ _tokens = number(-1, 2**31 - 1, whole=True)
 check_in_batch = one_of(InBatch, {"live": None})
 # Gemini's and Anthropic's words for the tier that OpenAI calls "default".
 check_service_tier = one_of(ServiceTier, dict.fromkeys(("standard", "standard_only"), "default"))
+check_delivery = one_of(CallDelivery, {"live": None})
 _check_delivery, _check_resend = one_of(DeliveryMode), one_of(Resend)
 _check_size = number(1, 1_000_000, whole=True)
+
+
+def check_background(name: str, value: object) -> JSONMapping:
+    """The options of a background job, with its completion window."""
+    return doors.background_options.check_options(name, value)
 
 
 class DeliveryOptions(NamedTuple):
@@ -117,13 +124,18 @@ class DeliveryOptions(NamedTuple):
     mode: DeliveryMode
     resend: Resend
     batch_size: int = sys.maxsize
+    background: JSONMapping | None = None
+    """The options of a background job; None for another way."""
 
     @classmethod
     def take_from(cls, parameters: Any, usual: DeliveryMode = "live", size: object = None) -> DeliveryOptions:
         """Remove the options from a function's parameters. `usual` is the mode if the user chooses none."""
         mode, resend = parameters.pop("delivery", None), parameters.pop("resend", None)
         mode = usual if mode is None else _check_delivery("delivery", mode)
-        if size is not None and mode == "live":
+        options = parameters.pop("background_options", None)
+        if options is not None and mode != "background":
+            doors.background_options.refuse_alone()
+        if size is not None and mode in ("live", "background"):
             raise RequestError(
                 "batch_size is for delivery='batch'; live requests are divided for you: write "
                 "max_concurrent=... for the number in flight"
@@ -132,6 +144,7 @@ class DeliveryOptions(NamedTuple):
             mode,
             "batch" if resend is None else _check_resend("resend", resend),
             sys.maxsize if size is None else int(_check_size("batch_size", size)),
+            check_background("background_options", options or {}) if mode == "background" else None,
         )
 
 
