@@ -88,6 +88,7 @@ OF_NO_MODULE = {
     "_core/journey/test_several_parts.py": "calls of several parts, which engine.py asks for",
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
+    "_core/journey/test_paused.py": "paused turns, as the module above",
     "_core/store/test_sharing.py": "the directories of a group, of each way to open a cache in one",
     "_core/batches/test_template.py": "the templates of lookup.py, which every parameter goes through",
     "_core/batches/test_foreign_lines.py": "results with lines of a proxy, and batches with wrong lines",

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..formats.shared.batches import (
+    ONLY_ROW,
     OTHERS_WRONG,
     REFUSED,
     RemoteBatch,
@@ -214,10 +215,10 @@ class Collector:
         return foreign, unread, results_exist
 
     async def _replies(self, remote: RemoteBatch) -> AsyncIterator[RowReply]:
-        """The ends of the rows. The provider does not know the name of the row of a background job."""
+        """The ends of the rows, by their names in the journal."""
         only = next(iter(self.record.rows), "")
         async for reply in self.remote.results(remote, self.record.path.with_suffix(".results")):
-            yield reply._replace(custom_id=only) if reply.is_only else reply
+            yield reply._replace(custom_id=only) if reply.custom_id == ONLY_ROW else reply
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
         """Enter and store some rows."""

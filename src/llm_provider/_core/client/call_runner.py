@@ -264,14 +264,7 @@ def uses_batch_api(
         (route.adapter != "openai" and route.cloud is None) or route.batches is not None
     )
     if mode == "background":
-        for name in ("max_tool_rounds", "fallback"):
-            if parameters.get(name):
-                raise RequestError(
-                    f"{name} asks several times, and a background job of many asks once: leave it out, or "
-                    "write call(..., delivery='background') for each input"
-                )
-        if not doors.background.serves(target):
-            doors.background.refuse(target, model)
+        doors.background.check_many(target, model, parameters)
         return True
     cached = (parameters.get("cache") or settings.cache) not in ("off", False)
     if mode == "batch":

@@ -61,7 +61,7 @@ class BatchRow(NamedTuple):
 
 def variants_of(delivery: str) -> tuple[str, ...]:
     """The service levels that bill a delivery; none where it is the level of a live call."""
-    return () if delivery == "background" else (delivery,)
+    return () if delivery in ("live", "background") else (delivery,)
 
 
 class CostRecorder:
@@ -101,8 +101,7 @@ class CostRecorder:
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
-            variant = next(iter(() if batch is None else variants_of(batch.delivery)), None)
-            variant = variant or _variant(call, answer)
+            (variant,) = variants_of(names.key.delivery) or (_variant(call, answer),)
             source, cost = "prices", self._explain_cost(names, variant, answer.usage)
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = doors.litellm_prices.litellm_cost(
@@ -157,8 +156,7 @@ class CostRecorder:
         if known is None:
             source, known = "prices", f"a request failed with {type(error).__name__} and may have been billed"
             if usage is not None:
-                variant = next(iter(() if batch is None else variants_of(batch.delivery)), None)
-                variant = variant or call.operation.variant(call)
+                (variant,) = variants_of(names.key.delivery) or (call.operation.variant(call),)
                 known = self._explain_cost(names, variant, usage)
         has_bound = isinstance(known, str) and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, TypeGuard, cast, get_args
 
 from .. import doors
 from ..errors import RequestError, cite
@@ -35,6 +35,7 @@ Endpoint: TypeAlias = Literal["chat", "responses"]
 InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto", "background"]
 CallDelivery: TypeAlias = Literal["live", "background"]
+CompletionWindow: TypeAlias = Literal["soonest", "2h", "8h"]
 Resend: TypeAlias = Literal["batch", "live"]
 ScoreMethod: TypeAlias = Literal["echo", "prompt_logprobs", "generate"]
 DecideMethod: TypeAlias = Literal["native", "logprobs", "sampled"]
@@ -43,6 +44,17 @@ RateControl: TypeAlias = Literal["adaptive", "shared", "independent", "aimd"]
 """How the limit of a scope is found. "adaptive", "shared" and "independent" use `pace/controller`, which
 the processes of a machine share from the first refusal on, from the first request on, or not at all. "aimd"
 is the baseline for comparisons: only additive increase and multiplicative decrease."""
+
+
+class BackgroundOptions(TypedDict, total=False):
+    """How a background job of OpenAI is done."""
+
+    completion_window: CompletionWindow
+    """"soonest", the default, at the usual price; "2h" for 30 % and "8h" for 40 % less per token. OpenAI aims
+    at an end within this time."""
+    continuation_id: str
+    """A name for jobs that follow each other, which OpenAI's queue then prefers."""
+
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _UPSTREAM = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")

@@ -20,6 +20,7 @@ from ..pace.call_limits import Timeouts
 from ..types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (
+    BackgroundOptions,
     CacheMode,
     CallDelivery,
     DecideMethod,
@@ -42,7 +43,6 @@ from .routing import Transport
 from .tools import Tool
 
 if TYPE_CHECKING:
-    from ..._features.background.options import BackgroundOptions
     from ..._features.hosts.host import Host
     from ..._features.second_level.settings import SecondLevel, SecondLevelStore
     from ..._features.telemetry.observer import Telemetry

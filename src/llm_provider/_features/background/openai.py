@@ -93,7 +93,7 @@ class BackgroundJobs:
                 f"the answer has {len(body):,} bytes, and max_response_bytes is {longest:,}", retryable=False
             )
         error = _error_of(reply)
-        yield shared.RowReply("", None if error else body, error, request_id, is_only=True)
+        yield shared.RowReply(shared.ONLY_ROW, None if error else body, error, request_id)
 
     async def cancel(self, identifier: str) -> None:
         await self._client.responses.with_raw_response.cancel(identifier)

@@ -1,25 +1,13 @@
 """The options of a background job, and what a call with one cannot have."""
 
 from collections.abc import Mapping
-from typing import Literal, NoReturn, TypeAlias, TypedDict
+from typing import NoReturn
 
 from ..._core.errors import RequestError, cite
 from ..._core.json_values import JSONMapping
-from ..._core.requests.checks import one_of, text
-
-CompletionWindow: TypeAlias = Literal["soonest", "2h", "8h"]
+from ..._core.requests.checks import CompletionWindow, one_of, text
 
 _check_window = one_of(CompletionWindow)
-
-
-class BackgroundOptions(TypedDict, total=False):
-    """How a background job of OpenAI is done."""
-
-    completion_window: CompletionWindow
-    """"soonest", the default, at the usual price; "2h" for 30 % and "8h" for 40 % less per token. OpenAI aims
-    at an end within this time."""
-    continuation_id: str
-    """A name for jobs that follow each other, which OpenAI's queue then prefers."""
 
 
 def check_options(name: str, value: object) -> JSONMapping:

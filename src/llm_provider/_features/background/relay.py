@@ -15,6 +15,7 @@ from ..._core.formats.shared.batches import limits_of
 from ..._core.journey.call import Call, Emit, Operation, Relay
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import SentRequests
+from ..._core.json_values import JSONMapping
 from ..._core.pace.call_limits import Concurrency
 from ..._core.requests.checks import DeliveryOptions, check_background
 from ..._core.requests.routing import Target
@@ -73,6 +74,18 @@ def make_relay(engine: Engine, call: Call[Any]) -> Background:
 def serves(target: Target) -> bool:
     """Whether a host has background jobs."""
     return limits_of(target, OPERATION, "background") is not None
+
+
+def check_many(target: Target, model: str, parameters: JSONMapping) -> None:
+    """Refuse a host without background jobs, and what asks several times, for the jobs of many inputs."""
+    for name in ("max_tool_rounds", "fallback"):
+        if parameters.get(name):
+            raise RequestError(
+                f"{name} asks several times, and a background job of many asks once: leave it out, or write "
+                "call(..., delivery='background') for each input"
+            )
+    if not serves(target):
+        refuse(target, model)
 
 
 def refuse(target: Target, model: str) -> NoReturn:

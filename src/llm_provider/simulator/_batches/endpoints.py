@@ -52,9 +52,9 @@ def name_operation(method: str, path: str) -> str:
     """
     if path.endswith("/models"):
         return "models.list"
-    kind = "files" if "/files" in path else "batches"
+    kind = "files" if "/files" in path else "responses" if "/responses/" in path else "batches"
     if re.search(r"[/:]cancel$", path):
-        return "batches.cancel"
+        return f"{kind}.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):
         return "files.download" if kind == "files" else "batches.results"
     if method == "POST":

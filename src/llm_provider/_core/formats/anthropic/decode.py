@@ -85,7 +85,9 @@ def continuation(reply: Any, encoded: EncodedRequest) -> JSONObject | None:
     blocks = reply.get("content")
     if not is_paused(reply) or not blocks or any(block.get("type") == "tool_use" for block in blocks):
         return None
-    fields = {"messages": [*encoded.payload["messages"], {"role": "assistant", "content": blocks}]}
+    fields: JSONObject = {
+        "messages": [*encoded.payload["messages"], {"role": "assistant", "content": blocks}]
+    }
     if identifier := text_of(part(reply, "container").get("id")):
         given = part(encoded.payload, "container")
         fields["container"] = {**given, "id": identifier} if given else identifier

@@ -138,8 +138,10 @@ class RowReply(NamedTuple):
     body: bytes | None
     error: LLMError | None
     request_id: str | None = None
-    is_only: bool = False
-    """Whether it is the end of the only row of a background job."""
+
+
+ONLY_ROW = "only"
+"""The name of the row of a background job, whose provider does not know it."""
 
 
 class BatchConnection(Protocol):
