@@ -259,6 +259,22 @@ def test_a_row_of_a_batch_says_that_it_is_paused(client: Client, simulator: Simu
     assert not client.call(MODEL, "Hi", tools=[SEARCH]).cached
 
 
+@pytest.mark.parametrize("way", ["call", "stream"])
+def test_a_refusal_after_a_part_is_shown_as_it_is_stored(own_client: Client, way: str) -> None:
+    class Server(PausingServer):
+        def answer(self, path: str, headers: Any, body: Any) -> tuple[int, dict[str, str], Any]:
+            reply = reply_of(0)
+            if len(body["messages"]) > 1:
+                refusal = {"stop_reason": "refusal", "stop_details": {"explanation": "no"}}
+                reply |= {"content": [], **refusal}
+            stream = {"content-type": "text/event-stream"}
+            return (200, stream, events_of(reply)) if body.get("stream") else (200, {}, reply)
+
+    with Server() as server:
+        answer = WAYS[way](own_client, tools=[SEARCH], base_url=server.root, api_key="k")
+        assert (answer.text, answer.finish_reason) == ("part 0, ", "refusal")
+
+
 def test_joined_replies() -> None:
     before, after = reply_of(0, 1), reply_of(1, 1)
     encoded = EncodedRequest("messages", {"messages": [{"role": "user", "content": "Hi"}]})

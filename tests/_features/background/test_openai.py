@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from llm_provider import (
     LLMError,
     NotFoundError,
     PendingBatchError,
+    QuotaExceededError,
     RateLimitError,
     UncertainBatchError,
 )
@@ -32,6 +33,11 @@ MakeClient = Callable[..., Client]
 
 MODEL = "gpt-5.5"
 WAYS = ("call", "call_many")
+
+
+def with_a_way(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of a name and a way of calling, in turn."""
+    return [(name, WAYS[number % 2]) for number, name in enumerate(names)]
 
 
 def ask(way: str, client: Client, prompt: str = "Hi", **options: Any) -> Any:
@@ -61,8 +67,7 @@ ENDS: dict[str, tuple[Any, type[LLMError], int]] = {
 """The end of a job, its error, and how many jobs are submitted for one call."""
 
 
-@pytest.mark.parametrize("name", ENDS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "way"), with_a_way(ENDS))
 def test_a_job_that_fails_is_a_typed_error(
     server: BackgroundServer, make_client: MakeClient, own_cache: Path, way: str, name: str
 ) -> None:
@@ -95,6 +100,70 @@ def test_an_error_that_may_pass_is_submitted_again(
     assert len(server.jobs) == 3
 
 
+QUOTA = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on "
+    "this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors."
+)
+
+
+def test_a_quota_is_not_asked_again(server: BackgroundServer, make_client: MakeClient) -> None:
+    # LionSR/TeXRA#3851: a type of the SDK has no other code for it.
+    server.end = lambda body: {**failing("rate_limit_exceeded"), "error": {"code": "x", "message": QUOTA}}
+    assert isinstance(ask("call", make_client()), QuotaExceededError)
+    assert len(server.jobs) == 1
+
+
+@pytest.mark.parametrize(("status", "way"), [(401, "call"), (405, "call_many"), (405, "call")])
+def test_a_job_that_cannot_be_read_may_be_billed_and_stays_open(
+    server: BackgroundServer, make_client: MakeClient, way: str, status: int
+) -> None:
+    # maximhq/bifrost#3121: a gateway takes jobs, and has no way to read them.
+    server.fault = lambda method, path, body: (status, {}, error("no", "no")) if method == "GET" else None
+    failed = ask(way, make_client())
+    assert (failed.status, failed.maybe_billed, failed.cost) == (status, True, None)
+    server.fault = lambda method, path, body: None
+    assert ask(way, make_client()).text == "answer to Hi"
+    assert len(server.jobs) == 1
+
+
+def test_a_word_that_is_not_known_is_no_end(server: BackgroundServer, make_client: MakeClient) -> None:
+    states = iter(["pending", "running"])
+    waiting = {"output": [], "usage": None}
+
+    def end(body: Any) -> Any:
+        word = next(states, None)
+        # It goes on: the server asks here again.
+        return answer(body) if word is None else {"status": word, **waiting}
+
+    server.end, advance = end, server._advance
+
+    def advance_again(identifier: str) -> None:
+        if server.jobs[identifier]["status"] in ("pending", "running"):
+            server.jobs[identifier]["status"] = "queued"
+        advance(identifier)
+
+    server._advance = advance_again  # type: ignore[method-assign]
+    assert ask("call", make_client()).text == "answer to Hi"
+
+
+def test_a_job_that_ends_while_it_is_cancelled_is_not_cancelled(
+    server: BackgroundServer, make_client: MakeClient
+) -> None:
+    # Azure/azure-dev#9704
+    server.polls_until_done = 10**6
+    batch = make_client().submit_many(MODEL, ["Hi"], delivery="background", progress=False)
+
+    def refuse(method: str, path: str, body: Any) -> Reply | None:
+        if not path.endswith("/cancel"):
+            return None
+        server.jobs["resp_0000"] |= answer(server.bodies[0])
+        return 400, {}, error("invalid_request_error", "Cannot cancel a completed response.")
+
+    server.fault = refuse
+    assert batch.cancel() is False
+    assert batch.results().texts == ["answer to Hi"]
+
+
 @pytest.mark.parametrize(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter",) * 2])
 @pytest.mark.parametrize("way", WAYS)
 def test_an_incomplete_answer_keeps_its_text_and_its_cost(
@@ -116,8 +185,7 @@ def test_an_incomplete_answer_keeps_its_text_and_its_cost(
     assert ask(way, make_client()).text == "answer to Hi"
 
 
-@pytest.mark.parametrize("polls", [0, 1, 4])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("polls", "way"), [(0, "call"), (0, "call_many"), (4, "call")])
 def test_a_job_may_end_at_once_or_later(
     server: BackgroundServer, make_client: MakeClient, way: str, polls: int
 ) -> None:
@@ -142,8 +210,7 @@ def once(fault: Reply, wanted: str, times: int = 2) -> Callable[[str, str, Any],
     return lambda method, path, body: fault if method == wanted and next(left, None) is not None else None
 
 
-@pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "way"), with_a_way(FAULTS))
 def test_polls_that_fail_are_repeated(
     server: BackgroundServer, make_client: MakeClient, way: str, name: str
 ) -> None:
@@ -168,8 +235,7 @@ def test_submissions_that_were_refused_are_repeated(
     assert len(server.jobs) == 1
 
 
-@pytest.mark.parametrize("name", ["500", "a page", "no object", "no id"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "way"), with_a_way(["500", "a page", "no object", "no id"]))
 def test_a_submission_without_an_answer_waits_for_a_decision(
     server: BackgroundServer, make_client: MakeClient, run: RunCommand, way: str, name: str
 ) -> None:
@@ -209,7 +275,7 @@ def test_a_forgotten_job_is_submitted_again(
     assert results.texts == ["answer to a", "answer to b"]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WAYS[:1])
 def test_a_job_that_is_not_found_stays_open_until_no_provider_can_have_it(
     server: BackgroundServer,
     make_client: MakeClient,

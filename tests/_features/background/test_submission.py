@@ -15,13 +15,13 @@ MODEL = "gpt-5.5"
 def test_many_jobs_are_submitted_side_by_side_and_each_once(
     server: BackgroundServer, make_client: MakeClient
 ) -> None:
-    prompts = [f"prompt {number % 20}" for number in range(30)]
+    prompts = [f"prompt {number % 12}" for number in range(18)]
     client = make_client()
     results = client.call_many(MODEL, prompts, delivery="background", progress=False)
     assert [result.text for result in results] == [f"answer to {prompt}" for prompt in prompts]
     assert sorted(map(json.dumps, server.prompts)) == sorted(map(json.dumps, set(prompts)))
     (batch,) = client.batches()
-    assert (batch.counts.total, batch.counts.done, batch.last_status) == (20, 20, "completed")
+    assert (batch.counts.total, batch.counts.done, batch.last_status) == (12, 12, "completed")
 
 
 def test_one_wrong_job_fails_alone_and_a_wrong_key_fails_all(
@@ -32,15 +32,15 @@ def test_one_wrong_job_fails_alone_and_a_wrong_key_fails_all(
         return (400, {}, error("invalid_value", "no")) if wrong else None
 
     server.fault = refuse
-    prompts = [*(f"p{number}" for number in range(5)), "wrong", *(f"q{number}" for number in range(15))]
+    prompts = [*(f"p{number}" for number in range(3)), "wrong", *(f"q{number}" for number in range(5))]
     results = make_client().call_many(MODEL, prompts, delivery="background", progress=False)
     kinds = [type(result).__name__ for result in results]
-    assert kinds == ["Response"] * 5 + ["BadRequestError"] + ["Response"] * 15
-    assert len(server.jobs) == 20
+    assert kinds == ["Response"] * 3 + ["BadRequestError"] + ["Response"] * 5
+    assert len(server.jobs) == 8
     server.fault = lambda method, path, body: (401, {}, error("invalid_api_key", "no"))
     before = server.requests
     results = make_client().call_many(
-        MODEL, [f"r{number}" for number in range(60)], delivery="background", progress=False
+        MODEL, [f"r{number}" for number in range(40)], delivery="background", progress=False
     )
     assert {type(result).__name__ for result in results} == {"AuthenticationError"}
     assert server.requests - before < 20

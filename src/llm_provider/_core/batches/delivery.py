@@ -183,12 +183,14 @@ class BatchDelivery:
                 header, group, job.spool, adopt=job.shared.cache == "use", file_ids=file_ids
             )
         except BaseException as error:
-            job.submitting = False
-            if isinstance(error, UncertainBatchError) and job.background is not None:
-                # It may run, and be billed.
-                spending.settle(None)
-            else:
+            may_run = isinstance(error, (UncertainBatchError, asyncio.CancelledError))
+            if job.background is None or not may_run:
+                job.submitting = False
                 spending.release()
+            else:
+                # It may be billed.
+                spending.settle(None)
+                group[0].sent += 1
             raise
         self._spending[record.id] = spending
         spending.park(True)

@@ -199,7 +199,13 @@ async def run_in_batch(engine: Engine, delivery: DeliveryOptions, call: Call[Any
     results: dict[int, Any] = {}
     work = BatchWork(engine, lambda inputs: iter(()), StoredAnswers(engine, call.cache), delivery)
     work.add(0, call, results.__setitem__)
-    await work.finish(begins=True)
+    try:
+        await work.finish(begins=True)
+    except errors.LLMError as error:
+        if work.job is None or not work.known:
+            raise
+        # Its batch goes on, and may be billed.
+        work.job.give_up(engine, error.with_traceback(None))
     if isinstance(results[0], errors.LLMError):
         raise results[0]
     return results[0]

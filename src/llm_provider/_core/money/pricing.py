@@ -25,6 +25,7 @@ from .price_rows import (
     CLOUDS,
     PART_OF,
     PRICE_COLUMNS,
+    WINDOW_SHARES,
     PriceFile,
     PriceRow,
     PriceWarning,
@@ -105,11 +106,6 @@ def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[t
     """The package's own file and its index, which all clients share."""
     file = PriceFile(path)
     return file, file.by_model()
-
-
-_SHARES = {"background-2h": "0.7", "background-8h": "0.6"}
-"""OpenAI's completion windows for background jobs, as shares of the standard prices of tokens; from
-developers.openai.com/api/docs/guides/background."""
 
 
 class PriceTable:
@@ -371,7 +367,7 @@ def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
 
 def _rows_of(variants: _Variants, variant: str) -> Iterable[PriceRow]:
     """The rows of a service level. A completion window without rows has a share of the standard prices."""
-    rows, share = variants.get(variant, ()), _SHARES.get(variant)
+    rows, share = variants.get(variant, ()), WINDOW_SHARES.get(variant)
     if rows or share is None:
         return rows
     return [_multiply(row, share) for row in variants.get("standard", ()) if row.provider == "openai"]

@@ -26,6 +26,7 @@ from ..._core.runtime.json_pieces import loads, write_exactly
 _LIMITS = shared.BatchLimits(rows=1, bytes=2**30, parts=1)
 _UNFINISHED = ("queued", "in_progress")
 _ANSWERED = ("completed", "incomplete")
+_ENDED = (*_ANSWERED, "failed", "cancelled", "expired")
 
 _LABEL, _INCLUDE = "llm_provider", "llm_provider_include"
 """The metadata of a job: its name in the journal, and what its answer has to include when it is read."""
@@ -120,7 +121,10 @@ def _remote(reply: Any) -> shared.RemoteBatch:
     # Not every server has a status.
     state = text_of(reply.get("status")) or "completed"
     include = text_of(part(reply, "metadata").get(_INCLUDE)) or ""
-    ended = state not in _UNFINISHED
+    # Servers have words of their own, such as "pending", for a job that goes on.
+    ended = state in _ENDED or (
+        state not in _UNFINISHED and any(map(reply.get, ("output", "error", "usage")))
+    )
     return shared.RemoteBatch(
         identifier=identifier,
         state=state,
