@@ -142,8 +142,9 @@ WAYS: dict[str, Callable[..., Response]] = {
 }
 
 
-@pytest.mark.parametrize("pauses", [0, 1, 3])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "pauses"), [("call", 0), ("stream", 1), ("call_many", 3), *((way, 2) for way in WAYS)]
+)
 def test_a_paused_turn_is_one_answer(
     server: PausingServer, own_client: Client, own_cache: Path, way: str, pauses: int
 ) -> None:

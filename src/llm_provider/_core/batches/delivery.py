@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from ..journey.engine import Engine, LoopState
 
 
-_CLOSING_SECONDS = 2.5
-"""Seconds for which the end of a client waits for the replies to submissions of background jobs."""
-
-
 class BatchDelivery:
     """The batches of one client, on one event loop."""
 
@@ -409,8 +405,8 @@ class BatchDelivery:
             task.cancel()
         for remote in self._remotes.values():
             if remote.creating:
-                # Their replies have the only names by which they are found again.
-                await asyncio.wait(remote.creating, timeout=_CLOSING_SECONDS)
+                # Their replies have the only names by which they are found. `close_on_loop` has a bound.
+                await asyncio.wait(remote.creating)
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await remote.connection.close()
         self._remotes.clear()

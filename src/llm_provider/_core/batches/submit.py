@@ -251,7 +251,8 @@ class Submitter:
             await asyncio.shield(creating)
         except asyncio.CancelledError:
             await asyncio.wait((creating,))
-            _note_submitted(record, creating.result())
+            with contextlib.suppress(LLMError):  # it stays a submission of unknown outcome
+                _note_submitted(record, creating.result())
             raise
         _note_submitted(record, creating.result())
 
