@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from background_server import BackgroundServer, Reply, error
 from llm_provider import Client
+from loop_support import run_threads
 
 MakeClient = Callable[..., Client]
 
@@ -44,3 +46,18 @@ def test_one_wrong_job_fails_alone_and_a_wrong_key_fails_all(
     )
     assert {type(result).__name__ for result in results} == {"AuthenticationError"}
     assert server.requests - before < 20
+
+
+def test_two_clients_of_a_cache_share_their_jobs(server: BackgroundServer, own_cache: Path) -> None:
+    """As processes do: a lease lets one submit, and the other finds the jobs in the journal."""
+    server.polls_until_done = 3
+    answers: list[list[str]] = []
+
+    def ask() -> None:
+        with Client(show_waits=False) as client:
+            results = client.call_many(MODEL, ["a", "b", "c"], delivery="background", progress=False)
+            answers.append(results.texts)
+
+    run_threads(ask, ask)
+    assert answers == [["answer to a", "answer to b", "answer to c"]] * 2
+    assert len(server.jobs) == 3
