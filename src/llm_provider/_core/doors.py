@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .._features.background import options as background_options
     from .._features.background import relay as background
     from .._features.background import submission as background_jobs
+    from .._features.batch_hosts import refusals as batch_refusals
     from .._features.cache_care import maintenance as cache_maintenance
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
@@ -53,6 +54,7 @@ _MODULES = {
     "background": "background.relay",
     "background_jobs": "background.submission",
     "background_options": "background.options",
+    "batch_refusals": "batch_hosts.refusals",
     "cache_maintenance": "cache_care.maintenance",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",

@@ -283,8 +283,9 @@ def uses_batch_api(
                 "or leave fallback out"
             )
         if not has_batches:
+            reason = doors.batch_refusals.NOT_SERVED.get(target.provider, "{} has no batch API")
             raise RequestError(
-                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                f"{reason.format(target.provider)}: use delivery='live', or delivery='auto', which sends "
                 "live where there is none",
                 provider=target.provider,
                 model=model,
