@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .._features.foreign import remedies, sdk_messages
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.mcp import listing as mcp_tools
     from .._features.models import known_models
     from .._features.models import token_count as token_counts
     from .._features.partial import deltas as partials
@@ -75,6 +76,7 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "mcp_tools": "mcp.listing",
     "partials": "partial.deltas",
     "progress_bar": "progress.bar",
     "prefix_gate": "prompt_caching.prefix_gate",
