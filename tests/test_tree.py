@@ -88,6 +88,7 @@ OF_NO_MODULE = {
     "_core/journey/test_several_parts.py": "calls of several parts, which engine.py asks for",
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
+    "_core/journey/test_paused.py": "paused turns, as the module above",
     "_core/journey/test_max_age.py": "ages of answers, which lookup.py judges where an entry is decoded",
     "_core/batches/test_max_errors.py": "the end that sent_requests.py gives to a batch",
     "_core/store/test_sharing.py": "the directories of a group, of each way to open a cache in one",

@@ -8,6 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .._features.background import options as background_options
+    from .._features.background import relay as background
+    from .._features.background import submission as background_jobs
     from .._features.batch_hosts import refusals as batch_refusals
     from .._features.cache_care import maintenance as cache_maintenance
     from .._features.clouds import addresses as cloud_addresses
@@ -52,6 +55,9 @@ if TYPE_CHECKING:
     from .._features.views import ledger_views, results_page, results_views
 
 _MODULES = {
+    "background": "background.relay",
+    "background_jobs": "background.submission",
+    "background_options": "background.options",
     "batch_refusals": "batch_hosts.refusals",
     "cache_maintenance": "cache_care.maintenance",
     "cloud_addresses": "clouds.addresses",

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from llm_provider import Budget, BudgetExceededError, Client, RequestError, UnknownModelError, Usage, price
-from llm_provider._core.money.price_rows import VARIANTS
+from llm_provider._core.money.price_rows import VARIANTS, WINDOW_SHARES
 from llm_provider.simulator import Simulator
 
 MODEL = "gpt-6.1-sol"
@@ -149,7 +149,12 @@ def test_each_service_level_has_its_own_price() -> None:
         assert price("gpt-6.1-sol", SMALL, service_tier=variant) == expected
     assert price("gpt-6.1-sol", SMALL, service_tier="default") == price("gpt-6.1-sol", SMALL)
     assert price("gpt-6.1-sol", SMALL, service_tier="auto") == price("gpt-6.1-sol", SMALL)
-    for variant in VARIANTS - base.keys():
+    for window, share in WINDOW_SHARES.items():
+        standard = price("gpt-6.1-sol", SMALL)
+        assert standard is not None
+        assert price("gpt-6.1-sol", SMALL, service_tier=window) == standard * Decimal(share)
+        assert price("claude-haiku-5-5", SMALL, service_tier=window) is None
+    for variant in VARIANTS - base.keys() - WINDOW_SHARES.keys():
         assert price("gpt-6.1-sol", SMALL, service_tier=variant) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -232,3 +233,22 @@ def test_a_model_without_a_price_is_compared_by_its_tokens(tmp_path: Path) -> No
     assert words == [{"searches"}, {"searches"}, {"unknown cost"}, set(), set()]
     assert rows[3].reason.startswith("nothing in the report")
     assert list(rows[2].candidates) == [f"{path}:1"], "its line has no cost"
+
+
+@pytest.mark.parametrize("delivery", ["background", "background-2h", "background-8h"])
+def test_a_background_job_is_beside_live_requests_in_the_report(tmp_path: Path, delivery: str) -> None:
+    model, usage = MODELS["openai"], Usage(input_tokens=1000, output_tokens=100, web_searches=1)
+    variant = "standard" if delivery == "background" else delivery
+    tokens = PRICES.cost("openai", model, replace(usage, web_searches=0), variant=variant)
+    searches = PRICES.cost("openai", model, Usage(web_searches=1), requests=0)
+    assert tokens is not None
+    assert searches is not None
+    key, path = Key("openai", model, model, "", delivery), tmp_path / "ledger.jsonl"
+    LedgerFile(path).append(Posting(DAY + 40_000.0, "answered", key, tokens + searches, usage))
+    # It ran on the day before it was collected.
+    names = "cost", "openai", "2026-11-19"
+    billed = {model: tokens, WEB_SEARCH: searches}
+    entries = [Entry(*names, name, delivery="live", usd=usd) for name, usd in billed.items()]
+    days = ("2026-11-19", "2026-11-20")
+    rows = reconcile(list_lines([path]), entries, PRICES, days=days, border=0, by_key=False)
+    assert [row.unexplained for row in rows] == [0] * len(rows)

@@ -360,31 +360,24 @@ PAUSED = {
 
 
 @pytest.mark.parametrize("tools", [["web_search"], [add, "web_search"]])
-def test_a_paused_turn_goes_on(client: Client, simulator: Simulator, tools: list[Any]) -> None:
+def test_a_paused_turn_is_one_round(client: Client, simulator: Simulator, tools: list[Any]) -> None:
     claude, parameters = ROUTES["anthropic"]
     simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
     answer = client.call(claude, "What is new?", tools=tools, max_tool_rounds=2, **parameters)
-    assert answer.finish_reason == "stop"
-    assert [response.finish_reason for response in answer.rounds] == ["length", "length", "stop"]
+    assert [response.finish_reason for response in answer.rounds] == ["stop"]
+    assert answer.text.startswith("I search.I search.")
     first, second, third = (request.body["messages"] for request in simulator.requests())
     assert second == [*first, {"role": "assistant", "content": PAUSED["content"]}]
-    assert third == [*second, {"role": "assistant", "content": PAUSED["content"]}]
-    assert answer.usage.input_tokens == sum(response.usage.input_tokens for response in answer.rounds)
-    simulator.inject(Fault(body=json.dumps(PAUSED)), times=2)
-    with pytest.raises(ToolRoundsExceededError, match="calls the provider's own tools after") as caught:
-        client.call(claude, "What is old?", tools=tools, max_tool_rounds=1, **parameters)
-    assert len(caught.value.response.rounds) == 2
+    assert third == [*first, {"role": "assistant", "content": PAUSED["content"] * 2}]
+    assert answer.timing.attempts == 3
 
 
-def test_a_turn_that_is_paused_without_rounds_is_not_an_answer(client: Client, simulator: Simulator) -> None:
+def test_a_turn_that_stays_paused_goes_on_in_the_next_round(client: Client, simulator: Simulator) -> None:
     claude, parameters = ROUTES["anthropic"]
-    simulator.inject(Fault(body=json.dumps(PAUSED)))
-    paused = client.call(claude, "What is new?", tools=["web_search"], **parameters)
-    assert (paused.finish_reason, paused.raw["stop_reason"]) == ("length", "pause_turn")
-    question = {"role": "user", "content": "What is new?"}
-    answer = client.call(claude, [question, paused.message], tools=["web_search"], **parameters)
-    assert (answer.finish_reason, answer.cached) == ("stop", False)
-    assert not client.call(claude, "What is new?", tools=["web_search"], **parameters).cached
+    simulator.inject(Fault(body=json.dumps(PAUSED)), times=32)
+    with pytest.raises(ToolRoundsExceededError, match="calls the provider's own tools after") as caught:
+        client.call(claude, "What is old?", tools=["web_search"], max_tool_rounds=1, **parameters)
+    assert [part.timing.attempts for part in caught.value.response.rounds] == [16, 16]
 
 
 def test_a_tool_that_must_be_called_is_called_once(client: Client, simulator: Simulator) -> None:

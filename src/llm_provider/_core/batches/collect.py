@@ -5,7 +5,7 @@ A row is entered in the ledger, then stored: after a kill in between, its line i
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..formats.shared.batches import (
+    ONLY_ROW,
     OTHERS_WRONG,
     REFUSED,
     RemoteBatch,
@@ -25,7 +26,7 @@ from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
-from ..journey.recorder import BatchRow, Bound
+from ..journey.recorder import BatchRow, Bound, variants_of
 from ..journey.reservation import worst_case
 from ..journey.sent_requests import SentRequests, cost_of
 from ..json_values import JSONMapping
@@ -76,13 +77,16 @@ class Collector:
     """The most USD that they can have cost, as far as that is known."""
     _missing: MissingRows = field(init=False)
     _account: str = field(default="", init=False)
+    _delivery: str = field(default="batch", init=False)
     _entered: set[str] = field(default_factory=set, init=False)
     _rows_failed: int = field(default=0, init=False)
     _warned: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._missing = MissingRows(self.record, self.patience)
-        self._account = "" if self.record.header is None else self.record.header.account
+        header = self.record.header
+        if header is not None:
+            self._account, self._delivery = header.account, header.delivery
 
     async def find(self, patience: float | None = None) -> RemoteBatch | None:
         """The batch as it is now; None if it is so old that its provider has deleted it.
@@ -174,7 +178,7 @@ class Collector:
         group: list[RowReply] = []
         failed: dict[str, RowReply] = {}
         try:
-            async for reply in self.remote.results(remote, record.path.with_suffix(".results")):
+            async for reply in self._replies(remote):
                 if not reply.custom_id:
                     if len(unread) < _MOST_UNREAD:
                         unread.append(reply.body or b"")
@@ -209,6 +213,12 @@ class Collector:
                 problem = f"{name} have {count:,} lines that name no row, such as {first!r}"
                 warn_user(f"the results of batch {problem}", UserWarning, stacklevel=2)
         return foreign, unread, results_exist
+
+    async def _replies(self, remote: RemoteBatch) -> AsyncIterator[RowReply]:
+        """The ends of the rows, by their names in the journal."""
+        only = next(iter(self.record.rows), "")
+        async for reply in self.remote.results(remote, self.record.path.with_suffix(".results")):
+            yield reply._replace(custom_id=only) if reply.custom_id == ONLY_ROW else reply
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
         """Enter and store some rows."""
@@ -310,7 +320,7 @@ class Collector:
 
     def _batch_row(self, line: RowLine) -> BatchRow:
         name, again = self.record.ledger_name, line.custom_id in self._entered
-        return BatchRow(name, line.custom_id, again=again)
+        return BatchRow(name, line.custom_id, again=again, delivery=self._delivery)
 
     def _count(self, cost: Decimal | None, bound: Bound) -> None:
         if cost is None:
@@ -319,9 +329,8 @@ class Collector:
             self.spent = exact().add(self.spent, cost)
         self.at_most = exact().add(self.at_most, cost or 0)
 
-    @staticmethod
-    def _bound(call: Call[Any], line: RowLine) -> Bound:
-        return lambda prices: worst_case(call, line.parts, prices, variants=("batch",))
+    def _bound(self, call: Call[Any], line: RowLine) -> Bound:
+        return lambda prices: worst_case(call, line.parts, prices, variants_of(self._delivery))
 
 
 def _explain_missing(remote: RemoteBatch, number: int, wrong: Mapping[int, str]) -> errors.LLMError:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import doors
-from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError
-from ..formats.shared.batches import DAY
+from ..errors import InternalServerError, LLMError, PendingBatchError, RequestError, UncertainBatchError
+from ..formats.shared.batches import DAY, Part
 from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
@@ -24,7 +24,7 @@ from ..requests.api_keys import Credential, find_accounts
 from ..requests.routing import Target, find_key
 from ..runtime import cassette, randomness
 from .collect import Collector, decode_error
-from .job import Job, RowEnd, Wanted, header_of, limits_of_call, target_of
+from .job import Job, RowEnd, Wanted, header_of, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash
 from .remote import RESULTS_PATIENCE, Remote
 from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
@@ -41,7 +41,7 @@ class BatchDelivery:
         self._engine, self._state = engine, state
         self.journal = Journal(engine.cache.own_directory / "batches")
         self._planning = asyncio.Lock()
-        self._remotes: dict[Destination, Remote] = {}
+        self._remotes: dict[tuple[Part, Destination], Remote] = {}
         self._jobs: list[Job] = []
         self._finishing: dict[str, asyncio.Task[None]] = {}
         self._spending: dict[str, Spending] = {}
@@ -56,7 +56,7 @@ class BatchDelivery:
         while job.list_unsubmitted():
             target = job.shared.target
             key = self._key(target, job.shared)
-            remote = self._remote(target, key)
+            remote = self._remote(target, key, "batches" if job.background is None else "background")
             async with self._exclusive():
                 refusal = await self._submit(job, remote, key)
             if refusal is None or not await make_room(self._engine, self.journal, remote, job, *refusal):
@@ -109,8 +109,20 @@ class BatchDelivery:
         # Also the batches whose file does not tell.
         own = (None, (target.provider, target.base_url, key.identity))
         self.journal.tidy()
+        left = job.list_unsubmitted()
         for record in [each for each in self.journal.open_records() if each.destination in own]:
-            await submitter.settle(record)
+            if not record.may_have(left):
+                continue
+            settler = submitter
+            if record.header is not None and record.header.part != remote.part:
+                settler = Submitter(self.journal, self._remote_of(record.header), self._patience(job.shared))
+            try:
+                await settler.settle(record)
+            except UncertainBatchError as error:
+                if record.header is None or record.header.background is None:
+                    raise
+                job.give_up(self._engine, error.with_traceback(None), record.rows)
+                continue
             if record.remote is None and record.sealed is not None:
                 # Its process was killed before it submitted anything.
                 record.remove()
@@ -128,13 +140,16 @@ class BatchDelivery:
         groups = [
             group
             for kind, rows in kinds.items()
-            for group in split_by_limits(rows, limits_of_call(job.calls[kind]))
+            for group in split_by_limits(rows, job.limits_of(job.calls[kind]))
         ]
         contents = [content_hash(row.custom_id for row in group) for group in groups]
         for record, damaged in submitter.damaged.items() if groups else ():
             if damaged.content not in contents:
                 # It may have some of the rows.
                 raise explain_uncertain(record, (damaged.identifier,), "its file in the journal is damaged")
+        if job.background is not None:
+            submit = functools.partial(self._submit_group, job, submitter, key=key)
+            return await doors.background_jobs.submit_jobs(self._engine, job, groups, submit)
         for group in groups:
             if job.at_once is not None and len(job.records) >= job.at_once:
                 break
@@ -149,9 +164,13 @@ class BatchDelivery:
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: Credential
     ) -> None:
         header = header_of(
-            job.calls[group[0].kind], name=randomness.make_token(8), job=job.id, account=key.identity
+            job.calls[group[0].kind],
+            name=randomness.make_token(8),
+            job=job.id,
+            account=key.identity,
+            background=job.background,
         )
-        spending = Spending(self._engine, job.shared)
+        spending = Spending(self._engine, job.shared, header.delivery)
         await spending.reserve((job.call_of(row) for row in group), header.id)
         job.submitting = True
         try:
@@ -159,9 +178,15 @@ class BatchDelivery:
             record = await submitter.submit(
                 header, group, job.spool, adopt=job.shared.cache == "use", file_ids=file_ids
             )
-        except BaseException:
-            job.submitting = False
-            spending.release()
+        except BaseException as error:
+            may_run = isinstance(error, (UncertainBatchError, asyncio.CancelledError))
+            if job.background is None or not may_run:
+                job.submitting = False
+                spending.release()
+            else:
+                # It may be billed.
+                spending.settle(None)
+                group[0].sent += 1
             raise
         self._spending[record.id] = spending
         spending.park(True)
@@ -379,6 +404,9 @@ class BatchDelivery:
         for task in list(self._finishing.values()):
             task.cancel()
         for remote in self._remotes.values():
+            if remote.creating:
+                # Their replies have the only names by which they are found. `close_on_loop` has a bound.
+                await asyncio.wait(remote.creating)
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await remote.connection.close()
         self._remotes.clear()
@@ -386,23 +414,23 @@ class BatchDelivery:
             with contextlib.suppress(Exception):  # as above
                 await self._uploads.close()
 
-    def _remote(self, target: Target, key: Credential) -> Remote:
+    def _remote(self, target: Target, key: Credential, part: Part) -> Remote:
         cassette.refuse_sending(f"a request about a batch of {target.provider}", provider=target.provider)
-        destination = target.provider, target.base_url, key.identity
-        if destination not in self._remotes:
+        account = part, (target.provider, target.base_url, key.identity)
+        if account not in self._remotes:
             patience = self._engine.settings.outage_patience
             patience = DEFAULT_BATCH_PATIENCE if patience is None else patience
             longest = self._engine.settings.max_response_bytes
-            self._remotes[destination] = Remote(target, key, patience, longest)
-        return self._remotes[destination]
+            self._remotes[account] = Remote(target, key, patience, longest, part)
+        return self._remotes[account]
 
     def _remote_of(self, header: Header) -> Remote:
         """The account that a batch belongs to."""
-        known = self._remotes.get((header.provider, header.base_url, header.account))
+        known = self._remotes.get((header.part, (header.provider, header.base_url, header.account)))
         if known is not None and cassette.replayed is None:
             return known
         target = target_of(header)
-        return self._remote(target, self._key(target, None, header.account))
+        return self._remote(target, self._key(target, None, header.account), header.part)
 
     def _key(self, target: Target, call: Call[Any] | None, account: str | None = None) -> Credential:
         """The key of a call, or of an account: a batch belongs to the account that submitted it."""

@@ -12,7 +12,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import InternalServerError, LLMError, RequestError
+from .. import doors
+from ..errors import InternalServerError, LLMError, RequestError, UncertainBatchError
 from ..formats import registry
 from ..formats.protocol import EncodedRequest
 from ..formats.shared.batches import REFUSED, BatchLimits, find_room_problem, limits_of
@@ -23,6 +24,7 @@ from ..journey.engine import Engine
 from ..journey.lookup import mismatch, mismatch_error
 from ..journey.recorder import plain_metadata
 from ..journey.sent_requests import NOTHING_SENT, SentRequests
+from ..json_values import JSONMapping
 from ..money.totals import Tracks
 from ..pace.call_limits import Concurrency, Patience
 from ..requests.api_keys import Credential
@@ -141,7 +143,9 @@ def rows_of_call(
     return rows
 
 
-def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
+def header_of(
+    call: Call[Any], *, name: str, job: str, account: str, background: JSONMapping | None = None
+) -> Header:
     target, encoded = call.target, call.encoded
     return Header(
         id=name,
@@ -162,6 +166,7 @@ def header_of(call: Call[Any], *, name: str, job: str, account: str) -> Header:
         payload=encoded.payload if call.operation.has_texts else None,
         labels=encoded.labels,
         tag=call.tracks.tag,
+        background=background,
     )
 
 
@@ -261,6 +266,7 @@ class Job:
         self.shared = shared
         self.deliver = deliver
         self.resend, self.batch_size = delivery.resend, delivery.batch_size
+        self.background = delivery.background
         retries = shared.request.max_retries
         self.resends = min(RESENT, engine.settings.max_retries if retries is None else retries)
         self.spool = Spool()
@@ -297,7 +303,7 @@ class Job:
 
     def add(self, engine: Engine, index: int, call: Call[Any]) -> None:
         """Add an input, in the user's thread; a `RequestError` if the provider has no batches for it."""
-        limits = limits_of_call(call)
+        limits = self.limits_of(call)
         stored: dict[int, Sample] = {}
         if len(call.parts) > 1 and call.cache == "use":
             keys = ((part, call.key(part)) for part in call.parts)
@@ -305,6 +311,9 @@ class Job:
             stored = {part: sample for part, sample in samples if sample is not None}
         own = call if call.operation.has_texts else None
         pending = Pending(index, call.parts, call.started, own, stored, metadata=call.metadata)
+        if call.sent is not NOTHING_SENT:
+            # Somebody counts what the call has sent.
+            pending.sent = call.sent
         pending.prompt = None if own else describe_prompt(call.request.messages)
         encoded = call.encoded
         self.uploads.update((file.reference, file) for file in encoded.uploads)
@@ -319,6 +328,15 @@ class Job:
                 self.wanted[line.custom_id] = row
             row.waiting.append((pending, parts))
             pending.rows += 1
+
+    def limits_of(self, call: Call[Any]) -> BatchLimits:
+        """How much one batch of such calls may hold; a `RequestError` if the provider has none for it."""
+        if call.encoded.payload.get("background") is True:
+            doors.background.refuse_raw_field(call)
+        if self.background is None:
+            return limits_of_call(call)
+        limits = limits_of(call.target, call.encoded.operation, "background")
+        return limits or doors.background.refuse(call.target, call.request.model)
 
     def list_unsubmitted(self) -> dict[str, Wanted]:
         """The rows that are in no batch under way."""
@@ -343,7 +361,7 @@ class Job:
     def call_of(self, row: Wanted) -> Call[Any]:
         """The call of a row, without its messages."""
         like = self.calls[row.kind]
-        header = header_of(like, name="", job=self.id, account="")
+        header = header_of(like, name="", job=self.id, account="", background=self.background)
         call = call_of(header, RowLine.decode(self.spool.read(row.span)), like)
         call.metadata = row.waiting[0][0].metadata
         call.encoded.uploads = self.files_of([row])
@@ -414,8 +432,9 @@ class Job:
         names = list(self.wanted if only is None else only)
         for name in names:
             row = self.wanted.get(name)
-            if row is not None and row.sent and name not in self.failed:
-                # Its batch goes on, and is billed.
+            goes_on = isinstance(error, UncertainBatchError) or (row is not None and row.sent)
+            if row is not None and goes_on and name not in self.failed:
+                # Its batch goes on, or may, and is billed.
                 row.waiting[0][0].sent.start()
                 row.waiting[0][0].sent.leave()
         for name in names:

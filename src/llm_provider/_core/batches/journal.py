@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from ..errors import RequestError
+from ..formats.shared.batches import Part
 from ..json_values import JSONMapping, JSONObject
 from ..requests.base_url import check_base_url
 from ..runtime import clock, files
@@ -129,13 +130,27 @@ class Header:
     labels: JSONMapping | None = None
     """Fields that are sent with each row and are no part of its keys."""
     tag: str = ""
+    background: JSONMapping | None = None
+    """The options of a background job, which is a batch of one row; None for a batch."""
+
+    @property
+    def delivery(self) -> str:
+        """Its delivery in the ledger."""
+        window = (self.background or {}).get("completion_window", "soonest")
+        way = "batch" if self.background is None else "background"
+        return way if window == "soonest" else f"{way}-{window}"
+
+    @property
+    def part(self) -> Part:
+        """The module that speaks to its provider."""
+        return "batches" if self.background is None else "background"
 
 
 _TYPES: tuple[tuple[str, Any], ...] = (
     ("id job kind provider model name account operation deployed tag", str),
     ("row sealed event file remote state body", str),
     ("base_url label metadata", str | None),
-    ("payload labels", dict | None),
+    ("payload labels background", dict | None),
     ("headers error", dict),
     ("samples_field parts keys", list),
     ("texts", list | None),
@@ -288,6 +303,11 @@ class Record:
             case "forgotten":
                 self.state, self.ended = "forgotten", True
 
+    def may_have(self, rows: Collection[str]) -> bool:
+        """Whether one of some rows may be in it. The only row of a background job is known."""
+        is_job = self.header is not None and self.header.background is not None and self.sealed is not None
+        return not is_job or not self.rows.keys().isdisjoint(rows)
+
     @property
     def is_uncertain(self) -> bool:
         """Whether its process or its file was cut short, so that its name at the provider is not known."""
@@ -393,6 +413,8 @@ class Journal:
         path = self.directory / f"{int(header.created):010d}-{header.id}{_SUFFIX}"
         names: list[str] = []
         fields = {name: getattr(header, name) for name in Header.__dataclass_fields__}
+        if header.background is None:
+            del fields["background"]
         with replace_file(path, safe="nothing was submitted") as file:
             file.write(orjson.dumps({"v": VERSION, **fields}) + b"\n")
             for name_of_row, line in rows:

@@ -23,7 +23,7 @@ from typing import Literal, TypeVar
 
 from ..errors import APIResponseValidationError, LLMError, PendingBatchError, RequestError
 from ..formats import registry
-from ..formats.shared.batches import BatchConnection, BatchSpec, RemoteBatch, RowReply, module_of
+from ..formats.shared.batches import BatchConnection, BatchSpec, Part, RemoteBatch, RowReply, module_of
 from ..pace.failures import LONGEST_RETRY_AFTER
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
@@ -42,12 +42,17 @@ class Remote:
     A row of its results has at most `longest` bytes.
     """
 
-    def __init__(self, target: Target, key: Credential, patience: float, longest: int) -> None:
-        module = module_of(target.route.adapter)
+    def __init__(
+        self, target: Target, key: Credential, patience: float, longest: int, part: Part = "batches"
+    ) -> None:
+        module = module_of(target.route.adapter, part)
         if module is None:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
         self._adapter = registry.load(target.route.adapter)
         self._provider, self._key, self._patience = target.provider, key, patience
+        self.part = part
+        self.creating: set[asyncio.Task[RemoteBatch]] = set()
+        """The submissions of background jobs that are under way."""
         self.uploaded: dict[str, str] = {}
         """The files of submissions that were refused for now, by the hash of their rows."""
         self._longest = longest

@@ -19,6 +19,7 @@ from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatc
 from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
 from ..journey.call import Call
 from ..journey.engine import Engine
+from ..journey.recorder import variants_of
 from ..journey.reservation import worst_case
 from ..money.budget import Budget, Reservation, release, reserve
 from ..runtime import clock, files
@@ -99,6 +100,9 @@ class Submitter:
         try:
             recent = await self._remote.recent(begun - _CLOCK_SKEW)
         except NotFoundError:
+            if record.sealed is not None and record.submitting is None:
+                # The journal would have the beginning of a submission.
+                return None
             raise explain_uncertain(record, (), "its provider cannot list batches") from None
         for remote in recent:
             by_label = remote.label is not None and remote.label == record.id
@@ -162,7 +166,9 @@ class Submitter:
         """
         content = content_hash(row.custom_id for row in rows)
         lost = await self._find_lost(content) if adopt else None
-        lines = ((row.custom_id, spool.read(row.span)) for row in rows)
+        # In this thread: several batches may read the spool.
+        lines: Iterable[tuple[str, bytes]] = ((row.custom_id, spool.read(row.span)) for row in rows)
+        lines = list(lines) if len(rows) == 1 else lines
         record = await asyncio.to_thread(self._journal.write, header, lines)
         if lost is not None:
             # If another cache directory submitted it, the ledger there has its cost.
@@ -180,6 +186,7 @@ class Submitter:
                 label=header.id,
                 content=content,
                 origin=self._journal.origin,
+                background=header.background,
             )
             await self._send(record, spec, file_ids)
         except LLMError:
@@ -220,9 +227,9 @@ class Submitter:
                 record.append("uploaded", file=file)
             record.append("submitting")
             try:
-                _note_submitted(record, await self._remote.create(spec, path, file))
+                await self._create(record, spec, path, file)
             except LLMError as error:
-                if surely_refused(error):
+                if surely_refused(error) or (spec.background is not None and error.status == 503):
                     record.append("not_submitted")
                 else:
                     await self.settle(record)
@@ -232,6 +239,23 @@ class Submitter:
                     raise
         finally:
             files.remove_file(path)
+
+    async def _create(self, record: Record, spec: BatchSpec, path: Path, file: str | None) -> None:
+        """Submit, and note the name. A cancellation waits for a background job, which no list has."""
+        if spec.background is None:
+            _note_submitted(record, await self._remote.create(spec, path, file))
+            return
+        creating = asyncio.create_task(self._remote.create(spec, path, file))
+        self._remote.creating.add(creating)
+        creating.add_done_callback(self._remote.creating.discard)
+        try:
+            await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            await asyncio.wait((creating,))
+            with contextlib.suppress(LLMError):  # it stays a submission of unknown outcome
+                _note_submitted(record, creating.result())
+            raise
+        _note_submitted(record, creating.result())
 
     def _write(self, record: Record, spec: BatchSpec, path: Path, file_ids: Mapping[str, str]) -> None:
         with files.create_file(path) as file:
@@ -256,10 +280,12 @@ def _belong_to(record: Record, rows: set[str]) -> bool:
 def explain_uncertain(record: Record, candidates: Sequence[str], reason: str) -> UncertainBatchError:
     """The error of a batch that may be none of the `candidates`, by their provider's names."""
     header = record.header
+    where = "the provider's list of batches"
+    if header is not None and header.background is not None:
+        where = f"the provider's logs, where its metadata has llm_provider={record.id}"
     return UncertainBatchError(
         f"batch {record.id} may have been submitted, and that cannot be found out: {reason}. Nothing is "
-        "submitted until you decide, because it might be paid twice: look at the provider's "
-        "list of batches, then run "
+        f"submitted until you decide, because it might be paid twice: look at {where}, then run "
         f"`llm-provider batches claim {record.id} ID` if it is there, or "
         f"`llm-provider batches forget {record.id}`",
         batch=record.id,
@@ -278,8 +304,8 @@ _PATIENCE = 30.0
 class Spending:
     """The reservation of one batch, of whose job `shared` is a call."""
 
-    def __init__(self, engine: Engine, shared: Call[Any]) -> None:
-        self._prices = engine.recorder.prices
+    def __init__(self, engine: Engine, shared: Call[Any], delivery: str = "batch") -> None:
+        self._prices, self._variants = engine.recorder.prices, variants_of(delivery)
         budgets = (shared.request.budget, engine.settings.budget)
         self.budgets: list[Budget] = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
@@ -290,7 +316,7 @@ class Spending:
         if not self.budgets:
             return
         for call in calls:
-            most = worst_case(call, call.parts, self._prices(), variants=("batch",))
+            most = worst_case(call, call.parts, self._prices(), self._variants)
             if most is None and not all(budget.allow_unknown for budget in self.budgets):
                 raise UnknownPriceError(
                     f"the most that a batch of {call.request.model} can cost is not known, so no budget can "

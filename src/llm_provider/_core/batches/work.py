@@ -100,8 +100,8 @@ class BatchWork:
         """Add an input that is not stored."""
         if call.cache == "off":
             raise errors.RequestError(
-                "delivery='batch' needs the cache, because the answers may come back to another process: "
-                "leave cache='off' out, or use cache='refresh'"
+                f"delivery={self._delivery.mode!r} needs the cache, because the answers may come back to "
+                "another process: leave cache='off' out, or use cache='refresh'"
             )
         if self.job is None:
             self.job = Job(self._engine, call, deliver, self._delivery)
@@ -202,7 +202,13 @@ async def run_in_batch(engine: Engine, delivery: DeliveryOptions, call: Call[Any
     results: dict[int, Any] = {}
     work = BatchWork(engine, lambda inputs: iter(()), StoredAnswers(engine, call.cache), delivery)
     work.add(0, call, results.__setitem__)
-    await work.finish(begins=True)
+    try:
+        await work.finish(begins=True)
+    except errors.LLMError as error:
+        if work.job is None or not work.known:
+            raise
+        # Its batch goes on, and may be billed.
+        work.job.give_up(engine, error.with_traceback(None))
     if isinstance(results[0], errors.LLMError):
         raise results[0]
     return results[0]

@@ -430,7 +430,7 @@ def parse_batch(
     check_on_error("on_error", on_error)
     submits = function.endswith("submit_many")
     delivery = DeliveryOptions.take_from(calls, "batch" if submits else "live", calls.pop("batch_size", None))
-    if submits and delivery.mode != "batch":
+    if submits and delivery.mode not in ("batch", "background"):
         raise RequestError(
             f"delivery: {function}() submits a batch, and {delivery.mode!r} may send live: leave delivery "
             "out, or write call_many()"
@@ -445,6 +445,8 @@ def parse_batch(
     metadata = None if isinstance(calls.get("metadata"), Mapping) else calls.pop("metadata", None)
     parsed = batch_inputs(inputs, calls.pop("rows", None), metadata, awaited=awaited)
     fill(calls, defaults)
+    if delivery.background is not None:
+        calls |= {"delivery": "background", "background_options": delivery.background}
     several = isinstance(model, (list, tuple))
     if several and calls.get("fallback") is not None:
         raise RequestError(

@@ -109,7 +109,9 @@ class CallRunner:
         except OSError as error:
             raise (shortage() if error.errno in SHORTAGES else error) from None
         except KeyboardInterrupt as interrupt:
-            if call is not None and len(call.parts) > 1:
+            if call is not None and call.relay is not None and call.relay.interrupted:
+                interrupt.add_note(call.relay.interrupted)
+            elif call is not None and len(call.parts) > 1:
                 from ..batches.worker_pool import note_parts
 
                 note_parts(engine, call, interrupt)
@@ -238,6 +240,8 @@ class CallRunner:
         call = self.prepare(CHAT, model, messages, parameters, allowed, function)
         if call.request.in_batch is not None:
             raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        if (call.request.options or {}).get("delivery"):
+            raise RequestError("delivery cannot be 'background' for a stream: use call()")
         call.streamed = True
         return call, self.engine.lookup(call)
 
@@ -294,6 +298,9 @@ def uses_batch_api(
     has_batches = module_of(route.adapter) is not None and (
         (route.adapter != "openai" and route.cloud is None) or route.batches is not None
     )
+    if mode == "background":
+        doors.background.check_many(target, model, parameters)
+        return True
     cached = (parameters.get("cache") or settings.cache) not in ("off", False)
     if mode == "batch":
         if parameters.get("max_tool_rounds"):

@@ -212,7 +212,7 @@ class Adapter(Protocol):
     model goes on if its message is sent back.
 
     A format whose provider may divide an answer over several requests has two more:
-    `continuation(reply) -> JSONObject | None`, the fields with which the same request goes on, and
+    `continuation(reply, encoded) -> JSONObject | None`, the fields with which the same request goes on, and
     `join(before, after)`, two replies as one.
     """
 

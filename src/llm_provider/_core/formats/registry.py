@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from ..._features.prompt_caching.settings import PromptCacheFormat
 
 
-_FEATURE_OF_PART = {"prompt_cache": "prompt_caching", "scores": "score", "decisions": "decide"}
+_FEATURE_OF_PART = {
+    "prompt_cache": "prompt_caching", "scores": "score", "decisions": "decide", "background": "background",
+}  # fmt: skip
 """Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
 
 _FEATURES = ("batch_hosts", "litellm", "quirks")

@@ -187,6 +187,8 @@ class Relay(ABC):
     """Asks several calls in the place of one. A feature makes it for a parameter of `RELAYS`."""
 
     calls: tuple[Call[Any], ...]
+    interrupted: str = ""
+    """What a Ctrl-C means, if there is more to say than of other calls."""
 
     @abstractmethod
     def look_up(self, call: Call[Any]) -> Any:

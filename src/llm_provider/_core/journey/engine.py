@@ -46,7 +46,7 @@ _NO_MONEY = (BudgetExceededError, UnknownPriceError)
 
 _MOST_REQUESTS = 16
 """Requests for one answer. Gemini's models write up to 65,536 tokens in one and read 1,048,576: after 16
-requests nothing fits. A server that never ends an answer is asked no more."""
+requests nothing fits. Claude has then run its tools 160 times. A server that never ends is asked no more."""
 
 _MOST_REPAIRS = 1
 """Unless the user sets `max_repairs`."""
@@ -324,16 +324,13 @@ class Engine(LookupEngine):
         """
         # A protocol cannot have functions that only some formats have.
         adapter: Any = call.adapter
-        whole = await sender.send(call, parts, emit)
-        token = adapter.continuation(whole.answer.reply)
+        whole, before = await sender.send(call, parts, emit), None
         for _ in range(_MOST_REQUESTS - 1):
-            if token is None:
+            token = adapter.continuation(whole.answer.reply, call.encoded)
+            if token is None or token == before:  # the next answer would be the same
                 break
-            answered = await sender.send(_continue(call, whole, token), parts, emit)
-            before, token = token, adapter.continuation(answered.answer.reply)
+            answered, before = await sender.send(_continue(call, whole, token), parts, emit), token
             whole = await call.run_off_loop(partial(_join, call, parts, whole, answered), whole.body)
-            if token == before:  # the next answer would be the same
-                break
         return whole
 
     async def _keep_matching(

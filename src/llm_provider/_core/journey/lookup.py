@@ -42,7 +42,7 @@ T = TypeVar("T")
 READING = ("use", "only")
 """The cache modes that look answers up."""
 
-_RELAYS = ("fallback",)
+_RELAYS = {"fallback": "fallback", "delivery": "background"}
 """Parameters of a call, and the doors to what makes the calls that are asked in its place."""
 
 _READS_AT_ONCE = 16
@@ -128,9 +128,9 @@ class LookupEngine:
         if request.deadline is not None:
             call.deadline = Deadline(request.deadline, started + request.deadline)
         if request.options:
-            for name in _RELAYS:
+            for name, door in _RELAYS.items():
                 if request.options.get(name):
-                    call.relay = getattr(doors, name).make_relay(self, call)
+                    call.relay = getattr(doors, door).make_relay(self, call)
         return call
 
     def refuse_closed(self) -> None:

@@ -55,6 +55,13 @@ class BatchRow(NamedTuple):
     row: str
     again: bool = False
     """Whether the ledger has its line already, from a process that was killed before it stored the answer."""
+    delivery: str = "batch"
+    """Its delivery in the ledger: "batch", "background", or "background-2h" after its completion window."""
+
+
+def variants_of(delivery: str) -> tuple[str, ...]:
+    """The service levels that bill a delivery; none where it is the level of a live call."""
+    return () if delivery in ("live", "background") else (delivery,)
 
 
 class CostRecorder:
@@ -96,7 +103,7 @@ class CostRecorder:
         source: CostSource = "reply"
         cost: Decimal | str | None = answer.cost
         if cost is None:
-            variant = _variant(call, answer) if batch is None else "batch"
+            (variant,) = variants_of(names.key.delivery) or (_variant(call, answer),)
             source, cost = "prices", self._explain_cost(names, variant, answer.usage, answer.iterations)
             if isinstance(cost, str) and call.target.provider == "litellm":
                 known = doors.litellm_prices.litellm_cost(
@@ -151,7 +158,7 @@ class CostRecorder:
         if known is None:
             source, known = "prices", f"a request failed with {type(error).__name__} and may have been billed"
             if usage is not None:
-                variant = call.operation.variant(call) if batch is None else "batch"
+                (variant,) = variants_of(names.key.delivery) or (call.operation.variant(call),)
                 known = self._explain_cost(names, variant, usage)
         has_bound = isinstance(known, str) and not (usage is not None and usage.unpriced_tools)
         at_most = bound(self.prices()) if has_bound else None
@@ -254,7 +261,7 @@ class CostRecorder:
         target, tag = call.target, call.tracks.tag
         served, reply = (None, None) if answer is None else (answer.model, answer.reply)
         in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
-        delivery = "live" if batch is None else "batch"
+        delivery = "live" if batch is None else batch.delivery
         identity = (
             target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us
         )  # fmt: skip

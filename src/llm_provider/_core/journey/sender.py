@@ -489,6 +489,8 @@ class Sender(Connections):
             error.provider, error.model = target.provider, request.model
             # The frames below may hold the URL of a proxy with its password.
             raise error.with_traceback(None) from None
+        if request.extra_body and emit is None and call.encoded.payload.get("background") is True:
+            doors.background.refuse_raw_field(call)
         timeouts = self.settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
 
-VARIANTS = frozenset({"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast"})
+WINDOW_SHARES = {"background-2h": "0.7", "background-8h": "0.6"}
+"""OpenAI's completion windows for background jobs, as shares of the standard prices of tokens; from
+developers.openai.com/api/docs/guides/background. They count for models without rows for the windows."""
+
+VARIANTS = frozenset(
+    {"batch", "fast", "flex", "off_peak", "priority", "standard", "ultrafast", *WINDOW_SHARES}
+)
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 
 CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})

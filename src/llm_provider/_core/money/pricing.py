@@ -25,6 +25,7 @@ from .price_rows import (
     CLOUDS,
     PART_OF,
     PRICE_COLUMNS,
+    WINDOW_SHARES,
     PriceFile,
     PriceRow,
     PriceWarning,
@@ -192,7 +193,7 @@ class PriceTable:
             is_weekend = date.fromisoformat(day).isoweekday() > 5
             if is_weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider]):
                 names.insert(0, "off_peak")
-        return [row for name in names for row in _in_effect(variants.get(name, ()), day)]
+        return [row for name in names for row in _in_effect(_rows_of(variants, name), day)]
 
     def applicable(
         self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
@@ -207,7 +208,7 @@ class PriceTable:
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
         [(0, '2'), (272001, '4')]
         """
-        rows = self._find_prices(provider, model).get(variant, ())
+        rows = _rows_of(self._find_prices(provider, model), variant)
         now = clock.time()
         days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + 86_400))
         applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
@@ -223,7 +224,8 @@ class PriceTable:
         variants, key = self._find_variants(provider, model), (provider, model)
         if provider != "anthropic" or not model.startswith("us/") or key in self._models:
             return variants
-        return {name: list(map(_add_surcharge, rows)) for name, rows in variants.items()}
+        # For all models of Anthropic's with `inference_geo: "us"`, says its page on data residency.
+        return {name: [_multiply(row, "1.1") for row in rows] for name, rows in variants.items()}
 
     def _find_variants(self, provider: str, model: str) -> _Variants:
         known = self.find_key(provider, model)
@@ -376,10 +378,17 @@ def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
     return [(part, *whole) for part, whole in PART_OF.items() if getattr(row, part) is not None]
 
 
-def _add_surcharge(row: PriceRow) -> PriceRow:
-    """The prices of tokens of a model that may only run in the US. Fees have no surcharge."""
-    # For all models of Anthropic's with `inference_geo: "us"`, says its page on data residency.
-    times = exact().create_decimal("1.1")
+def _rows_of(variants: _Variants, variant: str) -> Iterable[PriceRow]:
+    """The rows of a service level. A completion window without rows has a share of the standard prices."""
+    rows, share = variants.get(variant, ()), WINDOW_SHARES.get(variant)
+    if rows or share is None:
+        return rows
+    return [_multiply(row, share) for row in variants.get("standard", ()) if row.provider == "openai"]
+
+
+def _multiply(row: PriceRow, share: str) -> PriceRow:
+    """The row with a share of its prices of tokens. Fees stay as they are."""
+    times = exact().create_decimal(share)
     prices: dict[str, Any] = {
         name: exact().multiply(usd, times)
         for name in PRICE_COLUMNS

@@ -153,7 +153,8 @@ class LedgerRow:
         model: The model that was asked for, without the provider's prefix.
         served: The model that the provider named, such as a dated snapshot.
         tag: The names of the tracks in which the calls were made, joined by slashes.
-        delivery: "live", or "batch" for a provider's batch API.
+        delivery: "live", "batch" for a provider's batch API, or "background", "background-2h" or
+            "background-8h" for background jobs by their completion window.
         requests: Requests that were answered; samples that came in one request count once.
         hits: Answers that cost nothing: stored answers, and answers shared with an equal call that was under
             way.

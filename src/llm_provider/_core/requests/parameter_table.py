@@ -134,6 +134,12 @@ _RARE = {
     "prompt_caching": Parameter(flag),
     "unsupported": Parameter(one_of(checks.Unsupported)),
     "fallback": Parameter(checks.check_fallback),
+    "delivery": Parameter(
+        checks.check_delivery,
+        "leave it out, or use call_many(..., delivery='batch'); OpenAI's Responses has background jobs",
+        essential=True,
+    ),
+    "background_options": Parameter(checks.check_background),
 }
 
 PARAMETERS: Mapping[str, Parameter] = MappingProxyType(_ROWS | _RARE)
@@ -161,11 +167,14 @@ _RIVALS = {
 """A parameter of a call, and the default that contradicts it."""
 
 
+_NO_DEFAULTS = ("fallback", "delivery", "background_options")
+
+
 def check_defaults(function: str, defaults: JSONMapping, settings: Iterable[str] = ()) -> JSONObject:
     """The defaults that are set, checked and normalised. `settings` are other names to suggest."""
     for name in defaults:
-        # A default list would hold the model of some calls.
-        if name not in CHECKS or name == "fallback":
+        # A default list would hold the model of some calls, and a batch has a delivery of its own.
+        if name not in CHECKS or name in _NO_DEFAULTS:
             raise TypeError(doors.remedies.describe_unexpected(function, name, [*CHECKS, *settings]))
     return {name: CHECKS[name](name, value) for name, value in defaults.items() if value is not None}
 

@@ -21,7 +21,9 @@ from ..pace.call_limits import Timeouts
 from ..types.messages import FinishReason
 from .api_keys import KeyList
 from .checks import (
+    BackgroundOptions,
     CacheMode,
+    CallDelivery,
     DecideMethod,
     DeliveryMode,
     Endpoint,
@@ -306,10 +308,16 @@ class SharedParameters(SharedDefaults, total=False):
     in_batch: InBatch | None
     """The behaviour of a call whose input is in a batch under way: "live", the default, sends it all the
     same, "wait" waits for the batch, and "refuse" raises `PendingBatchError`."""
+    background_options: BackgroundOptions | None
+    """With `delivery="background"`: such as `{"completion_window": "8h"}`."""
 
 
 class Common(SharedParameters, RequestMetadata, total=False):
     """The parameters of a call but `response_format`."""
+
+    delivery: CallDelivery | None
+    """"live", the default, waits for the answer. "background" submits a job of OpenAI's Responses API, which
+    outlives the process: the same call finds it again. See docs/background.md."""
 
 
 class Untyped(Common, JSONFormat, total=False):
@@ -342,7 +350,8 @@ class BatchCommon(SharedParameters, Many, total=False):
 
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
-    within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""
+    within a day, and the job outlives the process. "auto" chooses by `deadline` and price. "background" makes
+    each input a job of OpenAI's Responses API, as in `call`."""
     resend: Resend | None
     """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
     live requests. `max_retries=0` sends none again."""

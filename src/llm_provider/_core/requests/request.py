@@ -290,6 +290,11 @@ def check_together(checked: JSONObject) -> None:
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
         )
     options = {name: checked.pop(name) for name in RARE if name in checked}
+    # Without its value, a live delivery is none.
+    if options.get("delivery", "") is None:
+        del options["delivery"]
+    if "delivery" in options or "background_options" in options:
+        doors.background_options.check_rivals(checked, options)
     if options:
         checked["options"] = options
 

@@ -309,7 +309,9 @@ def run_ask(
     # A pipe needs no explanation, and a person at a terminal may wonder.
     notes = ("the request is cancelled; the same command asks again",) if output.at_terminal() else ()
     with output.when_interrupted(*notes), output.logs_in_one_line():
-        response = _answer(model, sent, parameters, as_json=as_json, at_once=no_stream)
+        response = _answer(
+            model, sent, parameters, as_json=as_json, at_once=no_stream or "delivery" in parameters
+        )
     if not no_log:
         conversation = earlier[-1].conversation if earlier else randomness.make_token(6)
         exchange = [question, response.message]

@@ -76,7 +76,10 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv", "tsv", "txt"]), help="the format of IN")
 @call_options
 @click.option("--cache", metavar="MODE", help="use, refresh, only or off")
-@click.option("--delivery", metavar="WAY", help="live, batch (half the price, within a day) or auto")
+@click.option(
+    "--delivery", metavar="WAY", help="live, batch (half the price, within a day), auto or background"
+)
+@click.option("--completion-window", metavar="TIME", help="soonest, 2h or 8h, with --delivery background")
 @click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
@@ -117,6 +120,8 @@ def run_map(
     if target is None and not dry_run:
         context.fail("the argument OUT is missing")
     delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
+    if (window := options.pop("completion_window")) is not None:
+        delivery["background_options"] = {"completion_window": window}
     parameters = parameters_of(options)
     if twice := [name for name in delivery if name in parameters]:
         raise RequestError(f"{twice[0]} is given twice: leave out one of its options")

@@ -106,7 +106,7 @@ def run_reconcile(
         )
     border = min(border, _MOST_DAYS * _DAY)
     more = max(1, math.ceil(border / _DAY))
-    before = _MOST_DAYS if any(key.delivery == "batch" for key in inner) else more
+    before = _MOST_DAYS if any(key.delivery != "live" for key in inner) else more
     begin, end = (datetime.fromisoformat(f"{day}T00:00:00+00:00") for day in (first, last))
     begin, end = begin - timedelta(before), end + timedelta(more + 1)
     # OpenRouter's reports of two keys may have equal rows.

@@ -20,7 +20,7 @@ from ..._core.hints import Hinting
 from ..._core.journey.call import Call
 from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
-from ..._core.money.price_rows import VARIANTS
+from ..._core.money.price_rows import VARIANTS, WINDOW_SHARES
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
@@ -204,6 +204,9 @@ class Estimator:
         self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
         self._variant = self._first.operation.variant(self._first)
+        options = (self._first.request.options or {}).get("background_options") or {}
+        if (variant := f"background-{options.get('completion_window')}") in WINDOW_SHARES:
+            self._variant = variant
         facts = self._first.facts()
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._made[1])
@@ -228,7 +231,8 @@ class Estimator:
         self._read_closely, self._guessed = Range.exactly(0), 0
         self._history: History | None = None
         self._expected: dict[int | None, Range] = {}
-        self._lists = {name: tiers for name in sorted(VARIANTS) if (tiers := self._price_list(name))}
+        names = sorted({*(VARIANTS - WINDOW_SHARES.keys()), self._variant})
+        self._lists = {name: tiers for name in names if (tiers := self._price_list(name))}
         self._costs = dict.fromkeys(self._lists, Range.exactly(0))
         options = getattr(self._first.request, "options", None) or {}
         # The rounds of tools are not part of an estimate.

@@ -15,6 +15,7 @@ from itertools import chain, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..._core.journey.recorder import variants_of
 from ..._core.json_values import JSONObject
 from ..._core.money.ledger_file import posting_of, read_lines
 from ..._core.money.model_drift import plain_name
@@ -51,7 +52,7 @@ class Line:
 
     def list_offsets(self, border: float) -> list[int]:
         """The other days, counted from the day of the line, on which it may be billed."""
-        if self.posting.key.delivery == "batch":
+        if self.posting.key.delivery != "live":
             return [_ANY_DAY]
         second = self.posting.time % _DAY
         days = range(int((second - border) // _DAY), int((second + border) // _DAY) + 1)
@@ -234,7 +235,9 @@ class _Comparison:
 
         def find(model: str) -> Row:
             account = str(line.fields.get("account") or "")
-            return self._find(measure, key.provider, line.day, model, account, key.delivery)
+            # OpenAI's reports count background jobs beside live requests.
+            delivery = "batch" if key.delivery == "batch" else "live"
+            return self._find(measure, key.provider, line.day, model, account, delivery)
 
         row, tools = find(key.served), self._tools[key.provider] if measure == "cost" else ()
         if measure == "usage" and usage is not None:
@@ -276,7 +279,7 @@ class _Comparison:
         model = key.served if self._prices.find_key(key.provider, key.served) else key.model
         price = partial(self._prices.cost, key.provider, model, at=date.fromisoformat(line.day))
         searches = price(Usage(web_searches=usage.web_searches), requests=0) or _NOTHING
-        variant = "batch" if key.delivery == "batch" else "standard"
+        (variant,) = variants_of(key.delivery) or ("standard",)
         tokens = price(replace(usage, web_searches=0, unpriced_tools=0), variant=variant) or _NOTHING
         return min(searches, usd), max(_NOTHING, usd - tokens)
 

@@ -55,8 +55,9 @@ def name_operation(method: str, path: str) -> str:
     if path.endswith("/models"):
         return "models.list"
     kind = "files" if re.search(r"/(files|datasets)\b", path) else "batches"
+    kind = "responses" if "/responses/" in path else kind
     if re.search(r"[/:]cancel$", path):
-        return "batches.cancel"
+        return f"{kind}.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):
         return "files.download" if kind == "files" else "batches.results"
     if method == "PUT" or path.endswith(":upload"):

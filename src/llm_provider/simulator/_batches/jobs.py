@@ -122,7 +122,13 @@ class BatchStore:
         """Drop all files and batches."""
         self.files: dict[str, StoredFile] = {}
         self.batches: dict[str, Batch] = {}
+        self.responses: dict[str, dict[str, Any]] = {}
         self._failed_once: set[str] = set()
+
+    def keep_response(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Keep the answer of a background job, and return the job as it is queued."""
+        self.responses[response["id"]] = {**response, "background": True}
+        return {**response, "background": True, "status": "queued", "output": [], "usage": None}
 
     def next_identifier(self) -> str:
         """An identifier that this server has never used before."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PATHS", "describe_file", "find_status", "serve"]
 
-PATHS = re.compile(r"(?:/v1)?/(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)?")
+PATHS = re.compile(
+    r"(?:/v1)?/(?:(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)?|responses/([\w-]+)(?:/cancel)?)"
+)
 MOST_ROWS = 50_000
 MOST_BYTES = 200_000_000
 MOST_FILE_BYTES = 512_000_000
@@ -27,7 +29,12 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
     path = PATHS.fullmatch(call.path)
     if path is None:
         return None
-    kind, identifier, action = path.groups()
+    kind, identifier, action, response = path.groups()
+    if response is not None:
+        # A job has ended before it can be cancelled.
+        if response not in store.responses:
+            return call.refuse(404, f"Response with id '{response}' not found.")
+        return Reply(200, store.responses[response])
     return (_serve_file if kind == "files" else _serve_batch)(store, call, identifier, action)
 
 

@@ -327,6 +327,8 @@ class Application:
             reply = shape_reply(fault.shape, reply)
         if exchange.deviations is not None:
             reply = exchange.deviations.change_reply(reply)
+        if prompt.request.body.get("background") is True:
+            reply = self._state.batches.keep_response(reply)
         body = orjson.dumps(reply)
         bill(None)
         if broken:

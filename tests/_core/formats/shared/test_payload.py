@@ -124,7 +124,8 @@ WIRE_FIELDS = frozenset(
 # what was billed has fields of its own.
 MAY_NAME_FIELDS = (
     "_core/formats", "simulator", "_core/requests", "_features/telemetry/spans.py", "_features/check",
-    "_features/reconcile/usage_reports.py", "integrations", "_features/clouds", "_features/decide",
+    "_features/reconcile/usage_reports.py", "integrations", "_features/background", "_features/clouds",
+    "_features/decide",
     "_features/foreign", "_features/hosts", "_features/litellm", "_features/models", "_features/quirks",
     "_features/prompt_caching", "_features/rich_content", "_features/score", "_features/uploads",
 )  # fmt: skip

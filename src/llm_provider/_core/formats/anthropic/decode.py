@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...runtime.json_pieces import write_exactly
+from ...runtime.json_pieces import canonical, write_exactly
 from ...types.messages import AssistantMessage, ToolCall
 from ...types.response import Choice
 from ...types.usage import Usage
@@ -79,6 +79,42 @@ def is_paused(reply: Any) -> bool:
     return isinstance(reply, dict) and reply.get("stop_reason") == "pause_turn"
 
 
+def continuation(reply: Any, encoded: EncodedRequest) -> JSONObject | None:
+    """The fields with which a paused turn goes on; None for one that has ended or waits for the user.
+
+    The message is sent back as it is, with the container in which its tools have worked:
+    platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools.
+    """
+    blocks = reply.get("content")
+    if not is_paused(reply) or not blocks or any(block.get("type") == "tool_use" for block in blocks):
+        return None
+    fields: JSONObject = {
+        "messages": [*encoded.payload["messages"], {"role": "assistant", "content": blocks}]
+    }
+    if identifier := text_of(part(reply, "container").get("id")):
+        given = part(encoded.payload, "container")
+        fields["container"] = {**given, "id": identifier} if given else identifier
+    return fields
+
+
+def join(before: JSONMapping, after: JSONMapping) -> JSONObject:
+    """Two replies as one turn, with the id of the first and the end of the last. Counts are added up."""
+    content = [*before["content"], *after["content"]]
+    usage = _add_counts(before.get("usage"), after.get("usage"))
+    container = after.get("container") or before.get("container")
+    own = {"container": container} if container else {}
+    return {**after, "id": before.get("id"), "content": content, "usage": usage, **own}
+
+
+def _add_counts(before: Any, after: Any) -> Any:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {**before, **{name: _add_counts(before.get(name), count) for name, count in after.items()}}
+    if isinstance(before, list) and isinstance(after, list):
+        return [*before, *after]
+    numbers = isinstance(before, (int, float)) and isinstance(after, (int, float))
+    return before + after if numbers else before if after is None else after
+
+
 def explain_refusal(message: JSONMapping) -> str:
     """The text that an answer without one has, if it is a refusal."""
     return text_of(part(message, "stop_details").get("explanation")) or ""
@@ -145,6 +181,8 @@ def compacts(payload: JSONMapping) -> bool:
 
 def facts(encoded: EncodedRequest) -> shared.RequestFacts:
     payload = encoded.payload
+    if encoded.continues is not None:
+        payload = {**payload, **(encoded.labels or {})}
     tools, output = payload.get("tools") or (), payload.get("output_config")
     return shared.collect_facts(
         _LABELS,
@@ -160,6 +198,7 @@ def facts(encoded: EncodedRequest) -> shared.RequestFacts:
         or any(not isinstance(tool, dict) or tool.get("type", "custom") != "custom" for tool in tools),
         # Any block, any tool and the request itself may set the lifetime of a cache entry.
         special_prices=lambda: shared.SpecialPrices(bool(shared.find_words(payload, "1h"))),
+        continued=0 if encoded.continues is None else len(canonical(encoded.continues.get("content"))),
     )
 
 

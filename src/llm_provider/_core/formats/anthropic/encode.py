@@ -23,11 +23,14 @@ from ..protocol import EncodedRequest
 from ..shared.errors import from_sdk as map_error
 from ..shared.payload import Accepts, Draft, fill_payload, refuse
 from ..shared.replies import keep_whole as split
-from .decode import OPERATION, PROVIDER, decode, facts, is_paused, usage, variant
+from .decode import OPERATION, PROVIDER, continuation, decode, facts, is_paused, join, usage, variant
 from .messages import encode_messages, encode_system, find_container, original_blocks
 from .stream import assembler
 
-__all__ = ["assembler", "decode", "encode", "facts", "is_paused", "map_error", "split", "usage", "variant"]
+__all__ = [
+    "assembler", "continuation", "decode", "encode", "facts", "is_paused", "join", "map_error", "split",
+    "usage", "variant",
+]  # fmt: skip
 
 DEFAULT_MAX_TOKENS = 32_000
 """Tokens that an answer may have, thinking included, if `max_tokens` is not set; the API requires a number.

@@ -24,7 +24,9 @@ from .decode import Block, arguments_of, explain_refusal, kind_of, require_text
 class Assembler:
     """Folds the events of a message stream into the message that they add up to."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: JSONMapping | None = None) -> None:
+        """`before` is the reply that the stream continues."""
+        self._has_text = any(block.get("text") for block in (before or {}).get("content") or ())
         self._message: JSONObject | None = None
         # In the order in which they began, and so in which they are shown.
         self._blocks: list[Block] = []
@@ -171,7 +173,7 @@ class Assembler:
         delta = expect_dict(event.get("delta"), "message_delta").items()
         message |= {name: value for name, value in delta if value is not None or name not in message}
         message["usage"] = join_counts(part(message, "usage"), part(event, "usage"))
-        has_text = any(
+        has_text = self._has_text or any(
             block.get("type") == "text"
             and (block.get("text") or any(self._pieces.get((position, "text"), ())))
             for position, block in enumerate(self._blocks)
@@ -221,4 +223,4 @@ def _index(event: JSONMapping) -> int:
 
 
 def assembler(encoded: EncodedRequest) -> Assembler:
-    return Assembler()
+    return Assembler(encoded.continues)

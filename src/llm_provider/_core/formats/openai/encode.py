@@ -134,7 +134,9 @@ _ONLY_RESPONSES = frozenset(
 )  # fmt: skip
 """Fields of `extra_body` that Chat Completions does not have: the openai SDK's parameters of both."""
 
-_ONLY_RESPONSES_OPTIONS = frozenset({"previous_response_id", "reasoning_summary", "reasoning_context"})
+_ONLY_RESPONSES_OPTIONS = frozenset(
+    {"delivery", "previous_response_id", "reasoning_summary", "reasoning_context"}
+)
 
 _SAMPLING = frozenset(
     {

@@ -101,6 +101,7 @@ ACCEPTS: Accepts = {
     "response_format": _write_format,
     "reasoning_effort": "reasoning.effort",
     "endpoint": chat.write_nothing,
+    "delivery": chat.write_nothing,
     "logprobs": _write_logprobs,
     "reasoning_summary": "reasoning.summary",
     "reasoning_context": "reasoning.context",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from ...errors import APIResponseValidationError, APITimeoutError, LLMError, ProviderError
+from ...json_values import JSONMapping
 from ...requests.api_keys import Credential
 from ...requests.routing import Target
 from ...runtime.json_pieces import read_large, takes_long
@@ -99,6 +100,8 @@ class BatchSpec:
     """A hash of the rows. It is sent along with the label."""
     origin: str = ""
     """A hash of the cache directory whose ledger has the cost. It is sent along with the label."""
+    background: JSONMapping | None = None
+    """The options of a background job, which is a batch of one row; None for a batch."""
 
 
 def write_name(spec: BatchSpec) -> str:
@@ -162,6 +165,10 @@ class RowReply(NamedTuple):
     request_id: str | None = None
 
 
+ONLY_ROW = "only"
+"""The name of the row of a background job, whose provider does not know it."""
+
+
 class BatchConnection(Protocol):
     """The batches of one account. Its methods raise exceptions of the SDK and its transport."""
 
@@ -206,14 +213,18 @@ class BatchModule(Protocol):
         """How much a batch may hold; None where the host has no batches for this endpoint."""
 
 
-def module_of(adapter: str) -> BatchModule | None:
+Part = Literal["batches", "background"]
+"""The module beside an adapter that speaks of batches, or of background jobs: batches of one row each."""
+
+
+def module_of(adapter: str, part: Part = "batches") -> BatchModule | None:
     """The batch module of an adapter; None if it has none."""
-    return cast("BatchModule | None", load_beside(adapter, "batches"))
+    return cast("BatchModule | None", load_beside(adapter, part))
 
 
-def limits_of(target: Target, operation: str) -> BatchLimits | None:
+def limits_of(target: Target, operation: str, part: Part = "batches") -> BatchLimits | None:
     """How much a batch of a target may hold; None where it has no batches."""
-    module = module_of(target.route.adapter)
+    module = module_of(target.route.adapter, part)
     return None if module is None else module.limits(target, operation)
 
 

@@ -1,0 +1,1 @@
+"""`delivery="background"`: answers that take hours, as jobs. No extra; tests/_features/background."""
