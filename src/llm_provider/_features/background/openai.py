@@ -15,7 +15,7 @@ from ..._core.formats.openai_responses.decode import end_before_completion, usag
 from ..._core.formats.openai_responses.encode import OPERATION
 from ..._core.formats.sdk_clients import close_clients, openai_client
 from ..._core.formats.shared import batches as shared
-from ..._core.formats.shared.replies import dicts, part, text_of
+from ..._core.formats.shared.replies import dicts, parse_reply, part, text_of
 from ..._core.formats.transport.http_client import library_of
 from ..._core.json_values import JSONObject
 from ..._core.requests.api_keys import Credential
