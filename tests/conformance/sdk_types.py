@@ -28,6 +28,7 @@ _WRAPPERS = (
     typing_extensions.NotRequired, typing_extensions.ReadOnly,
 )  # fmt: skip
 _REQUIRED = (typing.Required, typing_extensions.Required)
+_NOT_REQUIRED = (typing.NotRequired, typing_extensions.NotRequired)
 _LISTS = (list, Iterable, Sequence)
 _DICTS = (dict, Mapping)
 
@@ -217,9 +218,10 @@ def _differences(value: Any, kind: Any, path: str) -> list[str]:
 def _hints(typed_dict: Any) -> tuple[dict[str, Any], set[str]]:
     """The annotations of a `TypedDict`, and the names of its required fields."""
     hints = typing_extensions.get_type_hints(typed_dict, include_extras=True)
-    # With postponed annotations, `__required_keys__` does not know of `Required`.
+    # With postponed annotations, `__required_keys__` knows neither `Required` nor `NotRequired`.
     marked = {name for name, hint in hints.items() if typing.get_origin(hint) in _REQUIRED}
-    return hints, marked | typed_dict.__required_keys__
+    free = {name for name, hint in hints.items() if typing.get_origin(hint) in _NOT_REQUIRED}
+    return hints, marked | (typed_dict.__required_keys__ - free)
 
 
 def _of_typed_dict(value: Any, kind: Any, path: str) -> list[str]:

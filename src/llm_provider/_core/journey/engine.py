@@ -324,12 +324,12 @@ class Engine(LookupEngine):
         # A protocol cannot have functions that only some formats have.
         adapter: Any = call.adapter
         whole = await sender.send(call, parts, emit)
-        token = adapter.continuation(whole.answer.reply)
+        token = adapter.continuation(whole.answer.reply, call.encoded)
         for _ in range(_MOST_REQUESTS - 1):
             if token is None:
                 break
             answered = await sender.send(_continue(call, whole, token), parts, emit)
-            before, token = token, adapter.continuation(answered.answer.reply)
+            before, token = token, adapter.continuation(answered.answer.reply, call.encoded)
             whole = await call.run_off_loop(partial(_join, call, parts, whole, answered), whole.body)
             if token == before:  # the next answer would be the same
                 break
@@ -452,10 +452,14 @@ class Engine(LookupEngine):
 
 
 def _continue(call: Call[Any], whole: Sample, token: dict[str, Any]) -> Call[Any]:
-    """The same call with a token, which like a label is sent and is not in the key of the answer."""
+    """The same call with a token, which like a label is sent and is not in the key of the answer.
+
+    A field that is None there is left out.
+    """
     encoded = call.encoded
     payload = {name: value for name, value in encoded.payload.items() if name not in token}
-    labels = {**(encoded.labels or {}), **token}
+    added = {name: value for name, value in token.items() if value is not None}
+    labels = {**(encoded.labels or {}), **added}
     continued = replace(encoded, payload=payload, labels=labels, continues=whole.answer.reply)
     return replace(call, encoded=continued)
 

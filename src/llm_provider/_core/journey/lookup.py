@@ -81,7 +81,12 @@ class LookupEngine:
             self.refuse_closed()
         settings = self.settings
         target = resolve(
-            request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+            request.model,
+            request.base_url,
+            settings.env_file,
+            settings.hosts,
+            settings.deployments,
+            getattr(request, "endpoint", None),
         )
         if self._adds_headers:
             request = with_headers(request, target)

@@ -38,7 +38,7 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
         ask=_ask,
         live_headers=lambda outgoing: {"x-server-timeout": str(math.ceil(outgoing.timeout))},
         stream_url=lambda url: url.removesuffix(_WHOLE) + _STREAMED,
-        close_client=_close_client,
+        close_client=close_client,
         certificates=certificates,
     )
     return SDKConnection(sdk, transport, most_bytes)
@@ -114,7 +114,7 @@ def certificates() -> ssl.SSLContext:
     )
 
 
-async def _close_client(client: Any) -> None:
+async def close_client(client: Any) -> None:
     await client.aio.aclose()
     client.close()
 

@@ -287,7 +287,7 @@ _OF_THE_LAST = frozenset({CONTINUES, "finishReason", "finishMessage"})
 _UNFINISHED = (None, "", "CONTINUATION")
 
 
-def continuation(reply: Any) -> JSONObject | None:
+def continuation(reply: Any, _: EncodedRequest | None = None) -> JSONObject | None:
     """The fields with which the same request goes on; None for an answer that is whole or cannot go on."""
     candidates = reply.get("candidates")
     if not candidates:
