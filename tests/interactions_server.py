@@ -14,6 +14,7 @@ from typing import Any
 from google.genai._gaos.types.interactions import (
     CreateAgentInteractionParam,
     CreateModelInteractionParam,
+    StepParam,
 )
 
 from conformance.sdk_types import problems
@@ -133,7 +134,9 @@ def check(body: Any) -> list[str]:
         {"schema_" if name == "schema" else name: value for name, value in form.items()}
         for form in (forms if isinstance(forms, list) else [forms] if forms else [])
     ]
-    wrong = problems({**body, "response_format": forms}, kind)
+    wrong = problems({**body, "response_format": forms, "input": []}, kind)
+    for index, step in enumerate(body.get("input", ())):
+        wrong += problems(step, StepParam, f".input[{index}]")
     if '"required":[]' in json.dumps(body, separators=(",", ":")):
         wrong.append("required must not be empty")
     called: set[str] = set()

@@ -65,9 +65,16 @@ def _members(annotation: Any) -> list[Any]:
             member
             for arg in typing.get_args(annotation)
             for member in members(arg)
-            if member is not type(None)
+            if member is not type(None) and not _is_unknown(member)
         ]
     return [annotation]
+
+
+def _is_unknown(kind: Any) -> bool:
+    """Whether a member of a union stands for the words or the objects that google-genai does not know."""
+    return getattr(kind, "__name__", "") == "UnrecognizedStr" or (
+        "is_unknown" in getattr(kind, "model_fields", ())
+    )
 
 
 _cached_members = functools.cache(_members)
@@ -91,9 +98,15 @@ def words(annotation: Any) -> list[str]:
 
 
 def fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, bool]]:
-    """The fields of a model by their names on the wire: the annotation, and whether it is required."""
+    """The fields of a model by their names on the wire: the annotation, and whether it is required.
+
+    A `type` that names the model is always sent, although google-genai has a default for it.
+    """
     return {
-        field.alias or name: (field.annotation, field.is_required())
+        field.alias or name: (
+            field.annotation,
+            field.is_required() or field.default in words(field.annotation),
+        )
         for name, field in model.model_fields.items()
     }
 
