@@ -402,7 +402,7 @@ def _interaction_reply(content: Sequence[tuple[Kind, Any]], finish: Any) -> Any:
 _interaction_samples = sorted(_interaction_kinds(), key=lambda kind: kind.name != "model_output")
 INTERACTIONS = Format(
     name="interactions",
-    models=("gemini-3.8-flash", "gemini-2.5-flash"),
+    models=("gemini-3.8-flash", "gemini-2.5-flash", "gemini-3.5-flash-lite"),
     kinds=_interaction_samples,
     finishes=words(interactions.Interaction.model_fields["status"].annotation),
     done="completed",

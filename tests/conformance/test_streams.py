@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from anthropic.types import RawMessageStreamEvent
-from openai.types.chat import ChatCompletionChunk
 from google.genai._gaos.types.interactions import InteractionSSEEvent
+from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from conformance.checks import ANSWERS, UNFINISHED, Content, each_of, wrong_in_answer
 from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, INTERACTIONS, RESPONSES, Format
 from conformance.sdk_types import members, samples
+from interactions_server import text_step
 from llm_provider import LLMError
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
@@ -25,7 +26,6 @@ from llm_provider._core.formats.transport.wire import END
 from llm_provider._core.requests.routing import resolve
 from llm_provider._core.types.messages import delta_of
 from llm_provider._core.types.response import Choice
-from interactions_server import text_step
 from wire_shapes import read_arguments
 
 JSON = dict[str, Any]

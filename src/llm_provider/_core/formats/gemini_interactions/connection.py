@@ -77,14 +77,18 @@ class _Connection(SDKConnection):
             if (begun := _unfinished(reply)) is None:
                 return reply
             identifier = begun
+        clients = sdk_clients.gemini_client(target, outgoing.key)
         try:
-            return await _wait(outgoing, identifier)
+            return await _wait(clients[0], outgoing, identifier)
         except BaseException as error:
+            # Before the clients are closed, as an equal call may begin meanwhile.
             if getattr(error, "status_code", None) != 404:
                 self._left.setdefault(question, []).append(identifier)
                 if isinstance(error, Exception):
                     error.add_note(f"the interaction {identifier} goes on at Google")
             raise
+        finally:
+            await sdk_clients.close_gemini_client(*clients)
 
     async def send_in_chunks(self, outgoing: Outgoing) -> AsyncGenerator[bytes, None]:
         if outgoing.encoded.payload.get("background"):
@@ -103,21 +107,18 @@ def _unfinished(reply: bytes) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
-async def _wait(outgoing: Outgoing, identifier: str) -> bytes:
+async def _wait(client: Any, outgoing: Outgoing, identifier: str) -> bytes:
     """Ask for an interaction until it has ended."""
     encoded, pause = outgoing.encoded, _FIRST_PAUSE
-    client, http_client = sdk_clients.gemini_client(outgoing.target, outgoing.key)
-    version = encoded.operation.partition("/")[0]
-    try:
-        while True:
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, _LONGEST_PAUSE)
-            answer = await client.aio.interactions.with_raw_response.get(
-                identifier, api_version=version, extra_headers=dict(encoded.headers)
-            )
-            reply: bytes = await answer.read()
-            if _unfinished(reply) is None:
-                outgoing.headers = {name.lower(): value for name, value in answer.headers.items()}
-                return reply
-    finally:
-        await sdk_clients.close_gemini_client(client, http_client)
+    while True:
+        await asyncio.sleep(pause)
+        pause = min(1.5 * pause, _LONGEST_PAUSE)
+        answer = await client.aio.interactions.with_raw_response.get(
+            identifier,
+            api_version=encoded.operation.partition("/")[0],
+            extra_headers=dict(encoded.headers),
+        )
+        reply: bytes = await answer.read()
+        if _unfinished(reply) is None:
+            outgoing.headers = {name.lower(): value for name, value in answer.headers.items()}
+            return reply

@@ -167,12 +167,17 @@ def map_error(error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
     names = {kind.__name__ for kind in type(error).__mro__}
-    if "APIStatusError" not in names:
-        return from_exception(error)
-    body = getattr(error, "body", None)
-    body = body_in_text(body) if isinstance(body, str) else body
-    status = getattr(error, "status_code", None)
-    return error_of(body, status=status, headers=headers_of(getattr(error, "response", None)))
+    if "APIStatusError" in names:
+        body = getattr(error, "body", None)
+        body = body_in_text(body) if isinstance(body, str) else body
+        headers = headers_of(getattr(error, "response", None))
+        mapped = error_of(body, status=getattr(error, "status_code", None), headers=headers)
+    else:
+        mapped = from_exception(error)
+    # They name the interaction that goes on.
+    for note in getattr(error, "__notes__", ()):
+        mapped.add_note(note)
+    return mapped
 
 
 # --- answers that Google divides: an interaction that requires a continuation, and the next one goes on
