@@ -172,7 +172,7 @@ def step_events(index: int, step: dict[str, Any], size: int) -> Iterator[dict[st
     kind = step["type"]
     if kind == "model_output":
         yield {"event_type": "step.start", "index": index, "step": {"type": kind}}
-        for content in step["content"]:
+        for content in step.get("content", ()):
             if content["type"] != "text":
                 yield delta(content["type"], **{name: content[name] for name in content if name != "type"})
                 continue

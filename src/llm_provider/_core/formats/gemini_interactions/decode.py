@@ -85,20 +85,32 @@ def decode(reply: Any) -> Answer:
     )
 
 
+# `google.rpc.Code`, whose numbers a step's error has.
+_RPC_CODES = {
+    3: "invalid_argument", 4: "deadline_exceeded", 5: "not_found", 7: "permission_denied",
+    8: "resource_exhausted", 9: "failed_precondition", 13: "internal", 14: "unavailable",
+    16: "unauthenticated",
+}  # fmt: skip
+
+
 def _end_of(reply: JSONObject) -> FinishReason:
     """Why an interaction ended. A failure is raised. If it reports tokens, it was billed: no second one."""
-    status = reply.get("status")
-    failures = [*dicts(reply.get("errors")), *(part(step, "error") for step in dicts(reply.get("steps")))]
-    if status == "failed":
-        codes, message = error_fields({"error": next(filter(None, failures), {})})
-        error = from_answer(200, codes=codes, message=message or "the interaction failed")
-        if usage(reply) is not None:
-            error.retryable = False
-        raise error
+    status, steps = reply.get("status"), dicts(reply.get("steps"))
     if status in UNFINISHED or status == "cancelled":
         raise APIResponseValidationError(
             f"the interaction has not ended: the status of {reply.get('id')} is {status!r}", retryable=False
         )
+    broken = next(filter(None, (part(step, "error") for step in steps)), None)
+    if status == "failed" or (broken and not any(map(read_text, contents(steps)))):
+        failure = next(iter(dicts(reply.get("errors"))), broken or {})
+        codes, message = error_fields({"error": failure})
+        word = _RPC_CODES.get(count(failure, "code"))
+        error = from_answer(200, codes=(word, *codes), message=message or "the interaction failed")
+        if usage(reply) is not None:
+            error.retryable = False
+        raise error
+    if broken:
+        return read_finish_word(f"{broken.get('message')} (a step's error)")
     if not isinstance(status, str):
         # The body is an interaction if it has steps. The last event of a stream always has a status.
         return "stop"
