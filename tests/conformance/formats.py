@@ -377,6 +377,8 @@ def _interaction_kinds() -> Iterator[Kind]:
             continue
         values = [value for value in samples(step) if value["type"] == name]
         if name == "model_output":
+            # One with an error is a failure, which tests of their own have.
+            values = [value for value in values if not value.get("error")]
             content = [value for value in values if value.get("content")]
             text = next(value for value in content if value["content"][0]["type"] == "text")
             yield Kind(name=name, samples=[text, *values], text=text["content"][0]["text"])

@@ -13,7 +13,7 @@ from .values import Citation, GeneratedAudio, GeneratedImage, ServerToolCall, ci
 
 def citations(reply: JSONMapping) -> list[Citation]:
     """The sources of the text, by the annotations of its pieces."""
-    found, said = list[Citation](), 0
+    sources, said = list[Citation](), 0
     for content in _contents(reply):
         words = text(content, "text") or ""
         for note in dicts(content.get("annotations")):
@@ -27,9 +27,9 @@ def citations(reply: JSONMapping) -> list[Citation]:
                 # Google counts bytes.
                 first, last = (len(encoded[:index].decode("utf-8", "ignore")) for index in (begin, end))
                 source = replace(source, start=said + first, end=said + last)
-            found.append(source)
+            sources.append(source)
         said += len(words)
-    return found
+    return sources
 
 
 def _contents(reply: JSONMapping) -> list[JSONObject]:

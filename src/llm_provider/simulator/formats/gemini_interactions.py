@@ -180,8 +180,8 @@ def _make_steps(prompt: Prompt, completion: Completion) -> list[Step]:
     sample, identifier, steps = completion.samples[0], completion.identifier, list[Step]()
     signature = base64.b64encode(f"thought {identifier}".encode()).decode()
     if sample.reasoning or sample.tool_calls:
-        shown = prompt.show_reasoning and sample.reasoning
-        summary = [{"type": "text", "text": sample.reasoning}] if shown else []
+        has_summary = prompt.show_reasoning and sample.reasoning
+        summary = [{"type": "text", "text": sample.reasoning}] if has_summary else []
         steps.append({"type": "thought", "signature": signature, "summary": summary})
     for number in range(completion.usage.web_searches):
         call, queries = f"search_{identifier}_{number}", [f"search {number}"]

@@ -74,7 +74,7 @@ class _Connection(SDKConnection):
                 self._left[question] = left
         else:
             reply = await super().send(outgoing)
-            if (begun := _unfinished(reply)) is None:
+            if (begun := _find_unfinished(reply)) is None:
                 return reply
             identifier = begun
         clients = sdk_clients.gemini_client(target, outgoing.key)
@@ -98,7 +98,7 @@ class _Connection(SDKConnection):
             yield piece
 
 
-def _unfinished(reply: bytes) -> str | None:
+def _find_unfinished(reply: bytes) -> str | None:
     """The id of an interaction that goes on in the background; None for one that has ended."""
     interaction = loads(reply)
     if not isinstance(interaction, dict) or interaction.get("status") not in UNFINISHED:
@@ -119,6 +119,6 @@ async def _wait(client: Any, outgoing: Outgoing, identifier: str) -> bytes:
             extra_headers=dict(encoded.headers),
         )
         reply: bytes = await answer.read()
-        if _unfinished(reply) is None:
+        if _find_unfinished(reply) is None:
             outgoing.headers = {name.lower(): value for name, value in answer.headers.items()}
             return reply

@@ -324,5 +324,5 @@ def _medium(content: JSONObject) -> shared.Medium | None:
     kind = content.get("type")
     if kind not in _MEDIA:
         return None
-    shown = "application" if kind == "document" else kind
-    return shared.Medium(shown, content.get("data"), str(content.get("resolution", "auto")))
+    group = "application" if kind == "document" else kind
+    return shared.Medium(group, content.get("data"), str(content.get("resolution", "auto")))

@@ -41,7 +41,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     payload = fill_payload(draft, _OF_AGENTS if is_agent else ACCEPTS)
     if payload.get("background") and not payload.get("store"):
         if "store" in (request.extra_body or ()) or (request.options or {}).get("store") is False:
-            # Google keeps the interaction until it is fetched.
+            # ai.google.dev/gemini-api: it is fetched from there.
             raise draft.refuse("store=False", "leave it out: what runs in the background is stored")
         payload["store"] = True
     operation = f"{choose_version(target.base_url) or 'v1beta'}/interactions"
@@ -100,6 +100,7 @@ def _write_effort(draft: Draft[Family], effort: str) -> None:
     levels = [name for name, value in family.efforts.items() if isinstance(value, str)]
     levels = levels or ([*_LEVELS] if family.efforts else [])
     if effort not in levels:
+        # `_FAMILIES` of gemini/encode.py
         remedy = f"use one of {', '.join(levels)}" if levels else "leave it out; it has none"
         raise draft.refuse(f"reasoning_effort={effort!r}", remedy)
     _settings(draft).update(thinking_level=effort, thinking_summaries="auto")
@@ -194,6 +195,7 @@ def _tools_of_google(draft: Draft[Family], tool: JSONMapping, where: str) -> lis
     for name, settings in tool.items():
         kind = _snake_case(name)
         if kind not in _TOOLS or not isinstance(settings, Mapping):
+            # `Tool` of google-genai 3.6
             raise draft.refuse(f"{where}, {name!r}", f"use one of {', '.join(_TOOLS)}")
         made.append({"type": kind, **{_snake_case(field): each for field, each in settings.items()}})
     return made

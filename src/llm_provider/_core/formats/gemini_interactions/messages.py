@@ -52,9 +52,11 @@ def encode_input(request: Request, *, signed: bool) -> JSONObject:
         else:
             content = _user_content(state, message, where)
             if not content:
+                # vercel/ai#3775
                 raise state.problem(where, conversations.EMPTY_TEXT)
             steps.append({"type": "user_input", "content": content})
     if not steps:
+        # langchain-ai/langchain-google#1298
         raise state.problem("messages", "contains only system messages; add a user message")
     # Its type is a text.
     instruction = "\n\n".join(part["text"] for part in state.system)
@@ -113,6 +115,7 @@ def _decode_text(data: str) -> str:
     try:
         return base64.b64decode(data, validate=True).decode("utf-8-sig")
     except (binascii.Error, UnicodeDecodeError):
+        # `DocumentContent.mime_type` of google-genai 3.6 has no plain text.
         problem = "a text file must be UTF-8 in base64: encode it so, or give its text"
         raise RequestError(problem, provider=PROVIDER) from None
 

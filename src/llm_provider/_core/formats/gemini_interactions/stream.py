@@ -67,13 +67,13 @@ class Assembler:
 
     def _update(self, kind: str, event: JSONMapping) -> Step:
         """Take what an event tells of the whole interaction. The last one has a status of an end."""
-        told = {name: event[name] for name in ("status", "continuation_token", "usage") if event.get(name)}
+        news = {name: event[name] for name in ("status", "continuation_token", "usage") if event.get(name)}
         if event.get("interaction_id"):
-            told["id"] = event["interaction_id"]
-        told |= {name: value for name, value in part(event, "interaction").items() if value is not None}
-        for name, value in told.items():
+            news["id"] = event["interaction_id"]
+        news |= {name: value for name, value in part(event, "interaction").items() if value is not None}
+        for name, value in news.items():
             self._head[name] = join_counts(self._head.get(name), value) if name == "usage" else value
-        status = told.get("status")
+        status = news.get("status")
         is_last = isinstance(status, str) and status not in UNFINISHED and kind != "interaction.created"
         if not is_last and kind != "interaction.completed":
             return ""
@@ -83,11 +83,11 @@ class Assembler:
             self._head["continuation_token"] = part(event, "interaction").get("continuation_token")
         return self._end(dicts(self._head.get("steps")))
 
-    def _end(self, told: list[JSONObject]) -> Step:
+    def _end(self, steps: list[JSONObject]) -> Step:
         """The end of open calls, and the steps of the last event where no other event had any."""
         ends = [self._end_call(index) for index in list(self._calls)]
         if not self._steps:
-            ends += [self._begin({"index": index, "step": step}) for index, step in enumerate(told)]
+            ends += [self._begin({"index": index, "step": step}) for index, step in enumerate(steps)]
             ends += [self._end_call(index) for index in list(self._calls)]
         return join_steps(ends)
 
