@@ -21,6 +21,12 @@ from conformance.sdk_types import problems
 from counting_server import CountingServer
 
 Fault = tuple[int, Mapping[str, str], Any]
+MODEL, AGENT = "gemini-3.8-flash", "deep-research-preview-04-2026"
+HERE: dict[str, Any] = {"endpoint": "interactions"}
+"""What a call of a model says."""
+STREAMS = ("stream", "astream")
+SOME = ("call", "astream", "acall_many")
+"""A way of each kind to call."""
 STREAM = {"content-type": "text/event-stream"}
 
 
