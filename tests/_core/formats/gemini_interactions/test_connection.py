@@ -131,3 +131,12 @@ def test_a_refused_and_a_cut_request_are_sent_again(
     answered = ask(client.with_options(max_retries=3), way, MODEL, "Hello", **HERE)
     assert answered.text == "You said: Hello"
     assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>"])
+def test_a_page_of_a_proxy_ends_no_interaction(
+    server: InteractionsServer, client: Client, body: bytes
+) -> None:
+    server.fetch_fault = lambda number: (200, {"content-type": "text/html"}, body) if number < 3 else None
+    assert client.call(AGENT, "Hello").text == "You said: Hello"
+    assert len(server.bodies) == 1

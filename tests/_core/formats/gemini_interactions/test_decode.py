@@ -24,6 +24,7 @@ from llm_provider import (
     RateLimitError,
     RefusalError,
 )
+from llm_provider._core.formats.gemini_interactions.decode import decode_usage, read_error
 from support import WAYS, ask
 
 
@@ -121,3 +122,33 @@ def test_finish_reasons(server: InteractionsServer, client: Client, status: str)
     answered = client.call(MODEL, "Hi", **HERE)
     assert answered.finish_reason == STATUSES[status]
     assert client.call(MODEL, "Hi", **HERE).cached is (status == "completed")
+
+
+COUNTS: list[tuple[dict[str, int], tuple[int, int]]] = [
+    ({"total_output_tokens": 5}, (0, 0)),
+    ({"total_tokens": 5}, (5, 0)),
+    ({"total_tokens": 9, "total_output_tokens": 2, "total_thought_tokens": 3}, (4, 5)),
+    ({"total_input_tokens": 3}, (3, 0)),
+]
+
+
+@pytest.mark.parametrize(("reported", "counted"), COUNTS)
+def test_a_part_of_the_counts_is_no_price(reported: dict[str, int], counted: tuple[int, int]) -> None:
+    usage = decode_usage(reported)
+    assert (usage.input_tokens, usage.output_tokens) == counted
+
+
+def test_the_code_of_an_error_may_be_a_uri() -> None:
+    body = {"error": {"code": "https://ai.google.dev/errors/content_blocked", "message": "No."}}
+    error = read_error(body, status=400)
+    assert (type(error), error.code) == (RefusalError, "content_blocked")
+
+
+def test_a_broken_step_ends_an_answer(server: InteractionsServer, client: Client) -> None:
+    broken = {"error": {"code": 8, "message": "Too many."}}
+    server.answer = lambda body: {"status": "completed", "steps": [{**text_step("Some"), **broken}]}
+    with pytest.warns(UserWarning, match="Too many"):
+        assert client.call(MODEL, "Hi", **HERE).finish_reason == "unknown"
+    server.answer = lambda body: {"status": "completed", "steps": [{"type": "model_output", **broken}]}
+    with pytest.raises(RateLimitError, match="Too many"):
+        client.call(MODEL, "Hi", **HERE)

@@ -105,3 +105,14 @@ def test_system_messages_and_media(server: InteractionsServer, client: Client) -
         {"type": "document", "uri": "https://example.org/a.pdf", "mime_type": "application/pdf"},
         {"type": "text", "text": "Grüße"},
     ]
+
+
+def test_a_thought_without_a_signature_does_not_go_back(server: InteractionsServer, client: Client) -> None:
+    def answer(body: Any) -> dict[str, Any]:
+        return {**_with_tool(body), "steps": [thought("", "Look."), *_with_tool(body)["steps"][1:]]}
+
+    server.answer = answer
+    client.call(MODEL, "Look", tools=[look], max_tool_rounds=2, **HERE)
+    _, signed, *calls = server.bodies[1]["input"][:4]
+    assert signed.keys() == {"type", "signature"}
+    assert [step["type"] for step in calls] == ["function_call"] * 2

@@ -23,6 +23,9 @@ from llm_provider import (
     Delta,
     InternalServerError,
 )
+from llm_provider._core.formats.gemini_interactions.decode import decode
+from llm_provider._core.formats.gemini_interactions.stream import Assembler
+from llm_provider._core.types.messages import delta_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 
@@ -62,10 +65,6 @@ STEPS = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 @given(steps=STEPS, size=st.integers(1, 5), status=st.sampled_from(["completed", "incomplete"]))
 def test_a_stream_adds_up_to_the_answer_that_a_call_gets(steps: list[Any], size: int, status: str) -> None:
-    from llm_provider._core.formats.gemini_interactions.decode import decode
-    from llm_provider._core.formats.gemini_interactions.stream import Assembler
-    from llm_provider._core.types.messages import delta_of
-
     calls = any(step["type"] == "function_call" for step in steps)
     whole = {
         "id": "v1",
@@ -104,3 +103,68 @@ def test_an_error_event_ends_a_stream(server: InteractionsServer, client: Client
     server.fault = fault
     with pytest.raises(InternalServerError, match="Broken"), client.stream(MODEL, "Hi", **HERE) as stream:
         list(stream)
+
+
+def _start(index: int, **step: Any) -> dict[str, Any]:
+    return {"event_type": "step.start", "index": index, "step": step}
+
+
+def _call(index: int, name: str, **arguments: Any) -> dict[str, Any]:
+    return _start(index, type="function_call", id=f"c{name}", name=name, arguments=arguments)
+
+
+def _delta(index: int, kind: str, **fields: Any) -> dict[str, Any]:
+    return {"event_type": "step.delta", "index": index, "delta": {"type": kind, **fields}}
+
+
+def _last(status: str, **fields: Any) -> dict[str, Any]:
+    return {"event_type": "interaction.completed", "interaction": {"id": "v", "status": status, **fields}}
+
+
+PIECE = {"type": "text", "text": "Pla"}
+STREAMED: dict[str, tuple[list[Any], str, list[Any]]] = {
+    "pieces of two calls in turns": (
+        [_call(0, "a"), _call(1, "b"), _delta(0, "arguments_delta", arguments='{"x":'),
+         _delta(1, "arguments_delta", arguments='{"y":2}'), _delta(0, "arguments_delta", arguments="1}")],
+        "", [{"x": 1}, {"y": 2}],
+    ),
+    "all arguments at the start": ([_call(0, "a", x=1)], "", [{"x": 1}]),
+    "all arguments at the start and in pieces": (
+        [_call(0, "a", x=1), _delta(0, "arguments_delta", arguments='{"x":1}')], "", [{"x": 1}],
+    ),
+    "arguments as an object": ([_call(0, "a"), _delta(0, "arguments", arguments={"x": 1})], "", [{"x": 1}]),
+    "a text at the start": (
+        [_start(0, type="model_output", content=[{"type": "text", "text": "Once"}]),
+         _delta(0, "text", text=" more")], "Once more", [],
+    ),
+    "no start and no number": (
+        [{"event_type": "step.delta", "delta": {"type": "text", "text": text}} for text in "ab"], "ab", [],
+    ),
+    "a number again": (
+        [_start(0, type="model_output"), _delta(0, "text", text="a"), _start(0, type="model_output"),
+         _delta(1, "text", text="b")], "ab", [],
+    ),
+    "pieces of a summary": (
+        [_start(0, type="thought", summary=[PIECE]),
+         _delta(0, "thought_summary", content={"type": "text", "text": "n."})], "", [],
+    ),
+    "steps without what was streamed at the end": (
+        [_call(0, "a"), _delta(0, "arguments_delta", arguments='{"x":1}'),
+         _last("requires_action", steps=[call_step("a", {}, "ca")])], "", [{"x": 1}],
+    ),
+    "steps at the end alone": (
+        [_last("requires_action", steps=[text_step("Hi"), call_step("a", {"x": 1})])], "Hi", [{"x": 1}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_streams_of_other_shapes(name: str) -> None:
+    events, text, arguments = STREAMED[name]
+    assembler, shown = Assembler(), ""
+    for event in [*events, _last("requires_action" if arguments else "completed", usage=usage())]:
+        shown += delta_of(assembler.feed(event)).text
+    (choice,) = decode(assembler.reply()).choices
+    assert (choice.text, shown) == (text, text)
+    assert [call.parsed_arguments for call in choice.tool_calls] == arguments
+    assert choice.reasoning == ("Plan." if name == "pieces of a summary" else "")

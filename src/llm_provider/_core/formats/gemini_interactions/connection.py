@@ -21,6 +21,9 @@ from .decode import UNFINISHED
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 """Seconds between two questions for an interaction in the background. Each pause is half as long again."""
 
+_MOST_UNREADABLE = 8
+"""Answers to these questions that are no JSON."""
+
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
     # Imported here, as in gemini/connection.py.
@@ -109,7 +112,7 @@ def _find_unfinished(reply: bytes) -> str | None:
 
 async def _wait(client: Any, outgoing: Outgoing, identifier: str) -> bytes:
     """Ask for an interaction until it has ended."""
-    encoded, pause = outgoing.encoded, _FIRST_PAUSE
+    encoded, pause, unreadable = outgoing.encoded, _FIRST_PAUSE, 0
     while True:
         await asyncio.sleep(pause)
         pause = min(1.5 * pause, _LONGEST_PAUSE)
@@ -119,6 +122,14 @@ async def _wait(client: Any, outgoing: Outgoing, identifier: str) -> bytes:
             extra_headers=dict(encoded.headers),
         )
         reply: bytes = await answer.read()
-        if _find_unfinished(reply) is None:
+        try:
+            unfinished = _find_unfinished(reply)
+        except ValueError:
+            # The page or the empty body of a proxy ends no interaction: valyuAI/valyu-py#126.
+            unreadable += 1
+            if unreadable >= _MOST_UNREADABLE:
+                raise
+            continue
+        if unfinished is None:
             outgoing.headers = {name.lower(): value for name, value in answer.headers.items()}
             return reply

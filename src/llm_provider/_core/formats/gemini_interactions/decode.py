@@ -57,7 +57,7 @@ def decode(reply: Any) -> Answer:
     """Turn an interaction into an `Answer`; an `LLMError` if it is an error, or has not ended."""
     reply = expect_dict(reply, "answer")
     if reports_error(reply, "status" if "status" in reply else "steps"):
-        raise error_of(reply, status=200)
+        raise read_error(reply, status=200)
     steps, reason = output_steps(reply), _end_of(reply)
     message, calls = message_of(steps), read_calls(steps)
     if not steps and reason in ("stop", "tool_calls") and usage(reply) is None:
@@ -175,6 +175,15 @@ def _read_call(step: JSONMapping) -> ToolCall:
     return ToolCall(id=read_id(step.get("id")), name=name, arguments=arguments or "{}")
 
 
+def read_error(body: Any, *, status: int | None, headers: Mapping[str, str] | None = None) -> LLMError:
+    """The error for Google's error object. Its code may be a URI: `Error` of google-genai 3.6."""
+    error = part(body, "error") if isinstance(body, dict) else {}
+    code = text_of(error.get("code"))
+    if code and "/" in code:
+        body = {**body, "error": {**error, "code": code.rpartition("/")[2]}}
+    return error_of(body, status=status, headers=headers)
+
+
 def map_error(error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
@@ -183,7 +192,7 @@ def map_error(error: BaseException) -> LLMError:
         body = getattr(error, "body", None)
         body = body_in_text(body) if isinstance(body, str) else body
         headers = headers_of(getattr(error, "response", None))
-        mapped = error_of(body, status=getattr(error, "status_code", None), headers=headers)
+        mapped = read_error(body, status=getattr(error, "status_code", None), headers=headers)
     else:
         mapped = from_exception(error)
     # They name the interaction that goes on.
@@ -244,13 +253,18 @@ def decode_usage(usage: JSONMapping) -> Usage:
     >>> decode_usage({"total_input_tokens": 9, "total_output_tokens": 2, "total_thought_tokens": 5})
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
-    thoughts = count(usage, "total_thought_tokens")
+    thoughts, output = count(usage, "total_thought_tokens"), count(usage, "total_output_tokens")
+    given = count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens")
+    given = given or count(usage, "total_tokens") - output - thoughts
+    if given <= 0:
+        # Every interaction has an input: a part of the counts tells no price (promptfoo/promptfoo#10151).
+        return Usage()
     read, cached, written = (
         _by_modality(usage.get(f"{name}_tokens_by_modality")) for name in ("input", "cached", "output")
     )
     return Usage(
-        input_tokens=count(usage, "total_input_tokens") + count(usage, "total_tool_use_tokens"),
-        output_tokens=count(usage, "total_output_tokens") + thoughts,
+        input_tokens=given,
+        output_tokens=output + thoughts,
         cache_read_input_tokens=count(usage, "total_cached_tokens"),
         reasoning_output_tokens=thoughts,
         audio_input_tokens=read.get("audio", 0),

@@ -183,5 +183,7 @@ def _original_steps(message: Message) -> list[JSONObject] | None:
         as_answered = message_of(steps)
     except APIResponseValidationError:
         return None
-    same = all((message.get(name) or None) == as_answered.get(name) for name in ("content", "tool_calls"))
-    return steps if same else None
+    if any((message.get(name) or None) != as_answered.get(name) for name in ("content", "tool_calls")):
+        return None
+    # A thought without a signature, which is only a summary, is refused: googleapis/js-genai#1735.
+    return [step for step in steps if step.get("type") != "thought" or step.get("signature")]

@@ -6,11 +6,10 @@ from typing import Any
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
 from ...types.messages import Delta, Step, ToolCallDelta
-from ..gemini.decode import error_of
 from ..protocol import EncodedRequest
 from ..shared.conversations import name_calls
 from ..shared.replies import dicts, expect_dict, join_counts, join_steps, part, text_of
-from .decode import UNFINISHED, read_calls, read_text
+from .decode import UNFINISHED, read_calls, read_error, read_text
 
 # The pieces of a step that are whole values of its fields, such as the arguments of a search.
 _ABOUT_A_PIECE = frozenset({"type", "index"})
@@ -45,7 +44,7 @@ class Assembler:
         event = expect_dict(event, "stream event")
         kind = event.get("event_type") or event.get("type")
         if kind == "error" or event.get("error"):
-            raise error_of({"error": event.get("error") or event}, status=200)
+            raise read_error({"error": event.get("error") or event}, status=200)
         if self._ended:
             return ""
         if kind == "step.delta":
@@ -104,7 +103,7 @@ class Assembler:
             return "".join(map(read_text, step["content"]))
         if kind == "thought":
             step["summary"] = dicts(step.get("summary"))
-            return self._reason("\n\n".join(filter(None, map(read_text, step["summary"]))), begins=True)
+            return self._reason("\n\n".join(filter(None, map(read_text, step["summary"]))))
         if kind != "function_call":
             return ""
         (call,) = read_calls([{**step, "arguments": {}}])
@@ -129,10 +128,8 @@ class Assembler:
                 return ""
             self._arguments.setdefault(index, []).append(piece)
             return Delta(tool_calls=(ToolCallDelta(index=self._calls[index], arguments=piece),))
-        if kind == "thought_summary":
-            content = expect_dict(delta.get("content") or {}, "summary")
-            step["summary"].append(content)
-            return self._reason(read_text(content), begins=True)
+        if kind == "thought_summary" and step.get("type") == "thought":
+            return self._add_summary(step["summary"], dict(part(delta, "content")))
         # A signature, or the arguments or the result of a tool that Google runs.
         step.update((name, value) for name, value in delta.items() if name not in _ABOUT_A_PIECE and value)
         return ""
@@ -153,11 +150,20 @@ class Assembler:
             content.append(dict(delta))
         return ""
 
-    def _reason(self, text: str, *, begins: bool) -> Step:
-        """A piece of a thought. Between two summaries stands an empty line, as in the answer."""
+    def _add_summary(self, summary: list[JSONObject], content: JSONObject) -> Step:
+        """Add a piece of a thought, which goes on where the one before it ended."""
+        text = read_text(content)
+        if not (summary and text and summary[-1].get("type") == content.get("type")):
+            summary.append(content)
+            return self._reason(text)
+        summary[-1]["text"] = read_text(summary[-1]) + text
+        return Delta(reasoning=text)
+
+    def _reason(self, text: str) -> Step:
+        """The beginning of a summary. An empty line stands before it, as in the answer."""
         if not text:
             return ""
-        separator = "\n\n" if begins and self._reasoned else ""
+        separator = "\n\n" if self._reasoned else ""
         self._reasoned = True
         return Delta(reasoning=separator + text)
 
