@@ -383,8 +383,9 @@ def _interaction_kinds() -> Iterator[Kind]:
             text = next(value for value in content if value["content"][0]["type"] == "text")
             yield Kind(name=name, samples=[text, *values], text=text["content"][0]["text"])
             continue
-        if name == "function_call":
-            values = [value for value in values if value["name"]]
+        if name in ("function_call", "thought"):
+            # A thought without a signature is not sent back: googleapis/js-genai#1735.
+            values = [value for value in values if value.get("name") or value.get("signature")]
         yield Kind(name=name, samples=values, call=name == "function_call")
 
 
