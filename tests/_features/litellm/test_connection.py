@@ -209,7 +209,9 @@ def test_each_client_has_its_own_limit_and_the_program_has_none() -> None:
             # litellm gives the program the session that it knows.
             prompt = [{"role": "user", "content": "Hi"}]
             own = await load().acompletion("mistral/m", prompt, api_base=url, api_key="sk-test")
-            return [(await lenient.acall(model, "Hi", base_url=url)).text, own.choices[0].message.content]
+            texts = [(await lenient.acall(model, "Hi", base_url=url)).text, own.choices[0].message.content]
+            await load().close_litellm_async_clients()
+            return texts
 
         first, second = asyncio.run(ask_all())
         assert first == second

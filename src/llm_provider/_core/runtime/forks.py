@@ -106,7 +106,7 @@ def _is_needed() -> bool:
 
 
 def _holds(frame: FrameType | None) -> bool:
-    """Whether the thread of an innermost frame is in one of `_HOLDERS`, or imports on behalf of this package."""
+    """Whether the thread of a frame is in one of `_HOLDERS`, or imports for this package."""
     importing = False
     for each in _callers(frame):
         name = str(each.f_globals.get("__name__"))

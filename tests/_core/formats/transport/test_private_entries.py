@@ -108,6 +108,10 @@ HTTP_LIBRARIES = (
         "close idle connections where a process may open no more",
         "such a connection is refused",
     ),
+    Entry("aiohttp.StreamReader", "_buffer _wait", "take all chunks at once", "each costs its own steps"),
+    # Names without an underscore that no page of aiohttp's documentation has.
+    Entry("aiohttp.ClientRequest", "update_headers send", "post without redirects and cookies", "no call"),
+    Entry("aiohttp.client_proto.ResponseHandler", "set_response_params", "the same", "no call"),
     *_OF_HTTPX,
     Entry("h2.connection.H2Connection", "_frame_dispatch_table", _FRAMES, _AS_HTTPX),
 )
@@ -165,7 +169,7 @@ def test_no_other_private_name_is_used() -> None:
     # Public methods of named tuples, and an attribute of this package.
     found -= {"_replace", "_asdict", "_fields", "_kept"}
     # The logger's name has a dot.
-    assert found == {name for _, name in ROWS} - {"_api_client"}
+    assert found == {name for _, name in ROWS if name.startswith("_")} - {"_api_client"}
 
 
 @pytest.mark.parametrize("kind", [openai.AsyncOpenAI, anthropic.AsyncAnthropic])

@@ -41,6 +41,15 @@ _MOST_HEADER_BYTES, _MOST_HEADERS = 100_000, 1000
 """Bytes of a header, and headers of an answer, as many as h11 takes under httpx; aiohttp's own 8,190 and 128
 are less than the policies and cookies that gateways write. The status would be lost with them."""
 
+_PARAMETERS: dict[str, Any] = {
+    # `wire` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
+    "auto_decompress": False,
+    "max_line_size": _MOST_HEADER_BYTES,
+    "max_field_size": _MOST_HEADER_BYTES,
+    "max_headers": _MOST_HEADERS,
+}
+_ACCEPTED = {"accept-encoding": wire.ACCEPTED_ENCODINGS}
+
 
 def body_of(content: bytes) -> Any:
     """A body in the form that aiohttp sends without a warning."""
@@ -55,12 +64,8 @@ def session(certificates: ssl.SSLContext | bool, kind: Any = None) -> Any:
         connector=_connector_class()(limit=0, ssl=certificates, keepalive_timeout=KEEPALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         response_class=_answer_class(),
-        # `wire` decodes: without the decoder of an encoding, aiohttp loses the status of an answer.
-        auto_decompress=False,
-        max_line_size=_MOST_HEADER_BYTES,
-        max_field_size=_MOST_HEADER_BYTES,
-        max_headers=_MOST_HEADERS,
-        headers={"accept-encoding": wire.ACCEPTED_ENCODINGS},
+        headers=_ACCEPTED,
+        **_PARAMETERS,
     )
 
 
@@ -228,14 +233,7 @@ class AioHttp:
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
         if self._session is None:
             self._session = session(share_context(self._trusted))
-        answer = await self._session.request(
-            "POST",
-            _parse_url(url),
-            data=body_of(body),
-            headers=headers,
-            allow_redirects=False,
-            timeout=_timeout_of(outgoing.timeouts.connect),
-        )
+        answer = await _exchange(self._session, url, headers, body, outgoing.timeouts.connect)
         return _Received(answer, self._most_bytes)
 
     def build_response(self, received: Any) -> Any:
@@ -250,6 +248,56 @@ class AioHttp:
     async def aclose(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+async def _exchange(
+    session: Any, url: str, headers: Mapping[str, str], body: bytes, connect_seconds: float | None
+) -> Any:
+    """What `session.request` does with a POST, without what this library never asks of aiohttp.
+
+    Redirects, cookies, proxies, traces, timers and copies of the headers take 900 of a call's instructions.
+    """
+    address, answers = _parse_url(url), _answer_class()
+    request = _request_class()(
+        "POST", address, headers=headers, data=body_of(body), response_class=answers, session=session
+    )
+    try:
+        connection = await session.connector.connect(request, traces=[], timeout=_timeout_of(connect_seconds))
+        try:
+            connection.protocol.set_response_params(read_until_eof=True, **_PARAMETERS)
+            answer = await request.send(connection)
+            try:
+                await answer.start(connection)
+            except BaseException:
+                answer.close()
+                raise
+        except BaseException:
+            connection.close()
+            raise
+    except OSError as error:
+        import aiohttp
+
+        if isinstance(error, aiohttp.ClientError):
+            raise
+        if isinstance(error, TimeoutError) and error.errno is None:
+            raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {url}") from error
+        raise aiohttp.ClientOSError(*error.args) from error
+    return answer
+
+
+@functools.cache
+def _request_class() -> Any:
+    import aiohttp
+    from multidict import CIMultiDict
+
+    class Request(aiohttp.ClientRequest):
+        """Copies its headers in one step, where aiohttp adds them one by one."""
+
+        def update_headers(self, headers: Any) -> None:
+            host = {} if "host" in headers else {"Host": self.url.host_port_subcomponent}
+            self.headers = CIMultiDict(host | _ACCEPTED | headers)
+
+    return Request
 
 
 @functools.lru_cache(maxsize=64)
@@ -299,8 +347,7 @@ async def read_pieces(answer: Any, most: int) -> AsyncIterator[bytes]:
 
     Of an answer that is an error it is the beginning, so that its status still says what failed.
     """
-    # `readany` costs less than the iterator `iter_any`, which calls it.
-    receive, failed = answer.content.readany, answer.status >= 400
+    receive, failed = functools.partial(_receive, answer.content), answer.status >= 400
     left = most = min(most, wire.MOST_OF_AN_ERROR) if failed else most
     decode = wire.decoder(answer.headers, failed=failed) if "content-encoding" in answer.headers else None
     try:
@@ -323,6 +370,25 @@ async def read_pieces(answer: Any, most: int) -> AsyncIterator[bytes]:
         if not failed:
             raise wire.too_large(most)
         yield piece[:left]
+
+
+async def _receive(reader: Any) -> bytes:
+    """`StreamReader.readany`, which takes 170 instructions for each chunk of HTTP that has arrived.
+
+    The chunks become one before it takes them, so that it counts once.
+    """
+    try:
+        buffer = reader._buffer  # noqa: SLF001  # no public way
+        while not (buffer or reader.is_eof() or reader.exception()):
+            await reader._wait("readany")  # noqa: SLF001
+    except AttributeError:  # an answer without a body, or a release without these names
+        buffer = ()
+    if len(buffer) > 1:
+        joined = b"".join(buffer)
+        buffer.clear()
+        buffer.append(joined)
+    data: bytes = await reader.readany()
+    return data
 
 
 async def read(answer: Any) -> None:
