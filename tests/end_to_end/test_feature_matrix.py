@@ -153,7 +153,7 @@ REFUSED = {
     "seed": "responses anthropic",
     "logprobs": "responses anthropic interactions",
     "user": "gemini interactions",
-    "metadata": "anthropic gemini together litellm",
+    "metadata": "anthropic gemini together litellm interactions",
     "prompt_cache_key": "anthropic gemini together interactions",
     "service_tier": "together",
     "verbosity": "chat anthropic gemini together litellm interactions",

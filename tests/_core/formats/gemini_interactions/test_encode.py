@@ -70,7 +70,7 @@ def test_every_parameter_has_its_place(server: InteractionsServer, client: Clien
         "gemini-2.5-flash", "Hi", temperature=0.5, top_p=0.9, max_tokens=50, stop=["END"], seed=7,
         reasoning_effort="low", tools=["google_search", {"url_context": {}}, look], tool_choice="required",
         safety_settings={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"}, service_tier="flex", store=True,
-        previous_response_id="v1_before", metadata={"run": "7"}, modalities=["text", "image"], **HERE,
+        previous_response_id="v1_before", modalities=["text", "image"], **HERE,
     )  # fmt: skip
     (body,) = server.bodies
     assert body["generation_config"] == {
@@ -79,7 +79,7 @@ def test_every_parameter_has_its_place(server: InteractionsServer, client: Clien
     }  # fmt: skip
     assert [tool["type"] for tool in body["tools"]] == ["google_search", "url_context", "function"]
     assert body["safety_settings"] == [{"type": "harassment", "threshold": "block_none"}]
-    others = {"store": True, "previous_interaction_id": "v1_before", "labels": {"run": "7"}}
+    others = {"store": True, "previous_interaction_id": "v1_before"}
     others |= {"service_tier": "flex", "response_format": [{"type": "text"}, {"type": "image"}]}
     assert {name: body[name] for name in others} == others
 
@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "reasoning_effort='none'": ("gemini-2.5-flash", {"reasoning_effort": "none"}),
     "temperature": (MODEL, {"temperature": 1}),
     "frequency_penalty": ("gemini-2.5-flash", {"frequency_penalty": 1}),
-    "metadata['Run']": (MODEL, {"metadata": {"Run": "7"}}),
+    "metadata": (MODEL, {"metadata": {"run": "7"}}),
     "max_tokens": (AGENT, {"max_tokens": 10}),
     "store=False": (AGENT, {"store": False}),
     "endpoint='chat'": (AGENT, {"endpoint": "chat"}),

@@ -39,7 +39,7 @@ TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priorit
 # Further samples are further requests.
 _MOST_CANDIDATES = 8
 # An int32: pollinations/pollinations#6867.
-SEEDS = range(-(2**31), 2**31)
+_SEEDS = range(-(2**31), 2**31)
 
 
 def encode(request: Request, target: Target) -> EncodedRequest:
@@ -111,10 +111,14 @@ def _settings(draft: Draft[Family]) -> JSONObject:
 
 
 def _write_seed(draft: Draft[Family], seed: int) -> None:
-    if seed not in SEEDS:
+    _settings(draft)["seed"] = check_seed(draft, seed)
+
+
+def check_seed(draft: Draft[Family], seed: int) -> int:
+    if seed not in _SEEDS:
         # pollinations/pollinations#6867
-        raise draft.refuse("seed", f"use one from {SEEDS[0]} to {SEEDS[-1]}")
-    _settings(draft)["seed"] = seed
+        raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
+    return seed
 
 
 def _write_logprobs(draft: Draft[Family], value: bool | int) -> None:

@@ -69,14 +69,7 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
         where, role = f"messages[{index}]", message["role"]
         if role != "tool":
             state.results.clear()
-        for name, value in message.items():
-            if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
-                continue
-            if name in ("cache_control", "name"):
-                conversations.warn_of(name, PROVIDER)
-            elif value is not None:
-                # `Content` of google-genai 3.4
-                raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
+        check_fields(state, message, where)
         if role in ("system", "developer"):
             texts = texts_of(state, message, where)
             if state.contents:
@@ -107,6 +100,19 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
         raise state.problem("messages", "contains only system messages; add a user message")
     instruction = {"systemInstruction": {"parts": state.system}} if state.system else {}
     return {**instruction, "contents": state.contents}
+
+
+def check_fields(state: Conversation, message: Message, where: str) -> None:
+    """Refuse the fields of a message that have no form, but for those of an assistant's."""
+    role = message["role"]
+    for name, value in message.items() if role != "assistant" else ():
+        if name in ("role", "content", *_FIELDS[role]):
+            continue
+        if name in ("cache_control", "name"):
+            conversations.warn_of(name, PROVIDER)
+        elif value is not None:
+            # `Content` of google-genai 3.4
+            raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
 
 
 def texts_of(state: Conversation, message: Message, where: str) -> list[JSONObject]:

@@ -6,7 +6,6 @@ works in the background, for which Google stores its interaction.
 """
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,12 +13,21 @@ from ... import doors
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...requests.routing import AGENTS, Target
-from ..gemini.encode import SEEDS, TIERS, Family, adapt_schema, choose_version, family_of, replace_constants
+from ..gemini.decode import PROVIDER, snake_case
+from ..gemini.encode import (
+    TIERS,
+    Family,
+    adapt_schema,
+    check_seed,
+    choose_version,
+    family_of,
+    replace_constants,
+)
 from ..protocol import EncodedRequest
 from ..shared import conversations
 from ..shared.payload import Accepts, Draft, fill_payload, keep_names
 from .decode import continuation, decode, facts, join, map_error, split, usage, variant
-from .messages import PROVIDER, encode_input
+from .messages import encode_input
 from .stream import assembler
 
 __all__ = [
@@ -45,7 +53,7 @@ def encode(request: Request, target: Target) -> EncodedRequest:
             raise draft.refuse("store=False", "leave it out: what runs in the background is stored")
         payload["store"] = True
     operation = f"{choose_version(target.base_url) or 'v1beta'}/interactions"
-    return EncodedRequest(operation, payload, request.extra_headers or {}, labels=draft.labels or None)
+    return EncodedRequest(operation, payload, request.extra_headers or {})
 
 
 def _settings(draft: Draft[Family]) -> JSONObject:
@@ -61,10 +69,7 @@ def _write_sampling(draft: Draft[Family], value: object, *, name: str) -> None:
 
 
 def _write_seed(draft: Draft[Family], seed: int) -> None:
-    if seed not in SEEDS:
-        # pollinations/pollinations#6867
-        raise draft.refuse("seed", f"use one from {SEEDS[0]} to {SEEDS[-1]}")
-    _settings(draft)["seed"] = seed
+    _settings(draft)["seed"] = check_seed(draft, seed)
 
 
 def _write_endpoint(draft: Draft[Family], endpoint: str) -> None:
@@ -136,21 +141,6 @@ def _write_safety(draft: Draft[Family], settings: Sequence[JSONMapping]) -> None
     draft.payload["safety_settings"] = written
 
 
-_LABEL = re.compile(r"(?!\d|[-_])[\w-]{1,63}")
-
-
-def _write_metadata(draft: Draft[Family], metadata: JSONMapping) -> None:
-    for name, value in metadata.items():
-        fits = _LABEL.fullmatch(name) and re.fullmatch(r"[\w-]{0,63}", value)
-        if not fits or f"{name}{value}" != f"{name}{value}".lower():
-            # `CreateModelInteraction.labels` of google-genai 3.6
-            raise draft.refuse(
-                f"metadata[{name!r}]",
-                "Google's labels have up to 63 lower-case letters, digits, '-' and '_', and a letter first",
-            )
-    draft.labels["labels"] = dict(metadata)
-
-
 def _write_tools(draft: Draft[Family], value: object) -> None:
     tools: list[JSONObject] = []
     strict = False
@@ -193,16 +183,12 @@ def _tools_of_google(draft: Draft[Family], tool: JSONMapping, where: str) -> lis
     """A tool in the words of `generateContent`, such as `{"google_search": {}}`."""
     made = []
     for name, settings in tool.items():
-        kind = _snake_case(name)
+        kind = snake_case(name)
         if kind not in _TOOLS or not isinstance(settings, Mapping):
             # `Tool` of google-genai 3.6
             raise draft.refuse(f"{where}, {name!r}", f"use one of {', '.join(_TOOLS)}")
-        made.append({"type": kind, **{_snake_case(field): each for field, each in settings.items()}})
+        made.append({"type": kind, **{snake_case(field): each for field, each in settings.items()}})
     return made
-
-
-def _snake_case(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def _write_tool_choice(draft: Draft[Family], choice: str | JSONMapping) -> None:
@@ -246,7 +232,6 @@ _OF_AGENTS: Accepts = {
     "safety_settings": _write_safety,
     "service_tier": _write_service_tier,
     "previous_response_id": "previous_interaction_id",
-    "metadata": _write_metadata,
 }
 """What agents accept. They have no `generation_config`: `create` of google-genai 3.6."""
 

@@ -13,14 +13,11 @@ from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONMapping, JSONObject
 from ...requests.request import Request
 from ...types.messages import Message
-from ..gemini.messages import NO_SIGNATURE, Conversation, read_call, texts_of, user_part
+from ..gemini.decode import PROVIDER
+from ..gemini.messages import NO_SIGNATURE, Conversation, check_fields, read_call, texts_of, user_part
 from ..shared import conversations
 from ..shared.conversations import INTERACTIONS, SentCalls, calls_of
 from .decode import OWN, message_of
-
-PROVIDER = "gemini"
-
-_FIELDS = {"system": (), "developer": (), "user": (), "tool": ("tool_call_id", "name", "is_error")}
 
 _RESOLUTIONS = ("low", "medium", "high", "ultra_high")
 
@@ -34,7 +31,7 @@ def encode_input(request: Request, *, signed: bool) -> JSONObject:
     steps: list[JSONObject] = []
     for index, message in doors.foreign_messages.in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]
-        _check_fields(state, message, where)
+        check_fields(state, message, where)
         if role in ("system", "developer"):
             texts = texts_of(state, message, where)
             if steps:
@@ -61,18 +58,6 @@ def encode_input(request: Request, *, signed: bool) -> JSONObject:
     # Its type is a text.
     instruction = "\n\n".join(part["text"] for part in state.system)
     return {**({"system_instruction": instruction} if instruction else {}), "input": steps}
-
-
-def _check_fields(state: Conversation, message: Message, where: str) -> None:
-    role = message["role"]
-    for name, value in message.items():
-        if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
-            continue
-        if name in ("cache_control", "name"):
-            conversations.warn_of(name, PROVIDER)
-        elif value is not None:
-            # The steps of google-genai 3.6
-            raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
 
 
 def _user_content(state: Conversation, message: Message, where: str) -> list[JSONObject]:
