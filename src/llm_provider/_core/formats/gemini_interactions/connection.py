@@ -5,6 +5,7 @@ same body goes on with the interaction, which Google keeps and bills in any case
 """
 
 import asyncio
+import contextlib
 import importlib
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -12,11 +13,11 @@ from typing import Any
 from ...runtime.json_pieces import loads
 from ...settings import MAX_RESPONSE_BYTES
 from .. import sdk_clients
-from ..gemini.connection import certificates, close_client, sdk_client
+from ..gemini.connection import certificates, close_client, raise_unread, sdk_client
 from ..protocol import Outgoing
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.environment import share_context
-from .decode import UNFINISHED
+from .decode import UNFINISHED, read_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 """Seconds between two questions for an interaction in the background. Each pause is half as long again."""
@@ -47,13 +48,16 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
 
 async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
     encoded = outgoing.encoded
-    await client.aio.interactions.create(
-        # Any body: only the address and the headers are kept.
-        model="gemini",
-        input="",
-        api_version=encoded.operation.partition("/")[0],
-        extra_headers=dict(encoded.headers),
-    )
+    try:
+        await client.aio.interactions.create(
+            # Any body: only the address and the headers are kept.
+            model="gemini",
+            input="",
+            api_version=encoded.operation.partition("/")[0],
+            extra_headers=dict(encoded.headers),
+        )
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise_unread(exchange, read_error, error)
     exchange.headers.update(encoded.headers)
 
 
@@ -77,7 +81,10 @@ class _Connection(SDKConnection):
                 self._left[question] = left
         else:
             reply = await super().send(outgoing)
-            if (begun := _find_unfinished(reply)) is None:
+            begun = None
+            with contextlib.suppress(ValueError, RecursionError):  # its decoder says what is wrong with it
+                begun = _find_unfinished(reply)
+            if begun is None:
                 return reply
             identifier = begun
         clients = sdk_clients.gemini_client(target, outgoing.key)
@@ -124,7 +131,7 @@ async def _wait(client: Any, outgoing: Outgoing, identifier: str) -> bytes:
         reply: bytes = await answer.read()
         try:
             unfinished = _find_unfinished(reply)
-        except ValueError:
+        except (ValueError, RecursionError):
             # The page or the empty body of a proxy ends no interaction: valyuAI/valyu-py#126.
             unreadable += 1
             if unreadable >= _MOST_UNREADABLE:

@@ -187,12 +187,13 @@ def read_error(body: Any, *, status: int | None, headers: Mapping[str, str] | No
 def map_error(error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if "APIStatusError" in names:
+    status = getattr(error, "status_code", None)
+    # The error of a redirect has its response in its cause.
+    response = getattr(error, "response", None) or getattr(error.__cause__, "raw_response", None)
+    if isinstance(status, int) and response is not None:
         body = getattr(error, "body", None)
         body = body_in_text(body) if isinstance(body, str) else body
-        headers = headers_of(getattr(error, "response", None))
-        mapped = read_error(body, status=getattr(error, "status_code", None), headers=headers)
+        mapped = read_error(body, status=status, headers=headers_of(response))
     else:
         mapped = from_exception(error)
     # They name the interaction that goes on.
