@@ -119,6 +119,8 @@ def streamed() -> None:
         assert_type(deltas, llm.Stream)
         for delta in deltas:
             assert_type(delta, llm.Delta)
+            assert_type(delta.partial, Any)
+            assert_type(delta.partial_with_text, Any)
         assert_type(deltas.response, llm.Response)
 
 

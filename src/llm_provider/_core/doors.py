@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .._features.litellm import prices as litellm_prices
     from .._features.models import known_models
     from .._features.models import token_count as token_counts
+    from .._features.partial import deltas as partials
     from .._features.progress import bar as progress_bar
     from .._features.prompt_caching import prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
@@ -66,6 +67,7 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "partials": "partial.deltas",
     "progress_bar": "progress.bar",
     "prefix_gate": "prompt_caching.prefix_gate",
     "known_models": "models.known_models",

@@ -201,18 +201,22 @@ class CallRunner:
         call.streamed = True
         hit = self.engine.lookup(call)
         rounds = call.request.max_tool_rounds
-        if hit is not None and rounds is None:
-            return partial(Replay, hit, call.request.n)
-        self.start()
-        if function == "stream" and hit is None:
-            self.engine.load(call)
-        if rounds is not None:
-            return doors.tool_loop.prepare_stream(self.engine, call, hit, here=function == "astream")
 
-        def make(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
+        def begin(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
             return event_loop.BackgroundTask(self.engine.run(call, put), put, self.engine.cancel)
 
-        return make
+        make: MakeSource = begin
+        if hit is not None and rounds is None:
+            make = partial(Replay, hit, call.request.n)
+        else:
+            self.start()
+            if function == "stream" and hit is None:
+                self.engine.load(call)
+            if rounds is not None:
+                here = function == "astream"
+                make = doors.tool_loop.prepare_stream(self.engine, call, hit, here=here)
+        structure = call.encoded.structure
+        return make if structure is None else doors.partials.add_partials(make, structure)
 
     def report(self, result: object) -> None:
         if self.on_result is not None:

@@ -24,8 +24,8 @@ from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
 from ..store.entry import Entry, Question, cache_key
-from ..types.messages import Delta, Step, ToolCallDelta, delta_of
-from ..types.response import Choice, Response
+from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of
+from ..types.response import Choice, Response, text_to_parse
 from ..types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
@@ -40,12 +40,16 @@ Emit: TypeAlias = Callable[[list[Step]], None]
 """Receives the steps of a stream. Steps that arrived together are in one list."""
 
 
-def delta_of_choice(choice: Choice, index: int) -> Delta:
+def delta_of_choice(choice: Choice, index: int, response_format: object = None) -> Delta:
+    """A delta with all of a sample."""
     calls = tuple(
         ToolCallDelta(index=position, id=call.id, name=call.name, arguments=call.arguments)
         for position, call in enumerate(choice.tool_calls)
     )
-    return Delta(text=choice.text, reasoning=choice.reasoning, tool_calls=calls, index=index)
+    text = choice.text
+    if response_format is not None and (answer := text_to_parse(choice)) != text:
+        text = Commentary(text, answer)
+    return Delta(text=text, reasoning=choice.reasoning, tool_calls=calls, index=index)
 
 
 def renumber(emit: Emit, numbers: Sequence[int]) -> Emit:

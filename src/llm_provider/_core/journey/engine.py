@@ -159,7 +159,8 @@ class Engine(LookupEngine):
             if missing and call.cache == "only":
                 raise self.missing(call, missing[0])
             for part, sample in answered.items():
-                emit([delta_of_choice(sample.answer.choices[0], call.parts.index(part))])
+                form = call.request.response_format
+                emit([delta_of_choice(sample.answer.choices[0], call.parts.index(part), form)])
         elif len(groups) > ENOUGH_FAILURES and call.early_stop is None:
             # A wrong key fails every group.
             call.early_stop = EarlyStop()

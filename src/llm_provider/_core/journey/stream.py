@@ -168,7 +168,10 @@ class Replay:
 
     def __init__(self, response: Response, samples: int, put: Callable[[Arrived], None]) -> None:
         self._items: list[Arrived] = [
-            [delta_of_choice(choice, index) for index, choice in enumerate(response.choices[:samples])],
+            [
+                delta_of_choice(choice, index, response.response_format)
+                for index, choice in enumerate(response.choices[:samples])
+            ],
             response,
         ]
         self._put = put
@@ -319,7 +322,8 @@ class Arrival(Outgoing):
             answer: Any = self.call.exchange.decode(self.call, reply, self.samples)
             self.first_token = clock.perf_counter() - self.sent_at
             choices = enumerate(answer.choices[: self.samples])
-            emit([delta_of_choice(choice, index) for index, choice in choices])
+            form = self.call.request.response_format
+            emit([delta_of_choice(choice, index, form) for index, choice in choices])
         return reply
 
 

@@ -34,7 +34,7 @@ _FENCE = re.compile(r"```[ \t]*(?:json[0-9c]?[ \t]*)?\n(.*?)```", re.DOTALL | re
 """A code block. No two repetitions meet, because they would share many blanks in as many ways."""
 _BRACKET = re.compile(r"[\[{]")
 _DECODER = json.JSONDecoder()
-_MOST_STARTS = 200
+MOST_STARTS = 200
 """Brackets that are tried as the beginning of JSON."""
 _MOST_SEARCHED = 1_000_000
 """Characters that are read from such brackets on, where no JSON is found."""
@@ -111,7 +111,7 @@ def _find_value(text: str, structure: Structure) -> tuple[ParsedFrom, object]:
 def _find_values(text: str, structure: Structure) -> Iterator[object]:
     """The objects, and the arrays where the answer need not be an object, that stand in a text."""
     start, searched = 0, 0
-    for _ in range(_MOST_STARTS):
+    for _ in range(MOST_STARTS):
         bracket = _BRACKET.search(text, start)
         if bracket is None or searched > _MOST_SEARCHED:
             return

@@ -8,7 +8,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import RequestError, cite
@@ -43,6 +43,8 @@ class Structure:
     """Whether the prompt asks for it, because the provider does not enforce it."""
     runs_code: bool = False
     """Whether `load` runs Python code of the user's, such as validators of a pydantic model."""
+    core: Any = field(default=None, repr=False, compare=False)
+    """pydantic's core schema of a type, from which parts of an answer are read."""
 
 
 def check_format(name: str, value: object) -> object:
@@ -132,13 +134,14 @@ def _from_type(annotation: object, _: str) -> Structure:
         )
     runs_code = any(
         str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
-        for part in _parts(core)
+        for part in core_parts(core)
     )
-    if _has_open_union(schema):
-        load = functools.partial(_load_type, load, schema)
+    if has_open_union(schema):
+        load = functools.partial(load_by_attempts, load, schema)
     # A generic model is called `Page[City]`, which providers refuse as a name.
     name = _clean(cited if isinstance(annotation, type) else "answer")
-    return Structure(name, schema, load, adaptable=True, is_object=_is_object(schema), runs_code=runs_code)
+    is_object = _is_object(schema)
+    return Structure(name, schema, load, adaptable=True, is_object=is_object, runs_code=runs_code, core=core)
 
 
 def _clean(name: object) -> str:
@@ -164,19 +167,19 @@ def strict_json(text: str) -> Any:
     return value
 
 
-def _has_open_union(schema: object) -> bool:
+def has_open_union(schema: object) -> bool:
     """Whether several alternatives may contain parts of the answer, and no field tells which one it is."""
     if isinstance(schema, list):
-        return any(map(_has_open_union, schema))
+        return any(map(has_open_union, schema))
     if not isinstance(schema, Mapping):
         return False
     alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
     references = sum(isinstance(each, Mapping) and "$ref" in each for each in alternatives)
     is_open = references > 1 and "discriminator" not in schema
-    return is_open or any(map(_has_open_union, schema.values()))
+    return is_open or any(map(has_open_union, schema.values()))
 
 
-def _load_type(load: Callable[[str], object], schema: dict[str, object], text: str) -> object:
+def load_by_attempts(load: Callable[[str], object], schema: dict[str, object], text: str) -> object:
     """A value of a union; `ValueError` if pydantic, which tries every alternative, would try too many."""
     if json_schema.count_attempts(strict_json(text), schema) > _MOST_ATTEMPTS:
         raise ValueError(
@@ -212,7 +215,7 @@ def is_type(value: object) -> bool:
 
 def slow_pattern(core: object) -> str | None:
     """A pattern of a core schema of pydantic that runs in Python's `re`; None if there is none."""
-    parts = list(_parts(core))
+    parts = list(core_parts(core))
     in_python = any(part.get("regex_engine") == "python-re" for part in parts)
     for part in parts:
         pattern = part.get("pattern")
@@ -221,7 +224,7 @@ def slow_pattern(core: object) -> str | None:
     return None
 
 
-def _parts(core: object) -> Iterator[JSONMapping]:
+def core_parts(core: object) -> Iterator[JSONMapping]:
     """The mappings inside a core schema. It may contain itself only by names."""
     seen: set[int] = set()
     left: list[object] = [core]

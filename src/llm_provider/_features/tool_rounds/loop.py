@@ -101,7 +101,7 @@ class Rounds:
                     error.add_note(f"It failed after {len(self._responses)} rounds of max_tool_rounds.")
                 raise
         if emit is not None:
-            emit([delta_of_choice(stored.choices[0], 0)])
+            emit([delta_of_choice(stored.choices[0], 0, stored.response_format)])
         return stored
 
     def _is_paused(self, response: Response) -> bool:

@@ -67,7 +67,9 @@ def split(reply: Any) -> list[Any]:
 def assembler(
     encoded: EncodedRequest, chat: Callable[[], chat_stream.Assembler] = chat_stream.Assembler
 ) -> chat_stream.Assembler | responses_stream.Assembler:
-    return responses_stream.Assembler() if encoded.operation == responses.OPERATION else chat()
+    if encoded.operation != responses.OPERATION:
+        return chat()
+    return responses_stream.Assembler(has_structure=encoded.structure is not None)
 
 
 _DOES_NOT_REASON = "leave it out; it does not reason"

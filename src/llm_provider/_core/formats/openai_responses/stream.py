@@ -7,7 +7,7 @@ import orjson
 
 from ...errors import APIResponseValidationError
 from ...json_values import JSONMapping, JSONObject
-from ...types.messages import Delta, Step, ToolCallDelta
+from ...types.messages import Commentary, Delta, Step, ToolCallDelta
 from ..shared.replies import expect_dict, part, read_object, text_of, warn_of_unknown
 from .decode import (
     CONTRADICTED,
@@ -63,7 +63,8 @@ class Assembler:
     them again, leave numbers out, or write 0 everywhere.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_structure: bool = False) -> None:
+        self._has_structure = has_structure
         self._response: JSONObject | None = None
         # By their positions: items as they ended, and messages as they began.
         self._items: dict[int, JSONObject] = {}
@@ -150,11 +151,12 @@ class Assembler:
     def _continue(self, kind: str, event: JSONMapping) -> Step:
         piece = text_of(event.get("delta")) or ""
         if kind in _TEXTS:
-            return self._add_text(_key_of(event), _TEXTS[kind], piece)
+            return self._mark(event, self._add_text(_key_of(event), _TEXTS[kind], piece))
         if kind in _WHOLE_TEXTS:
-            return self._end_text(_key_of(event), {**event, "type": _WHOLE_TEXTS[kind]})
+            whole = {**event, "type": _WHOLE_TEXTS[kind]}
+            return self._mark(event, self._end_text(_key_of(event), whole))
         if kind == "response.content_part.done":
-            return self._end_text(_key_of(event), part(event, "part"))
+            return self._mark(event, self._end_text(_key_of(event), part(event, "part")))
         if kind in _ARGUMENTS:
             piece = text_of(event.get(_ARGUMENTS[kind])) or ""
             index = self._calls.get(self._call_position(event, len(self._shown_calls) - 1))
@@ -176,6 +178,13 @@ class Assembler:
             self._reasoned = self._reasoned or bool(piece)
             return Delta(reasoning=piece)
         return ""
+
+    def _mark(self, event: JSONMapping, piece: str) -> str:
+        """A piece of text, marked if it is commentary beside an answer that has a structure."""
+        if self._has_structure and piece:
+            message = self._messages.get(_key_of(event)[0], {})
+            return Commentary(piece) if message.get("phase") == "commentary" else piece
+        return piece
 
     def _add_text(self, key: _PartKey, kind: str, piece: str) -> str:
         if not self._texts or self._texts[-1].key != key:
