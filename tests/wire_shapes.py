@@ -64,8 +64,9 @@ def _interaction() -> Shape:
     return Shape("interactions", "a text", whole, list(stream_of(whole, 5)))
 
 
-SHAPES = {name: _shapes(name) for name in ("openai", "responses", "anthropic", "gemini")}
-SHAPES["interactions"] = [_interaction()]
+SHAPES = {name: _shapes(name) for name in ("openai", "responses", "anthropic", "gemini")} | {
+    "interactions": [_interaction()]
+}
 """The shapes of each format. The first is a plain text, which is `TEXT`."""
 
 
