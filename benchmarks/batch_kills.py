@@ -32,12 +32,16 @@ MODELS = {
     "gemini": "gemini/gemini-3.8-flash",
     "groq": "groq/openai/gpt-oss-120b",
     "together_ai": "together_ai/MiniMaxAI/MiniMax-M2.7",
+    "mistral": "mistral/mistral-small-2603",
+    "xai": "xai/grok-4.20",
+    "fireworks_ai": "fireworks_ai/accounts/fireworks/models/gpt-oss-120b",
 }
 """One model of each provider."""
 
-# prices.csv has no batch prices of Together. This is half the standard price, for simulator and clients.
-_TOGETHER_PRICE = (
+# prices.csv has no batch prices of these two. This is half the standard price, for simulator and clients.
+_PRICES = (
     "together_ai,MiniMaxAI/MiniMax-M2.7,batch,0,0.15,0.03,,,0.6,,,,,,,,,,an assumption,2026-11-20\n"
+    "fireworks_ai,accounts/fireworks/models/gpt-oss-120b,batch,0,0.075,,,,0.3,,,,,,,,,,an assumption,2026-11-20\n"
 )
 
 ROWS = 12
@@ -46,7 +50,7 @@ _LONGEST_SECONDS = 60.0
 
 _HANG, _LOST, _HALF = Fault(hang=True), Fault(stall_after=0), Fault(stall_after=1)
 _UPLOAD, _CREATE, _LIST = "files.upload", "batches.create", "batches.list"
-_RESULTS = {"anthropic": "batches.results"}
+_RESULTS = dict.fromkeys(("anthropic", "xai"), "batches.results")
 
 STEPS = {
     "before the intent": (),
@@ -232,7 +236,7 @@ def run(provider: str, folder: Path, trials: Sequence[Sequence[str]], seed: int 
     random.seed(seed)
     found = Found()
     prices = folder / "prices.csv"
-    prices.write_text((ROOT / "prices.csv").read_text(encoding="utf-8") + _TOGETHER_PRICE, encoding="utf-8")
+    prices.write_text((ROOT / "prices.csv").read_text(encoding="utf-8") + _PRICES, encoding="utf-8")
     with Simulator(prices=str(prices), batch_seconds=20_000.0) as simulator:
         environment = simulator.environment("groq")
         with Nursery(provider, environment) as nursery:

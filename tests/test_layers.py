@@ -86,7 +86,8 @@ DOORS = {
 
 OPTIONAL = frozenset({
     "azure", "backports", "botocore", "cryptography", "dspy", "granian", "inspect_ai", "litellm", "llm",
-    "lm_eval", "matplotlib", "numpy", "opentelemetry", "pandas", "polars", "ray", "valkey",
+    "lm_eval", "matplotlib", "mcp", "mcp_types",
+    "numpy", "opentelemetry", "pandas", "polars", "ray", "valkey",
 })  # fmt: skip
 """Packages that an extra or the user installs."""
 

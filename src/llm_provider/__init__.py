@@ -139,6 +139,7 @@ if TYPE_CHECKING:
     from ._features.evidence.verification import verify
     from ._features.fallback.passed_over import PassedOver
     from ._features.hosts.host import Host
+    from ._features.mcp.server import mcp
     from ._features.models.known_models import Model
     from ._features.models.token_count import TokenCount
     from ._features.quirks.routers import UnpinnedRouterWarning
@@ -172,7 +173,7 @@ __all__ = [
     "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage",
     "acall", "acall_many", "acount_tokens", "adecide", "adecide_many", "aembed", "aestimate", "aiter_many",
     "ascore", "astream", "asubmit_many", "batches", "brier_score", "call", "call_many", "choice",
-    "cohen_kappa", "count_tokens", "decide", "decide_many", "embed", "estimate", "iter_many", "models",
+    "cohen_kappa", "count_tokens", "decide", "decide_many", "embed", "estimate", "iter_many", "mcp", "models",
     "predicate", "price", "recheck", "reliability", "score", "score_levels", "score_many", "stream",
     "submit_many", "track", "usage", "verify",
 ]  # fmt: skip
@@ -188,7 +189,7 @@ _HOMES = (
     "_features.second_level.settings",
     "_features.second_level.access", "_core.money.price_rows", "_core.money.ledger",
     "_core.money.ledger_file", "_core.money.model_drift", "_core.tokens.counting",
-    "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
+    "_features.mcp.server", "_features.models.known_models", "_core.journey.stream", "_core.pace.scopes",
     "_features.estimates.estimate", "_features.estimates.estimates", "_core.money.budget",
     "_features.telemetry.observer", "_core.events.events", "_features.hosts.host",
     "_core.requests.parameters", "_features.shared_pace.shared_controller", "_core.batches.handle",

@@ -237,6 +237,17 @@ def test_a_deployment_is_the_model_that_the_user_says(clouds: Simulator) -> None
         assert len(client.embed("azure/text-embedding-3-small", ["a", "b"]).vectors) == 2
 
 
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+def test_a_batch_at_azure_names_chat_completions_whatever_its_rows_name(
+    endpoint: Any, clouds: Simulator, own_cache: Path
+) -> None:
+    with Client() as client:
+        answers = client.call_many("azure/gpt-5", ["1+1?", "2+2?"], delivery="batch", endpoint=endpoint)
+        assert [answer.text for answer in answers] == ["2", "4"]
+    (created,) = [each.body for each in clouds.requests() if each.path.endswith("/batches") and each.body]
+    assert created["endpoint"] == "/v1/chat/completions"
+
+
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
 def test_a_key_of_vertexs_express_mode_needs_no_project(
     transport: Any, clouds: Simulator, cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch

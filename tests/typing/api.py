@@ -36,6 +36,12 @@ def one_call() -> None:
     assert_type(llm.price("gpt-6.1-sol", answer.usage), Decimal | None)
 
 
+def servers() -> None:
+    clock = llm.mcp("uvx mcp-server-time", prefix="time", allowed_tools=["now"], env={"A": "b"}, cwd=Path())
+    llm.call("gpt-6.1-sol", "Hi", tools=[clock, llm.mcp(["python", "a.py"]), len], max_tool_rounds=3)
+    llm.mcp("https://example.com/mcp", headers={"A": "b"}, timeout=5)
+
+
 def conversation() -> None:
     messages: list[llm.Message] = [{"role": "user", "content": "Hi"}]
     messages.append(llm.call("gpt-6.1-sol", messages).message)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .._features.batch_hosts import refusals as batch_refusals
     from .._features.cache_care import maintenance as cache_maintenance
     from .._features.clouds import addresses as cloud_addresses
     from .._features.clouds import anthropic as cloud_anthropic
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .._features.foreign import remedies, sdk_messages
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.mcp import listing as mcp_tools
     from .._features.models import known_models
     from .._features.models import token_count as token_counts
     from .._features.partial import deltas as partials
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from .._features.views import ledger_views, results_page, results_views
 
 _MODULES = {
+    "batch_refusals": "batch_hosts.refusals",
     "cache_maintenance": "cache_care.maintenance",
     "cloud_addresses": "clouds.addresses",
     "cloud_anthropic": "clouds.anthropic",
@@ -67,6 +70,7 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "mcp_tools": "mcp.listing",
     "partials": "partial.deltas",
     "progress_bar": "progress.bar",
     "prefix_gate": "prompt_caching.prefix_gate",

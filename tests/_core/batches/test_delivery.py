@@ -15,6 +15,10 @@ HOSTS = [
     ("gemini/gemini-3.8-flash", {}),
     ("together_ai/zai-org/GLM-5.3", {}),
     ("groq/openai/gpt-oss-120b", {}),
+    ("mistral/mistral-small-2603", {}),
+    ("xai/grok-4.20", {}),
+    ("xai/grok-4.20", {"endpoint": "responses"}),
+    ("fireworks_ai/accounts/fireworks/models/gpt-oss-120b", {}),
 ]
 
 

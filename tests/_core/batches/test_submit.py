@@ -395,6 +395,7 @@ PASSING: list[tuple[str, list[Refusal]]] = [
     ("batches", [refuse(429, "Enqueued token limit reached for gpt-5.5")]),
     ("batches", [refuse(400, "the request has too many requests in the file", "too_many_tasks")]),
     ("batches", [refuse(400, "Cannot find file file-1, or project p does not have access to it.")]),
+    ("batches", [refuse(400, "The input file 'file-1' is in 'pending' state. Only 'Processed' is accepted")]),
     ("batches", [refuse(400, "File is too large.")]),
     ("batches", [refuse(500, "oops"), refuse(503, "oops")]),
     ("files", [refuse(500, "oops"), refuse(429, "slow down")]),

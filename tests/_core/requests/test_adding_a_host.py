@@ -18,6 +18,8 @@ PACKAGE = Path(llm_provider.__file__).parent
 TABLES = [
     PACKAGE / "_core" / "requests" / "routing.py", PACKAGE / "_features" / "hosts" / "compatible_hosts.py",
     *(PACKAGE / "_features" / "quirks").glob("*.py"),
+    *(PACKAGE / "_features" / "batch_hosts").glob("*.py"),
+    PACKAGE / "simulator" / "_batches" / "hosts.py",  # plays the hosts of batch_hosts
     PACKAGE / "_features" / "litellm" / "connection.py",  # lists of litellm's providers
     PACKAGE / "_core" / "formats" / "shared" / "payload.py",
     PACKAGE / "simulator" / "_behaviour" / "upstreams.py",
@@ -63,7 +65,7 @@ OF_ONE_HOST = {
     ("_core/formats/shared/embeddings.py", "mistral"): "the names of its models; one is suggested",
     ("_core/formats/shared/embeddings.py", "local"): "its users give their models any names",
     ("_core/formats/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
-    ("simulator/_batches/openai.py", "together_ai"): "its files have a purpose of their own",
+    ("simulator/_batches/openai.py", "mistral"): "its files have fields that its SDK requires",
     ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
     ("simulator/formats/vectors.py", "mistral"): "the dimensions of its models, by their names",
     ("simulator/formats/openai_embeddings.py", "mistral"): "the simulator plays it: its limit on tokens",

@@ -262,3 +262,23 @@ def test_a_key_is_replaced_however_a_server_writes_it(before: str) -> None:
         text = scrubber.scrub(f'{{"echo": "{form}"}} (a row)')
         assert OWN_KEY[:9] not in text
         assert len(text) < 50, text
+
+
+@pytest.mark.parametrize(
+    ("model", "observed"),
+    [
+        ("fireworks_ai/accounts/fireworks/models/gpt-oss-120b", "this provider cannot cancel a batch"),
+        ("mistral/mistral-small-2603", "cancelled"),
+        ("xai/grok-4.20", "cancelled"),
+    ],
+)
+@pytest.mark.sampled(3)
+def test_batches_of_another_shape_are_no_deviation(
+    simulator: Simulator, fast_batches: None, model: str, observed: str
+) -> None:
+    simulator.configure(batch_clock=1.0)
+    check = Check(lambda _: None)
+    check.run(choose_models((), (model,)), 100.0)
+    rows = {row.name: row for row in check.rows}
+    assert rows["batch"].verdict == rows[WRONG].verdict == rows[UNKNOWN].verdict == "ok"
+    assert observed in rows["batch"].observed

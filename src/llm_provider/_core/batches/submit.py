@@ -175,6 +175,7 @@ class Submitter:
         try:
             spec = BatchSpec(
                 operation=header.operation,
+                model=header.name,
                 headers=dict(header.headers),
                 label=header.id,
                 content=content,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import (
     AsyncIterable,
@@ -107,6 +108,8 @@ class BatchMethods(Hinting):
 
     def _iterate(self, options: BatchOptions, *, feeds: bool = False) -> Any:
         """The results of a batch as they come; asynchronously for an asynchronous function."""
+        if options.awaited and self._runner.has_servers(options.parameters):
+            return self._list_and_iterate(options, feeds=feeds)
         with name_shortage():
             from ..batches.driver import aiterate, iterate
 
@@ -114,6 +117,13 @@ class BatchMethods(Hinting):
             if self._runner.uses_batch_api(options.models, options.delivery, options.parameters):
                 return run(*self._jobs(options))
             return run(*self._live_batches(options), feeds=feeds)
+
+    async def _list_and_iterate(self, options: BatchOptions, *, feeds: bool) -> AsyncIterator[Any]:
+        """`_iterate` for an event loop, which servers with tools do not block while they start."""
+        await doors.mcp_tools.list_async(self._runner, options.parameters)
+        async with contextlib.aclosing(self._iterate(options, feeds=feeds)) as results:
+            async for result in results:
+                yield result
 
     @take_types_of(lambda: functions.aiter_many)
     @with_parameters
@@ -323,6 +333,8 @@ class BatchMethods(Hinting):
     ) -> Batch:
         """`llm_provider.asubmit_many` with the settings and defaults of this client."""
         options = self._parse("asubmit_many", model, inputs, parameters, on_error)
+        if self._runner.has_servers(options.parameters):
+            await doors.mcp_tools.list_async(self._runner, options.parameters)
         from ..batches.handle import asubmit_inputs
 
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)

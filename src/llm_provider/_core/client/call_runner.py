@@ -85,6 +85,8 @@ class CallRunner:
             # As in `prepare`, which would be one more call for each stored answer.
             if self.defaults:
                 self.fill(parameters, operation)
+            if "tools" in parameters and self.has_servers(parameters):
+                doors.mcp_tools.list_and_wait(self, function, parameters)
             call = engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
             if call.encoded.dropped or call.relay is not None:
                 warn(call, self.warned)
@@ -130,6 +132,10 @@ class CallRunner:
 
         event_loop.refuse_own_thread(function)
         try:
+            if self.defaults:
+                self.fill(parameters, operation)
+            if "tools" in parameters and self.has_servers(parameters):
+                await doors.mcp_tools.list_async(self, parameters)
             call = self.prepare(operation, model, inputs, parameters, self.concurrency, function)
             result = await self.engine.lookup_soon(call)
             if call.request.max_tool_rounds is not None:
@@ -160,6 +166,8 @@ class CallRunner:
         """The call of an operation. The client's defaults are added to the parameters."""
         if self.defaults:
             self.fill(parameters, operation)
+        if "tools" in parameters and self.has_servers(parameters):
+            doors.mcp_tools.list_and_wait(self, function, parameters)
         call = self.engine.prepare(operation, operation.build(model, inputs, parameters, function), allowed)
         if call.encoded.dropped or call.relay is not None:
             warn(call, self.warned)
@@ -168,6 +176,13 @@ class CallRunner:
     def fill(self, parameters: Any, operation: Operation[Any, Any] = CHAT) -> None:
         """Add the client's defaults to the parameters of a call."""
         fill(parameters, self.defaults, operation.defaults)
+
+    def has_servers(self, parameters: JSONMapping) -> bool:
+        """Whether the tools of a call name servers, whose tools are listed before it is prepared."""
+        from ..requests.tools import ToolServer
+
+        tools = parameters.get("tools")
+        return isinstance(tools, (list, tuple)) and any(isinstance(tool, ToolServer) for tool in tools)
 
     def run(self, call: Call[T]) -> Coroutine[Any, Any, T]:
         """Send a call that is not stored."""
@@ -195,11 +210,9 @@ class CallRunner:
         from ..runtime import event_loop
 
         event_loop.refuse_own_thread(function)
-        call = self.prepare(CHAT, model, messages, parameters, allowed, function)
-        if call.request.in_batch is not None:
-            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
-        call.streamed = True
-        hit = self.engine.lookup(call)
+        if function == "astream" and self.has_servers({**self.defaults, **parameters}):
+            return doors.mcp_tools.prepare_stream(self, model, messages, parameters)
+        call, hit = self.look_up_stream(function, model, messages, parameters, allowed)
         rounds = call.request.max_tool_rounds
 
         def begin(put: Callable[[Arrived], None]) -> event_loop.BackgroundTask[Response]:
@@ -217,6 +230,16 @@ class CallRunner:
                 make = doors.tool_loop.prepare_stream(self.engine, call, hit, here=here)
         structure = call.encoded.structure
         return make if structure is None else doors.partials.add_partials(make, structure)
+
+    def look_up_stream(
+        self, function: str, model: str, messages: Prompt, parameters: Any, allowed: Concurrency
+    ) -> tuple[Call[Response], Response | None]:
+        """A streamed call, and its answer if it is stored."""
+        call = self.prepare(CHAT, model, messages, parameters, allowed, function)
+        if call.request.in_batch is not None:
+            raise RequestError(f"in_batch cannot be {call.request.in_batch!r} for a stream: use call()")
+        call.streamed = True
+        return call, self.engine.lookup(call)
 
     def report(self, result: object) -> None:
         if self.on_result is not None:
@@ -276,8 +299,9 @@ def uses_batch_api(
                 "or leave fallback out"
             )
         if not has_batches:
+            reason = doors.batch_refusals.NOT_SERVED.get(target.provider, "{} has no batch API")
             raise RequestError(
-                f"{target.provider} has no batch API: use delivery='live', or delivery='auto', which sends "
+                f"{reason.format(target.provider)}: use delivery='live', or delivery='auto', which sends "
                 "live where there is none",
                 provider=target.provider,
                 model=model,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FEATURE_OF_PART = {"prompt_cache": "prompt_caching", "scores": "score", "decisions": "decide"}
 """Part of a wire format → the feature that has it: a module for each adapter, under the adapter's name."""
 
-_FEATURES = ("litellm", "quirks")
+_FEATURES = ("batch_hosts", "litellm", "quirks")
 """The folders that are features."""
 
 _OF_ANY_SERVER = {"openai": "any_server"}

@@ -101,8 +101,9 @@ class SharedDefaults(TypedDict, total=False):
     """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
     `draw=0`."""
     tools: Sequence[Tool] | None
-    """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), and
-    tools that the provider runs: by name, such as "web_search", or in its own form."""
+    """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), the
+    tools of MCP servers (`mcp(...)`), and tools that the provider runs: by name, such as "web_search", or in
+    its own form."""
     max_tool_rounds: int | None
     """How often the functions of `tools` are run and the model is asked again, at most. None returns the
     `tool_calls` and runs nothing."""

@@ -30,7 +30,7 @@ UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)
 
 
 class BatchService(NamedTuple):
-    """A host's batch API, which has the shape of OpenAI's."""
+    """A host's batch API, which has the shape of OpenAI's but for what the other columns say."""
 
     rows: int
     """Most rows of one batch."""
@@ -40,6 +40,10 @@ class BatchService(NamedTuple):
     """The purpose with which the file is uploaded."""
     operations: tuple[str, ...] = ()
     """The endpoints that it serves; empty for all that OpenAI's does."""
+    endpoints: tuple[tuple[str, str], ...] = ()
+    """Endpoints of rows, each with the endpoint that the batch itself names where that is another."""
+    host: str = ""
+    """The module of `_features/batch_hosts` with what is different; empty where nothing is."""
 
 
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
@@ -86,7 +90,7 @@ class Route:
         json_schema: Whether the API takes a JSON schema for the answer. Else the prompt asks for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: What a request for embeddings may hold (adapter `openai`). Default `UNPUBLISHED`.
-        batches: The host's batch API (adapter `openai`); None where it has none of OpenAI's shape.
+        batches: The host's batch API (adapter `openai`); None where it has none.
         scores: How the host tells the log-probabilities of a given text, by a name of the table in
             `openai/scores.py`; empty where it does not.
         parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and

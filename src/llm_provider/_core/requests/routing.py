@@ -69,7 +69,10 @@ _ROWS = (
         lacks=frozenset({"dimensions"}),
         # Together's `logprobs` is the number of alternatives.
         spelling={"top_logprobs": "logprobs"},
-        batches=BatchService(50_000, 100_000_000, "batch-api", ("chat/completions",)),
+        # docs.together.ai/docs/inference/batch/manage
+        batches=BatchService(
+            50_000, 100_000_000, "batch-api", operations=("chat/completions",), host="together_ai"
+        ),
         scores="prompt part",
         other_names=("together", "togetherai"),
         genai_prices_name="together",
@@ -126,6 +129,8 @@ _ROWS = (
         # docs.x.ai/developers/advanced-api-usage/priority-processing
         options=frozenset({"service_tier"}),
         stores_answers=True,
+        # More rows may be slowed down: docs.x.ai/developers/advanced-api-usage/batch-api
+        batches=BatchService(100_000, 200_000_000, operations=("chat/completions", "responses"), host="xai"),
         other_names=("x-ai", "x_ai", "grok"),
         genai_prices_name="x-ai",
     ),
@@ -142,6 +147,10 @@ _ROWS = (
         # Its error says: "Too many tokens in batch. Max is 16384". The length of a text is in its list of
         # models.
         embedding_limits=EmbeddingLimits(texts=100, tokens=16_384, text_tokens=8_192),
+        # docs.mistral.ai/resources/known-limitations
+        batches=BatchService(
+            100_000, 512_000_000, operations=("chat/completions", "embeddings"), host="mistral"
+        ),
         output_only=_REASONING,
     ),
     Route(
@@ -149,6 +158,8 @@ _ROWS = (
         "https://api.fireworks.ai/inference/v1",
         options=frozenset({"prompt_cache_key", "service_tier"}),
         stores_answers=True,
+        # The endpoint for files takes 150 MB: docs.fireworks.ai/api-reference/upload-dataset-files
+        batches=BatchService(1_000_000, 150_000_000, operations=("chat/completions",), host="fireworks_ai"),
         scores="text",
         litellm_names=("fireworks_ai", "fireworks_ai-embedding-models"),
         other_names=("fireworks",),

@@ -43,7 +43,7 @@ SERVER_TOOLS = (
 _WITH_SETTINGS = {
     "file_search": "{'type': 'file_search', 'vector_store_ids': [...]} for OpenAI, "
     "{'file_search': {'file_search_store_names': [...]}} for Gemini",
-    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI",
+    "mcp": "{'type': 'mcp', 'server_label': ..., 'server_url': ...} for OpenAI, or mcp('uvx some-server')",
 }
 """Tools that work only with settings, which a name does not have, and what to write."""
 
@@ -55,12 +55,16 @@ _FORMS = (
 _IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
+class ToolServer(JSONObject):
+    """Stands for the tools of a server. A `CallRunner` lists them before it prepares a call."""
+
+
 class FunctionTool(JSONObject):
     """An OpenAI-style tool of a Python function or a class. Its copy and its pickle are plain dicts."""
 
     __slots__ = ("_schema", "function")
 
-    def __init__(self, name: str, schema: _Schema, function: Function | None) -> None:
+    def __init__(self, name: str, schema: ToolSchema, function: Function | None) -> None:
         described = {"description": schema.description} if schema.description else {}
         super().__init__(
             type="function", function={"name": name, **described, "parameters": schema.parameters}
@@ -88,7 +92,7 @@ class FunctionTool(JSONObject):
 
 
 @dataclass(frozen=True, slots=True)
-class _Schema:
+class ToolSchema:
     """What a function or a class tells a model, and the parser of the model's arguments."""
 
     description: str
@@ -96,7 +100,7 @@ class _Schema:
     parse: Callable[[str], Any]
 
 
-_schemas: MutableMapping[object, dict[bool, _Schema]] = weakref.WeakKeyDictionary()
+_schemas: MutableMapping[object, dict[bool, ToolSchema]] = weakref.WeakKeyDictionary()
 """The schemas of each function and class that was a tool, by whether it was the method of an object."""
 
 
@@ -267,7 +271,7 @@ def plain_function(function: Function) -> Function:
     return plain
 
 
-def _schema_of_function(where: str, function: Function, plain: Function) -> _Schema:
+def _schema_of_function(where: str, function: Function, plain: Function) -> ToolSchema:
     from pydantic import ConfigDict, Field, create_model
 
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
@@ -310,7 +314,7 @@ def _schema_of_function(where: str, function: Function, plain: Function) -> _Sch
     # A default `Field(...)` is not the value that the function needs.
     signature = inspect.signature(function)
     own = {field for field, name in names.items() if _is_field(signature.parameters[name].default)}
-    return _Schema(description, {"properties": {}, **parameters}, parse)
+    return ToolSchema(description, {"properties": {}, **parameters}, parse)
 
 
 def _parameters(
@@ -361,7 +365,7 @@ def _is_field(value: object) -> bool:
     return type(value).__name__ == "FieldInfo" and type(value).__module__.startswith("pydantic")
 
 
-def _schema_of_class(where: str, kind: type) -> _Schema:
+def _schema_of_class(where: str, kind: type) -> ToolSchema:
     from pydantic import TypeAdapter
 
     try:
@@ -369,7 +373,7 @@ def _schema_of_class(where: str, kind: type) -> _Schema:
     except _NoSchemaError as error:
         raise RequestError(f"{where} has {error}") from None
     parameters.pop("title", None)
-    return _Schema(parameters.pop("description", ""), parameters, adapter.validate_json)
+    return ToolSchema(parameters.pop("description", ""), parameters, adapter.validate_json)
 
 
 class _NoSchemaError(Exception):

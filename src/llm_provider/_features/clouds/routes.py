@@ -51,7 +51,8 @@ CLOUD_ROWS = (
         stores_answers=True,
         default_effort=True,
         embedding_limits=EmbeddingLimits(texts=2_048, tokens=300_000, text_tokens=8_192),
-        batches=BatchService(rows=100_000, bytes=200_000_000),
+        # A batch names this endpoint also where its rows name /v1/responses: mozilla-ai/any-llm#1348.
+        batches=BatchService(100_000, 200_000_000, endpoints=(("responses", "chat/completions"),)),
         # As OpenAI's own API.
         output_only=frozenset({"reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"})
         | {"annotations", "images"},

@@ -175,6 +175,8 @@ async def aestimate_batch(
         return await asyncio.to_thread(_estimate_texts, runner, model, texts, parameters, kind)
     on_error = parameters.pop("on_error", None) or "return"
     options = parse_batch("aestimate", model, inputs, parameters, runner.defaults, on_error)
+    if runner.has_servers(options.parameters):
+        await doors.mcp_tools.list_async(runner, options.parameters)
     estimates = []
     for name, part in options.each:
         # They are read here, as an iterator of the user's may belong to this thread.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..formats.wire_format import MALFORMED
-from . import anthropic, gemini, models, openai
+from . import anthropic, gemini, hosts, models, openai
 from .exchange import Reply
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def find_owner(path: str) -> tuple[str, str] | None:
         return (named or ("gemini" if rest.startswith("/v1beta") else "openai"), rest)
     if named == "anthropic" and anthropic.FILES.fullmatch(rest):
         return named, rest
+    if named in hosts.HOSTS and hosts.PATHS.fullmatch(rest):
+        return named, rest
     if anthropic.PATHS.fullmatch(rest):
         return (named or "anthropic", rest) if named in (None, "anthropic") else None
     if named == "gemini" or (named is None and not openai.PATHS.fullmatch(rest)):
@@ -52,23 +54,29 @@ def name_operation(method: str, path: str) -> str:
     """
     if path.endswith("/models"):
         return "models.list"
-    kind = "files" if "/files" in path else "batches"
+    kind = "files" if re.search(r"/(files|datasets)\b", path) else "batches"
     if re.search(r"[/:]cancel$", path):
         return "batches.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):
         return "files.download" if kind == "files" else "batches.results"
+    if method == "PUT" or path.endswith(":upload"):
+        return "files.store"
     if method == "POST":
         return "files.upload" if kind == "files" else "batches.create"
     if method == "DELETE":
         return f"{kind}.delete"
-    return f"{kind}.list" if re.search(r"/(batches|files)$", path) else f"{kind}.retrieve"
+    return (
+        f"{kind}.list"
+        if re.search(r"/(batches|files|jobs|batchInferenceJobs)$", path)
+        else f"{kind}.retrieve"
+    )
 
 
 def serve(store: BatchStore, call: Call) -> Reply:
     """Answer a request."""
     store.advance()
     endpoints: dict[str, Callable[[BatchStore, Call], Reply | None]]
-    endpoints = {"anthropic": anthropic.serve, "gemini": gemini.serve}
+    endpoints = {"anthropic": anthropic.serve, "gemini": gemini.serve, **hosts.HOSTS}
     function = models.serve if call.path.endswith("/models") else endpoints.get(call.provider, openai.serve)
     try:
         reply = function(store, call)

@@ -14,14 +14,12 @@ from .jobs import Batch, Row
 if TYPE_CHECKING:
     from .jobs import BatchStore, StoredFile
 
-__all__ = ["PATHS", "serve"]
+__all__ = ["PATHS", "describe_file", "find_status", "serve"]
 
 PATHS = re.compile(r"(?:/v1)?/(files|batches)(?:/([\w-]+)(?:/(content|cancel))?)?")
 MOST_ROWS = 50_000
 MOST_BYTES = 200_000_000
 MOST_FILE_BYTES = 512_000_000
-
-_PURPOSES = {"together_ai": "batch-api"}
 
 
 def serve(store: BatchStore, call: Call) -> Reply | None:
@@ -44,24 +42,24 @@ def _serve_file(store: BatchStore, call: Call, identifier: str | None, action: s
     if call.method == "DELETE":
         del store.files[identifier]
         return Reply(200, {"id": identifier, "object": "file", "deleted": True})
-    return Reply(200, _describe_file(file))
+    return Reply(200, describe_file(file))
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:
     fields = parse_fields(call.headers.get(b"content-type", b""), call.body)
     upload = fields.get("file")
     purpose = fields["purpose"].content.decode() if "purpose" in fields else ""
-    expected = _PURPOSES.get(call.provider, "batch")
+    expected = "batch"
     if upload is None or purpose not in (expected, "user_data"):
         return call.refuse(400, f"a file with the purpose {expected!r} is expected, not {purpose!r}")
     if purpose == expected and not upload.file_name.endswith(".jsonl"):
         return call.refuse(400, "Invalid file format for Batch API. Must be .jsonl")
     if len(upload.content) > (MOST_BYTES if purpose == expected else MOST_FILE_BYTES):
         return call.refuse(400, "the file is too large")
-    return Reply(200, _describe_file(store.add_upload("file-", purpose, upload, call.provider, call.key)))
+    return Reply(200, describe_file(store.add_upload("file-", purpose, upload, call.provider, call.key)))
 
 
-def _describe_file(file: StoredFile) -> dict[str, Any]:
+def describe_file(file: StoredFile) -> dict[str, Any]:
     return {
         "id": file.identifier,
         "object": "file",
@@ -70,6 +68,7 @@ def _describe_file(file: StoredFile) -> dict[str, Any]:
         "filename": file.name,
         "purpose": file.purpose,
         "status": "processed",
+        **({"sample_type": "batch_request", "source": "upload"} if file.provider == "mistral" else {}),
     }
 
 
@@ -99,7 +98,9 @@ def _create(store: BatchStore, call: Call) -> Reply:
             row = orjson.loads(line)
             rows.append(Row(row["custom_id"], row["url"], row["body"]))
             names.add(row["custom_id"])
-            if row["url"] != request["endpoint"] or row["method"] != "POST":
+            # Azure looks at the rows alone.
+            fits = call.provider == "azure" or row["url"] == request["endpoint"]
+            if not fits or row["method"] != "POST":
                 problem = f"the URL of {row['custom_id']} is not the endpoint of the batch"
     except (ValueError, KeyError, TypeError) as mistake:
         problem = f"invalid line: {mistake}"
@@ -140,7 +141,7 @@ def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
         "id": batch.identifier,
         "object": "batch",
         **batch.fields,
-        "status": _find_status(batch),
+        "status": find_status(batch),
         "errors": errors,
         "created_at": int(batch.submitted),
         "expires_at": int(batch.expires),
@@ -151,7 +152,7 @@ def _describe_batch(store: BatchStore, batch: Batch) -> dict[str, Any]:
     }
 
 
-def _find_status(batch: Batch) -> str:
+def find_status(batch: Batch) -> str:
     if batch.ended is None:
         return "cancelling" if batch.cancelled is not None else "in_progress"
     if batch.failure is not None:

@@ -21,6 +21,7 @@ from ...requests.routing import Target
 from ...runtime.json_pieces import loads, write_exactly
 from ..sdk_clients import SECONDS_OF_A_FILE, close_gemini_client, gemini_client, items_of, pages_of
 from ..shared.batches import (
+    RPC_STATUSES,
     BatchLimits,
     BatchSpec,
     RemoteBatch,
@@ -28,8 +29,11 @@ from ..shared.batches import (
     fail_row,
     id_of,
     mark_unbilled,
+    pieces_of,
+    read_name,
     rows_of,
     time_of,
+    write_name,
 )
 from ..shared.errors import from_answer
 from . import embeddings
@@ -40,9 +44,7 @@ _LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 """The SDK's own list of final states lacks the last one."""
 
-_LABEL = "llm_provider"
 _PAGE = 100
-_PIECE = 2**18
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
@@ -77,7 +79,7 @@ class GeminiBatches:
     async def create(self, spec: BatchSpec, path: Path, file: str | None) -> RemoteBatch:
         assert file is not None
         model = spec.operation.rpartition("/models/")[2].partition(":")[0]
-        name = f"{_LABEL} {spec.label} {spec.content} {spec.origin}"
+        name = write_name(spec)
         headers = self._types.HttpOptions(headers=dict(spec.headers)) if spec.headers else None
         batches = self._client.aio.batches
         if _embeds(spec.operation):
@@ -124,7 +126,7 @@ class GeminiBatches:
         for name in remote.results:
             config = self._types.DownloadFileConfig(http_options=self._long)
             await self._client.aio.files.download(file=name, destination=scratch, config=config)
-            async for row in rows_of(_pieces_of(scratch), longest, _reply):
+            async for row in rows_of(pieces_of(scratch), longest, _reply):
                 yield row
 
     async def cancel(self, identifier: str) -> None:
@@ -132,12 +134,6 @@ class GeminiBatches:
 
     async def close(self) -> None:
         await close_gemini_client(self._client, self._http_client)
-
-
-async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece
 
 
 def _embeds(operation: str) -> bool:
@@ -150,9 +146,6 @@ connect = GeminiBatches
 def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
     state = str(getattr(job.state, "name", job.state) or "PENDING")
     state = state.removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
-    words: list[str | None] = list((job.display_name or "").split(" "))
-    ours = len(words) in (3, 4) and words[0] == _LABEL
-    _, label, content, origin = [*words, None][:4] if ours else [None] * 4
     stats = ((operation or {}).get("metadata") or {}).get("batchStats") or {}
     failure = (operation or {}).get("error") or {}
     file = getattr(job.dest, "file_name", None)
@@ -164,9 +157,7 @@ def _remote(job: Any, operation: JSONObject | None = None) -> RemoteBatch:
         total=int(stats.get("requestCount") or 0) or None,
         done=int(stats.get("successfulRequestCount") or 0),
         failed=int(stats.get("failedRequestCount") or 0),
-        label=label,
-        content=content,
-        origin=origin,
+        **read_name(job.display_name),
         results=(file,) if file else (),
         problem=failure.get("message"),
         # RESOURCE_EXHAUSTED of google.rpc says that the queue is full.
@@ -187,14 +178,7 @@ def _reply(line: bytes) -> RowReply:
         return RowReply(name, write_exactly(response), None)
     fields = failure if isinstance(failure, dict) else {}
     code, status = fields.get("code"), fields.get("status")
-    number = _STATUSES.get(code, code) if isinstance(code, int) else None
+    number = RPC_STATUSES.get(code, code) if isinstance(code, int) else None
     codes = (status if isinstance(status, str) else None,)
     failed = from_answer(number, codes=codes, message=str(fields.get("message") or ""))
     return RowReply(name, None, mark_unbilled(failed))
-
-
-# The codes of google.rpc, with which a row reports its failure.
-_STATUSES = {
-    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
-    13: 500, 14: 503, 15: 500, 16: 401,
-}  # fmt: skip

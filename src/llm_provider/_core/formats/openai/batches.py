@@ -1,4 +1,7 @@
-"""Batches of OpenAI, by the openai SDK 2.54, and of hosts with the same API, which `ROUTES` tells."""
+"""Batches of OpenAI, by the openai SDK 2.54, and of hosts with the same API, which `ROUTES` tells.
+
+Hosts whose API is another derive their connection from this one: `_features/batch_hosts`.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +14,7 @@ from ...requests.routing import Target
 from ...runtime.json_pieces import loads, write_exactly
 from ..openai_chat import encode as chat
 from ..openai_responses import encode as responses
+from ..registry import load_beside
 from ..sdk_clients import SECONDS_OF_A_FILE, close_clients, openai_client
 from ..shared import batches as shared
 from ..shared.errors import error_fields, from_answer
@@ -35,7 +39,7 @@ class OpenAIBatches:
     def __init__(self, target: Target, key: Credential) -> None:
         service = target.route.batches
         assert service is not None
-        self._purpose = service.purpose
+        self._target, self._service = target, service
         self._client = openai_client(target, key)
 
     def line(self, spec: shared.BatchSpec, custom_id: str, body: bytes) -> bytes:
@@ -48,16 +52,17 @@ class OpenAIBatches:
             uploaded = await self._client.files.create(
                 # OpenAI refuses a file of any other kind.
                 file=(f"{path.stem}.jsonl", file),
-                purpose=cast("Literal['batch']", self._purpose),
+                purpose=cast("Literal['batch']", self._service.purpose),
                 timeout=SECONDS_OF_A_FILE,
             )
         return shared.id_of(uploaded)
 
     async def create(self, spec: shared.BatchSpec, path: Path, file: str | None) -> shared.RemoteBatch:
         assert file is not None
+        endpoint = dict(self._service.endpoints).get(spec.operation, spec.operation)
         batch = await self._client.batches.create(
             input_file_id=file,
-            endpoint=cast("Literal['/v1/chat/completions']", f"/v1/{spec.operation}"),
+            endpoint=cast("Literal['/v1/chat/completions']", f"/v1/{endpoint}"),
             completion_window="24h",
             metadata={"llm_provider": spec.label, "content": spec.content, "origin": spec.origin},
             extra_headers=spec.headers,
@@ -78,7 +83,7 @@ class OpenAIBatches:
             async with self._client.files.with_streaming_response.content(
                 file, timeout=SECONDS_OF_A_FILE
             ) as response:
-                async for row in shared.rows_of(response.iter_bytes(), longest, _reply):
+                async for row in shared.rows_of(response.iter_bytes(), longest, self.read_line):
                     yield row
 
     async def cancel(self, identifier: str) -> None:
@@ -87,8 +92,18 @@ class OpenAIBatches:
     async def close(self) -> None:
         await close_clients(self._client)
 
+    @staticmethod
+    def read_line(line: bytes) -> shared.RowReply:
+        """The end of a row from a line of the results."""
+        return _reply(line)
 
-connect = OpenAIBatches
+
+def connect(target: Target, key: Credential) -> shared.BatchConnection:
+    """A connection of OpenAI's shape, or of the host's own."""
+    host = target.route.batches and target.route.batches.host
+    module: Any = load_beside("batch_hosts", host) if host else None
+    connection: shared.BatchConnection = (module.connect if module else OpenAIBatches)(target, key)
+    return connection
 
 
 def _remote(batch: Any) -> shared.RemoteBatch:

@@ -50,7 +50,8 @@ _NO_ROOM: dict[str, Room] = {
     # bespokelabsai/curator#111, Anthropic's code, and the words of gateways.
     r"request_too_large|(file|batch|body|payload|entity)( size)? (is )?too large": "large",
     # bespokelabsai/curator#116.
-    r"cannot find file .* have access to it": "early",
+    # The second words are Azure's: openai/openai-dotnet#312.
+    r"cannot find file .* have access to it|input file .* is in '\w+' state": "early",
     r"exceeds the (maximum|max)( allowed)? (file|batch|request|number of (requests|rows|lines))": "large",
 }
 """Codes and messages, in lower case, of submissions that are refused and of batches that fail as a whole."""
@@ -62,6 +63,15 @@ def find_room_problem(error: LLMError) -> Room | None:
     known = next((room for pattern, room in _NO_ROOM.items() if re.search(pattern, text)), None)
     # bespokelabsai/curator#610: gateways have pages of their own.
     return known or ("large" if error.status == 413 else None)
+
+
+RPC_STATUSES = {
+    1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
+    13: 500, 14: 503, 15: 500, 16: 401,
+}  # fmt: skip
+"""The codes of google.rpc, with which rows report their failures, as HTTP statuses."""
+
+_LABEL = "llm_provider"
 
 
 class BatchLimits(NamedTuple):
@@ -80,6 +90,8 @@ class BatchSpec:
 
     operation: str
     """The endpoint of every row, as in `EncodedRequest`."""
+    model: str = ""
+    """The model of every row, as the provider knows it."""
     headers: dict[str, str] = field(default_factory=dict)
     label: str
     """The name of the batch in the journal. It is sent along where the provider keeps one."""
@@ -87,6 +99,19 @@ class BatchSpec:
     """A hash of the rows. It is sent along with the label."""
     origin: str = ""
     """A hash of the cache directory whose ledger has the cost. It is sent along with the label."""
+
+
+def write_name(spec: BatchSpec) -> str:
+    """The name of a batch where the provider keeps no metadata. `read_name` reads it."""
+    return f"{_LABEL} {spec.label} {spec.content} {spec.origin}"
+
+
+def read_name(name: object) -> dict[str, Any]:
+    """The fields of `RemoteBatch` that the name of a batch has; none if another program named it."""
+    words: list[str | None] = list(name.split(" ")) if isinstance(name, str) else []
+    if len(words) < 3 or words[0] != _LABEL:
+        return {}
+    return dict(zip(("label", "content", "origin"), [*words[1:], None], strict=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +256,16 @@ async def batches_of(
 
     async for batch in items_of(pages()):
         yield read(batch)
+
+
+_PIECE = 2**18
+
+
+async def pieces_of(path: Path) -> AsyncIterator[bytes]:
+    """The bytes of a file in pieces."""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 async def lines_of(pieces: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:

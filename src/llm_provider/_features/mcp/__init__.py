@@ -1,0 +1,1 @@
+"""`mcp`: the tools of local and remote MCP servers. Extra `mcp`; tests/_features/mcp."""
