@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from golden import read
+from interactions_server import stream_of, text_step
 
 JSON = dict[str, Any]
 
@@ -31,7 +32,7 @@ class Shape:
     @property
     def ending(self) -> bytes:
         """The bytes of a stream after its last event."""
-        return b"data: [DONE]\n\n" if self.format == "openai" else b""
+        return b"data: [DONE]\n\n" if self.format in ("openai", "interactions") else b""
 
     def stream(self, events: Iterable[Any] | None = None, ending: bytes | None = None) -> bytes:
         """The bytes of the stream, by default with all events and its ending."""
@@ -55,7 +56,17 @@ def _shapes(wire_format: str) -> list[Shape]:
     ]
 
 
-SHAPES = {name: _shapes(name) for name in ("openai", "responses", "anthropic", "gemini")}
+def _interaction() -> Shape:
+    usage = {"total_input_tokens": 9, "total_output_tokens": 7, "total_thought_tokens": 5, "total_tokens": 21}
+    agent = "deep-research-preview-04-2026"
+    whole = {"id": "v1_1", "object": "interaction", "agent": agent, "status": "completed"}
+    whole |= {"steps": [text_step(TEXT)], "usage": usage}
+    return Shape("interactions", "a text", whole, list(stream_of(whole, 5)))
+
+
+SHAPES = {name: _shapes(name) for name in ("openai", "responses", "anthropic", "gemini")} | {
+    "interactions": [_interaction()]
+}
 """The shapes of each format. The first is a plain text, which is `TEXT`."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.checks import singles, wrong_in_answer, wrong_in_return
 from conformance.features import MESSAGES, NO, PARAMETERS, YES, sent
-from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, RESPONSES, Format
+from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, INTERACTIONS, RESPONSES, Format
 from llm_provider._core.formats import registry
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
@@ -19,13 +19,15 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "features.md"
 SEPARATE, NOT_YET, IMPLICIT = "separate requests", "not yet", "nothing to send"
 
 _ANSWERS: Mapping[str, Mapping[Format, tuple[str, ...]]] = {
-    "text": {CHAT: ("content",), RESPONSES: ("message",), ANTHROPIC: ("text",), GEMINI: ("text",)},
+    "text": {CHAT: ("content",), RESPONSES: ("message",), ANTHROPIC: ("text",), GEMINI: ("text",),
+             INTERACTIONS: ("model_output",)},
     "a refusal": {CHAT: ("refusal",), RESPONSES: ("message",), ANTHROPIC: ("ends with refusal",)},
     "a call of a function": {
         CHAT: ("tool_calls: function", "function_call"),
         RESPONSES: ("function_call",),
         ANTHROPIC: ("tool_use",),
         GEMINI: ("functionCall",),
+        INTERACTIONS: ("function_call",),
     },
     "a call of another tool": {
         CHAT: ("tool_calls: custom",),
@@ -39,14 +41,22 @@ _ANSWERS: Mapping[str, Mapping[Format, tuple[str, ...]]] = {
                     "code_execution_tool_result", "bash_code_execution_tool_result",
                     "text_editor_code_execution_tool_result", "tool_search_tool_result", "container_upload"),
         GEMINI: ("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+        INTERACTIONS: tuple(
+            f"{tool}_{end}"
+            for tool in ("code_execution", "google_search", "google_maps", "url_context", "file_search",
+                         "mcp_server_tool", "retrieval")
+            for end in ("call", "result")
+        ),
     },
     "reasoning": {
         RESPONSES: ("reasoning",),
         ANTHROPIC: ("thinking", "redacted_thinking"),
         GEMINI: ("thought",),
+        INTERACTIONS: ("thought",),
     },
-    "images": {RESPONSES: ("image_generation_call",), GEMINI: ("inlineData", "fileData")},
-    "audio": {CHAT: ("audio",), GEMINI: ("inlineData",)},
+    "images": {RESPONSES: ("image_generation_call",), GEMINI: ("inlineData", "fileData"),
+               INTERACTIONS: ("model_output",)},
+    "audio": {CHAT: ("audio",), GEMINI: ("inlineData",), INTERACTIONS: ("model_output",)},
     "compaction": {RESPONSES: ("compaction",)},
 }  # fmt: skip
 """What a row is about → the cells of the matrix that hold it, by format."""
@@ -57,11 +67,12 @@ _APIS = {
     RESPONSES: "OpenAI's Responses",
     ANTHROPIC: "Anthropic's Messages",
     GEMINI: "Gemini's `generateContent`",
+    INTERACTIONS: 'Gemini\'s Interactions, `endpoint="interactions"`',
 }
 
 
 def _samples(form: Format) -> str:
-    target = resolve(form.models[0])
+    target = resolve(form.models[0], endpoint=form.endpoint)
     request = Request.build(form.models[0], "Hi", {"n": 3})
     return YES if registry.load(target.route.adapter).encode(request, target).samples_field else SEPARATE
 
@@ -74,7 +85,7 @@ def _prompt_caching(form: Format) -> str:
     """
     found = NO
     for model in form.models:
-        target = resolve(model)
+        target = resolve(model, endpoint=form.endpoint)
         cache = registry.load_prompt_cache(target)
         payload = form.encode("Why?", model, system="A long document. " * 5000)
         mark = None if cache is None else mark_of_call(cache, payload, target.model)

@@ -42,7 +42,10 @@ FAILED = tuple(
 _ONLY_IN_ANSWERS = {"annotations": (), "audio": ("id",)}
 
 # Of these, no answer has come: they are errors, or the provider is still at work.
-UNFINISHED = (("failed", None), ("in_progress", None), ("cancelled", None), ("queued", None))
+UNFINISHED = (
+    *(("failed", None), ("in_progress", None), ("cancelled", None), ("queued", None)),
+    *("failed", "in_progress", "cancelled", "queued"),
+)
 
 
 def examples(number: int) -> settings:

@@ -1,4 +1,4 @@
-"""The four wire formats as their SDKs describe them: the replies that an SDK knows, and its requests."""
+"""The five wire formats as their SDKs describe them: the replies that an SDK knows, and its requests."""
 
 import functools
 import json
@@ -10,11 +10,13 @@ import pydantic
 from anthropic.types import Message as AnthropicMessage
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from google.genai import types as google
+from google.genai._gaos.types import interactions
 from openai.types.chat import ChatCompletion
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
+import interactions_server
 from conformance.sdk_types import fields, item_of, members, problems, samples, words
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import Answer
@@ -55,6 +57,8 @@ class Format:
     check: Callable[[dict[str, Any]], list[str]]
     turns: str
     """The field of a request that holds the conversation."""
+    endpoint: str | None = None
+    """The endpoint of the models, where it is not theirs by default."""
 
     def __repr__(self) -> str:
         return self.name
@@ -62,7 +66,7 @@ class Format:
     def encode(self, messages: Any, model: str = "", **parameters: Any) -> dict[str, Any]:
         """The payload of a request, as JSON that was written and read again."""
         name = model or self.models[0]
-        target = resolve(name)
+        target = resolve(name, endpoint=self.endpoint)
         encoded = registry.load(target.route.adapter).encode(
             Request.build(name, messages, parameters), target
         )  # type: ignore[arg-type]  # wrong on purpose, or any value
@@ -71,7 +75,8 @@ class Format:
 
     def decode(self, reply: Any) -> Answer:
         """The answer of a reply."""
-        return registry.load(resolve(self.models[0]).route.adapter).decode(json.loads(json.dumps(reply)))
+        route = resolve(self.models[0], endpoint=self.endpoint).route
+        return registry.load(route.adapter).decode(json.loads(json.dumps(reply)))
 
 
 def _envelopes(model: type[pydantic.BaseModel], reply: dict[str, Any], without: set[str]) -> list[Any]:
@@ -360,5 +365,60 @@ GEMINI = Format(
     turns="contents",
 )
 
-FORMATS = (CHAT, RESPONSES, ANTHROPIC, GEMINI)
+# --- Gemini: Interactions -------------------------------------------------------------------------------
+# What a model was told. Steps of types that the SDK does not know have no fields to try.
+_TOLD = {"user_input", "function_result", "UNKNOWN"}
+
+
+def _interaction_kinds() -> Iterator[Kind]:
+    for step in members(interactions.Step):
+        (name,) = words(fields(step)["type"][0])
+        if name in _TOLD:
+            continue
+        values = [value for value in samples(step) if value["type"] == name]
+        if name == "model_output":
+            # One with an error is a failure, which tests of their own have.
+            values = [value for value in values if not value.get("error")]
+            content = [value for value in values if value.get("content")]
+            text = next(value for value in content if value["content"][0]["type"] == "text")
+            yield Kind(name=name, samples=[text, *values], text=text["content"][0]["text"])
+            continue
+        if name in ("function_call", "thought"):
+            # A thought without a signature is not sent back: googleapis/js-genai#1735.
+            values = [value for value in values if value.get("name") or value.get("signature")]
+        yield Kind(name=name, samples=values, call=name == "function_call")
+
+
+def _interaction_reply(content: Sequence[tuple[Kind, Any]], finish: Any) -> Any:
+    usage = {"total_input_tokens": 3, "total_output_tokens": 4, "total_tokens": 7}
+    steps = [sample for _, sample in content]
+    return {
+        "id": "i1",
+        "object": "interaction",
+        "model": "m",
+        "status": finish,
+        "steps": steps,
+        "usage": usage,
+    }
+
+
+_interaction_samples = sorted(_interaction_kinds(), key=lambda kind: kind.name != "model_output")
+INTERACTIONS = Format(
+    name="interactions",
+    models=("gemini-3.8-flash", "gemini-2.5-flash", "gemini-3.5-flash-lite"),
+    kinds=_interaction_samples,
+    finishes=words(interactions.Interaction.model_fields["status"].annotation),
+    done="completed",
+    reply=_interaction_reply,
+    envelopes=_envelopes(
+        interactions.Interaction,
+        _interaction_reply([(_interaction_samples[0], _interaction_samples[0].samples[0])], "completed"),
+        {"tools", "environment", "response_format", "generation_config", "agent_config", "input"},
+    ),
+    check=interactions_server.check,
+    turns="input",
+    endpoint="interactions",
+)
+
+FORMATS = (CHAT, RESPONSES, ANTHROPIC, GEMINI, INTERACTIONS)
 BY_NAME = {form.name: form for form in FORMATS}

@@ -28,6 +28,7 @@ _WRAPPERS = (
     typing_extensions.NotRequired, typing_extensions.ReadOnly,
 )  # fmt: skip
 _REQUIRED = (typing.Required, typing_extensions.Required)
+_NOT_REQUIRED = (typing.NotRequired, typing_extensions.NotRequired)
 _LISTS = (list, Iterable, Sequence)
 _DICTS = (dict, Mapping)
 
@@ -64,9 +65,16 @@ def _members(annotation: Any) -> list[Any]:
             member
             for arg in typing.get_args(annotation)
             for member in members(arg)
-            if member is not type(None)
+            if member is not type(None) and not _is_unknown(member)
         ]
     return [annotation]
+
+
+def _is_unknown(kind: Any) -> bool:
+    """Whether a member of a union stands for the words or the objects that google-genai does not know."""
+    return getattr(kind, "__name__", "") == "UnrecognizedStr" or (
+        "is_unknown" in getattr(kind, "model_fields", ())
+    )
 
 
 _cached_members = functools.cache(_members)
@@ -90,9 +98,15 @@ def words(annotation: Any) -> list[str]:
 
 
 def fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, bool]]:
-    """The fields of a model by their names on the wire: the annotation, and whether it is required."""
+    """The fields of a model by their names on the wire: the annotation, and whether it is required.
+
+    A `type` that names the model is always sent, although google-genai has a default for it.
+    """
     return {
-        field.alias or name: (field.annotation, field.is_required())
+        field.alias or name: (
+            field.annotation,
+            field.is_required() or field.default in words(field.annotation),
+        )
         for name, field in model.model_fields.items()
     }
 
@@ -217,9 +231,10 @@ def _differences(value: Any, kind: Any, path: str) -> list[str]:
 def _hints(typed_dict: Any) -> tuple[dict[str, Any], set[str]]:
     """The annotations of a `TypedDict`, and the names of its required fields."""
     hints = typing_extensions.get_type_hints(typed_dict, include_extras=True)
-    # With postponed annotations, `__required_keys__` does not know of `Required`.
+    # With postponed annotations, `__required_keys__` knows neither `Required` nor `NotRequired`.
     marked = {name for name, hint in hints.items() if typing.get_origin(hint) in _REQUIRED}
-    return hints, marked | typed_dict.__required_keys__
+    free = {name for name, hint in hints.items() if typing.get_origin(hint) in _NOT_REQUIRED}
+    return hints, marked | (typed_dict.__required_keys__ - free)
 
 
 def _of_typed_dict(value: Any, kind: Any, path: str) -> list[str]:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from anthropic.types import RawMessageStreamEvent
+from google.genai._gaos.types.interactions import InteractionSSEEvent
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from conformance.checks import ANSWERS, UNFINISHED, Content, each_of, wrong_in_answer
-from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, RESPONSES, Format
+from conformance.formats import ANTHROPIC, BY_NAME, CHAT, GEMINI, INTERACTIONS, RESPONSES, Format
 from conformance.sdk_types import members, samples
+from interactions_server import text_step
 from llm_provider import LLMError
 from llm_provider._core.formats import registry
 from llm_provider._core.formats.protocol import EncodedRequest
@@ -70,15 +72,27 @@ def _gemini_events(reply: JSON) -> Iterator[JSON]:
     yield {**reply, "candidates": [{**candidate, "content": {"role": "model"}}]}
 
 
+def _interaction_events(reply: JSON) -> Iterator[JSON]:
+    yield {"event_type": "interaction.created", "interaction": {"id": reply["id"], "status": "in_progress"}}
+    for index, step in enumerate(reply["steps"]):
+        yield {"event_type": "step.start", "index": index, "step": step}
+        yield {"event_type": "step.stop", "index": index}
+    yield {"event_type": "interaction.completed", "interaction": {**reply, "steps": []}}
+
+
 STREAMS: Mapping[Format, Callable[[JSON], Iterator[JSON]]] = {
     CHAT: _chat_events, RESPONSES: _responses_events, ANTHROPIC: _anthropic_events, GEMINI: _gemini_events,
+    INTERACTIONS: _interaction_events,
 }  # fmt: skip
-OPERATIONS = {CHAT: "chat/completions", RESPONSES: "responses", ANTHROPIC: "messages", GEMINI: ""}
+OPERATIONS = {
+    CHAT: "chat/completions", RESPONSES: "responses", ANTHROPIC: "messages", GEMINI: "",
+    INTERACTIONS: "v1beta/interactions",
+}  # fmt: skip
 
 
 def folded(form: Format, events: Sequence[Any]) -> tuple[Any, str, list[tuple[str, str, str]]]:
     """The reply that the events add up to, and the text and the calls that the deltas have shown."""
-    adapter = registry.load(resolve(form.models[0]).route.adapter)
+    adapter = registry.load(resolve(form.models[0], endpoint=form.endpoint).route.adapter)
     assembler = adapter.assembler(EncodedRequest(OPERATIONS[form], {}))
     text, calls = "", {}
     for event in json.loads(json.dumps(events)):
@@ -147,6 +161,7 @@ WHOLE: Mapping[Format, JSON] = {
     ),
     ANTHROPIC: ANTHROPIC.reply([(ANTHROPIC.kinds[0], {"type": "text", "text": HELLO})], "end_turn"),
     GEMINI: GEMINI.reply([(GEMINI.kinds[0], {"text": HELLO})], GEMINI.done),
+    INTERACTIONS: INTERACTIONS.reply([(INTERACTIONS.kinds[0], text_step(HELLO))], INTERACTIONS.done),
 }
 
 RESPONSE_EVENTS = {
@@ -281,3 +296,23 @@ def test_every_event_of_gemini() -> None:
             choice = outcome(GEMINI, events)
             assert choice is not None
             assert choice.text == HELLO
+
+
+INTERACTION_EVENTS = {
+    kind: event for event in members(InteractionSSEEvent) if (kind := samples(event)[0].get("event_type"))
+}
+
+
+@pytest.mark.parametrize("kind", INTERACTION_EVENTS)
+def test_every_event_of_an_interaction(kind: str) -> None:
+    begun, started, stopped, last = _interaction_events(WHOLE[INTERACTIONS])
+    for event in some(samples(INTERACTION_EVENTS[kind])):
+        choice = outcome(INTERACTIONS, [begun, started, event, stopped, last])
+        if kind in ("error", "interaction.completed", "interaction.status_update"):
+            # It may be the last event, or report a failure.
+            continue
+        assert choice is not None, event
+        assert choice.text.startswith(HELLO)
+        content = event.get("delta") or event.get("step") or {}
+        if content.get("type") == "text":
+            assert content["text"] in choice.text

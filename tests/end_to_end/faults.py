@@ -68,6 +68,7 @@ ROUTES = {
         Route("responses", "gpt-5.5-pro", "openai", "responses"),
         Route("anthropic", "claude-sonnet-5-5", "anthropic", "anthropic"),
         Route("gemini", "gemini/gemini-4-argon", "gemini", "gemini"),
+        Route("interactions", "gemini/deep-research-preview-04-2026", "gemini", "interactions"),
         Route("litellm", "litellm/anthropic/claude-sonnet-5-5", "anthropic", "anthropic"),
     )
 }
@@ -280,7 +281,7 @@ def reported(code: int, advice: str, kind: type[LLMError], **kinds: type[LLMErro
 
 LATER = "try again later"
 CORRECT = "correct the request as the message says"
-_GIVEN_UP = dict.fromkeys(("anthropic", "litellm", "gemini"), errors.APITimeoutError)
+_GIVEN_UP = dict.fromkeys(("anthropic", "litellm", "gemini", "interactions"), errors.APITimeoutError)
 
 
 def error_200(cell: Cell, key: str) -> Fault:
@@ -323,7 +324,13 @@ REPORTED = [
     reported(422, CORRECT, errors.BadRequestError),
     reported(429, "raise `max_retries` or the deadline", errors.RateLimitError),
     reported(500, "try again later; report `request_id`", errors.InternalServerError),
-    reported(502, LATER, errors.InternalServerError, gemini=errors.OverloadedError),
+    reported(
+        502,
+        LATER,
+        errors.InternalServerError,
+        gemini=errors.OverloadedError,
+        interactions=errors.OverloadedError,
+    ),
     reported(503, LATER, errors.OverloadedError),
     reported(504, "try again later, or ask for a shorter answer", errors.InternalServerError, **_GIVEN_UP),
     reported(529, LATER, errors.OverloadedError),
@@ -531,6 +538,7 @@ NOT_AN_ANSWER = [
             "": ends_in(errors.APIResponseValidationError),
             "responses": End(text=""),
             "anthropic": End(text=""),
+            "interactions": End(text=""),
             "litellm": End(text=""),
         },
         advice=REPORT,

@@ -23,12 +23,17 @@ MODELS = {
     "responses": "gpt-6.1-sol",
     "anthropic": "claude-haiku-4-5",
     "gemini": "gemini/gemini-2.5-flash",
+    "interactions": "gemini/gemini-2.5-flash",
     "together": "together_ai/zai-org/GLM-5.3",
     "litellm": "litellm/openai/gpt-4o",
 }
-SERVERS = {"anthropic": "anthropic", "gemini": "gemini", "together": "together_ai"}
+SERVERS = {
+    "anthropic": "anthropic", "gemini": "gemini", "interactions": "gemini", "together": "together_ai"
+}  # fmt: skip
 """Whom the simulator plays for a route that does not end at OpenAI."""
-MORE: dict[str, dict[str, Any]] = {"chat": {"endpoint": "chat"}, "responses": {"endpoint": "responses"}}
+MORE: dict[str, dict[str, Any]] = {
+    name: {"endpoint": name} for name in ("chat", "responses", "interactions")
+}  # fmt: skip
 
 
 @dataclass
@@ -140,25 +145,25 @@ FEATURES = (
 REFUSED = {
     "temperature": "responses",
     "top_p": "responses",
-    "top_k": "chat responses",
-    "frequency_penalty": "responses anthropic",
-    "presence_penalty": "responses anthropic",
-    "logit_bias": "responses anthropic gemini",
+    "top_k": "chat responses interactions",
+    "frequency_penalty": "responses anthropic interactions",
+    "presence_penalty": "responses anthropic interactions",
+    "logit_bias": "responses anthropic gemini interactions",
     "stop": "responses",
     "seed": "responses anthropic",
-    "logprobs": "responses anthropic",
-    "user": "gemini",
-    "metadata": "anthropic gemini together litellm",
-    "prompt_cache_key": "anthropic gemini together",
+    "logprobs": "responses anthropic interactions",
+    "user": "gemini interactions",
+    "metadata": "anthropic gemini together litellm interactions",
+    "prompt_cache_key": "anthropic gemini together interactions",
     "service_tier": "together",
-    "verbosity": "chat anthropic gemini together litellm",
+    "verbosity": "chat anthropic gemini together litellm interactions",
     "reasoning_effort": "chat litellm",
     "reasoning_summary": "chat anthropic together litellm",
-    "thinking_budget": "chat responses together litellm",
-    "reasoning_context": "chat anthropic gemini together litellm",
+    "thinking_budget": "chat responses together litellm interactions",
+    "reasoning_context": "chat anthropic gemini together litellm interactions",
     "cached_content": "chat responses anthropic together litellm",
     "safety_settings": "chat responses anthropic together",
-    "parallel_tool_calls": "gemini",
+    "parallel_tool_calls": "gemini interactions",
     "allowed_tools": "anthropic together litellm",
     "an uploaded PDF": "together litellm",
 }

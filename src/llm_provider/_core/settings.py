@@ -220,9 +220,9 @@ class Settings:
     """Whether log lines and spans hold prompts and answers."""
     show_waits: bool = _rule(flag, lambda: switch("LLM_PROVIDER_SHOW_WAITS") is not False)
 
-    def find_target(self, model: str, base_url: str | None) -> Target:
+    def find_target(self, model: str, base_url: str | None, endpoint: str | None = None) -> Target:
         """The destination of a call, with the errors of `resolve`."""
-        return resolve(model, base_url, self.env_file, self.hosts, self.deployments)
+        return resolve(model, base_url, self.env_file, self.hosts, self.deployments, endpoint)
 
 
 _FIELDS = tuple(

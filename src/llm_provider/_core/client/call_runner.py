@@ -293,7 +293,7 @@ def uses_batch_api(
 ) -> bool:
     """Whether a batch delivers a call. With "auto" it does if the answers may take a day and cost less."""
     settings = engine.settings
-    target = settings.find_target(model, parameters.get("base_url"))
+    target = settings.find_target(model, parameters.get("base_url"), parameters.get("endpoint"))
     route = target.route
     has_batches = module_of(route.adapter) is not None and (
         (route.adapter != "openai" and route.cloud is None) or route.batches is not None

@@ -212,8 +212,8 @@ class Adapter(Protocol):
     model goes on if its message is sent back.
 
     A format whose provider may divide an answer over several requests has two more:
-    `continuation(reply, encoded) -> JSONObject | None`, the fields with which the same request goes on, and
-    `join(before, after)`, two replies as one.
+    `continuation(reply, encoded) -> JSONObject | None`, the fields with which the same request goes on, where
+    None leaves a field out, and `join(before, after)`, two replies as one.
     """
 
     def assembler(self, encoded: EncodedRequest) -> StreamAssembler:

@@ -453,10 +453,14 @@ class Engine(LookupEngine):
 
 
 def _continue(call: Call[Any], whole: Sample, token: dict[str, Any]) -> Call[Any]:
-    """The same call with a token, which like a label is sent and is not in the key of the answer."""
+    """The same call with a token, which like a label is sent and is not in the key of the answer.
+
+    A field that is None there is left out.
+    """
     encoded = call.encoded
     payload = {name: value for name, value in encoded.payload.items() if name not in token}
-    labels = {**(encoded.labels or {}), **token}
+    added = {name: value for name, value in token.items() if value is not None}
+    labels = {**(encoded.labels or {}), **added}
     continued = replace(encoded, payload=payload, labels=labels, continues=whole.answer.reply)
     return replace(call, encoded=continued)
 

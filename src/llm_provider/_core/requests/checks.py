@@ -31,7 +31,7 @@ ServiceTier: TypeAlias = Literal[
     "auto", "default", "flex", "priority", "scale", "fast", "ultrafast", "standard", "standard_only"
 ]
 Unsupported: TypeAlias = Literal["raise", "drop"]
-Endpoint: TypeAlias = Literal["chat", "responses"]
+Endpoint: TypeAlias = Literal["chat", "responses", "interactions"]
 InBatch: TypeAlias = Literal["live", "wait", "refuse"]
 DeliveryMode: TypeAlias = Literal["live", "batch", "auto", "background"]
 CallDelivery: TypeAlias = Literal["live", "background"]

@@ -52,7 +52,9 @@ _ROWS = {
     ),
     "max_repairs": Parameter(number(0, 10, whole=True)),
     "reasoning_effort": Parameter(one_of(checks.ReasoningEffort), "leave it out"),
-    "endpoint": Parameter(one_of(checks.Endpoint), "leave it out; it chooses among OpenAI's"),
+    "endpoint": Parameter(
+        one_of(checks.Endpoint), "leave it out; OpenAI has 'chat' and 'responses', Gemini has 'interactions'"
+    ),
     "logprobs": Parameter(
         flag, "leave it out; OpenAI, some compatible hosts and Gemini have it", no_effect=False
     ),

@@ -146,9 +146,9 @@ class SharedDefaults(TypedDict, total=False):
     """The host behind a router that is asked, and no other: "nebius", or on OpenRouter with its quantization,
     "nebius/fp8". Only OpenRouter and Hugging Face's router have it."""
     store: bool | None
-    """Whether OpenAI stores the answer for `previous_response_id`; default False."""
+    """Whether OpenAI or Gemini's Interactions stores the answer for `previous_response_id`; default False."""
     previous_response_id: str | None
-    """The `Response.id` of a stored answer that OpenAI's Responses API continues."""
+    """The `Response.id` of a stored answer that OpenAI's Responses or Gemini's Interactions continues."""
     cached_content: str | None
     """The name of a beginning that is stored at Google, such as "cachedContents/abc", before the messages."""
     prompt_caching: bool | None
@@ -164,8 +164,9 @@ class SharedDefaults(TypedDict, total=False):
 
     It is not part of the key of this library's cache."""
     endpoint: Endpoint | None
-    """The endpoint of OpenAI, or of a compatible server, that is asked: "chat" for Chat Completions or
-    "responses" for Responses. Default the one that serves the model with these parameters."""
+    """The endpoint that is asked: "chat" for Chat Completions or "responses" for Responses of OpenAI or a
+    compatible server, or "interactions" of Gemini. Default the one that serves the model with these
+    parameters, which is "interactions" for agents of Gemini and `generateContent` for its models."""
     unsupported: Unsupported | None
     """Whether a parameter that the model cannot honour raises an error ("raise", the default) or is left
     out ("drop"). `Response.dropped` lists what was left out."""

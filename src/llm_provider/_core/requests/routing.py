@@ -19,9 +19,9 @@ from .api_keys import NO_KEY, Credential, EnvFile, find_written_key
 from .route import GROK_LACKS, UNPUBLISHED, BatchService, EmbeddingLimits, Route, Transport, name_variable
 
 __all__ = [
-    "COMPATIBLE_HOSTS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService", "EmbeddingLimits", "Route",
-    "Target", "Transport", "find_key", "find_route", "list_known_models", "maker_names", "price_names",
-    "resolve",
+    "AGENTS", "COMPATIBLE_HOSTS", "INTERACTIONS", "NO_HOSTS", "ROUTES", "UNPUBLISHED", "BatchService",
+    "EmbeddingLimits", "Route", "Target", "Transport", "find_key", "find_route", "list_known_models",
+    "maker_names", "price_names", "resolve",
 ]  # fmt: skip
 
 _REASONING = frozenset(
@@ -203,6 +203,12 @@ _ROWS = (
 ROUTES: Mapping[str, Route] = MappingProxyType({row.provider: row for row in _ROWS})
 """Every route by provider name, which is also the prefix of its models. Of a cloud's rows it has the last."""
 
+AGENTS = re.compile(r"(deep-research|antigravity)-.*|agents/.+")
+"""The names of Google's agents, and of those that a user has made there."""
+
+INTERACTIONS = replace(ROUTES["gemini"], adapter="gemini_interactions", bare_names=AGENTS.pattern)
+"""Gemini's other endpoint. It alone serves agents, which are not models of `generateContent`."""
+
 _OTHER_NAMES: dict[str, tuple[str, ...]] = {}
 for _row in _ROWS:
     _OTHER_NAMES[_row.provider] = (*_OTHER_NAMES.get(_row.provider, ()), *_row.other_names)
@@ -296,8 +302,11 @@ def resolve(
     env_file: EnvFile | None = None,
     hosts: Mapping[str, Route] = NO_HOSTS,
     deployments: Mapping[str, str] = _NO_DEPLOYMENTS,
+    endpoint: str | None = None,
 ) -> Target:
     """The target of a model, whose name may have a prefix, as in `groq/openai/gpt-oss-120b`.
+
+    Gemini's endpoint "interactions" has a route of its own.
 
     Without `base_url`, the route's environment variable decides, else the variable in `env_file`, else the
     route's own server. Raises `UnknownModelError`, which suggests names, and `RequestError` if `base_url` is
@@ -305,6 +314,8 @@ def resolve(
     """
     deployed = deployments.get(model, "") if deployments else ""
     route, name = _find_host(model, hosts) or _route(model, deployed)
+    if endpoint == "interactions" and route is ROUTES["gemini"]:
+        route = INTERACTIONS
     if route.cloud is not None:
         address = doors.cloud_addresses.find_address(route.cloud, route.provider, base_url, env_file)
         return _target_at(route, name, address, deployed, base_url is not None)
@@ -338,7 +349,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     """The row of a model, and the model's name without the prefix."""
     prefix, slash, rest = model.partition("/")
     if not slash:
-        route = next((row for row in _ROWS if re.fullmatch(row.bare_names, model)), None)
+        route = next((row for row in (*_ROWS, INTERACTIONS) if re.fullmatch(row.bare_names, model)), None)
         if route is None:
             raise UnknownModelError(
                 doors.remedies.problem_with(model, _OTHER_NAMES) or _suggestion(model), model=model
@@ -348,7 +359,7 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
         rest = _require_name(model, rest)
         if ROUTES[prefix].cloud is None:
             _refuse_cloud_within(prefix, rest, model)
-            return ROUTES[prefix], rest
+            return INTERACTIONS if prefix == "gemini" and AGENTS.fullmatch(rest) else ROUTES[prefix], rest
         served = rest
         if deployed:
             served = doors.cloud_price_names.drop_region(prefix, deployed)

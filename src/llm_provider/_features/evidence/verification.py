@@ -22,7 +22,7 @@ from ..._core.formats.shared.payload import find_tier, read_served_by
 from ..._core.json_values import JSONObject, json_value
 from ..._core.money.price_rows import PriceWarning, check, mapping_lines
 from ..._core.money.pricing import PriceTable
-from ..._core.requests.routing import ROUTES
+from ..._core.requests.routing import INTERACTIONS, ROUTES
 from ..._core.runtime.exact_decimal import total
 from ..._core.runtime.files import open_data
 from ..._core.runtime.json_pieces import canonical
@@ -43,7 +43,7 @@ from .container import (
 )
 from .score_records import ScoreRecords
 
-FORMATS = frozenset(row.adapter for row in ROUTES.values())
+FORMATS = frozenset(row.adapter for row in (*ROUTES.values(), INTERACTIONS))
 _OF_CHOICE = ("text", "reasoning", "tool_calls", "finish_reason")
 """What a response shows of its first sample."""
 
@@ -176,7 +176,11 @@ def decode_pieces(row: JSONObject) -> list[Reply]:
 
 def decode_replies(form: str, replies: Sequence[Any]) -> list[Answer]:
     """The replies of a provider as answers. A usage of zeros counts as none."""
-    answers = list(map(registry.load(form).decode, replies))
+    answers = []
+    for reply in replies:
+        # A model of Gemini's has two endpoints.
+        is_interaction = form == "gemini" and isinstance(reply, dict) and "steps" in reply
+        answers.append(registry.load("gemini_interactions" if is_interaction else form).decode(reply))
     for answer in answers:
         usage = answer.usage
         if usage is not None and not usage.output_tokens and not usage.input_tokens:

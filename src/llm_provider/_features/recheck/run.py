@@ -59,6 +59,8 @@ class StoredRequest(Request):
         own: Any = {name: value for name, value in parameters.items() if name in PARAMETERS}
         built = Request.build(model, "?", own, function)
         values = {each.name: getattr(built, each.name) for each in fields(Request) if each.init}
+        if question["operation"].endswith("/interactions"):
+            values["endpoint"] = "interactions"
         return cls(**{**values, "messages": (), "question": question})
 
 

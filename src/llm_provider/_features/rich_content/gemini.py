@@ -96,6 +96,11 @@ def audio(reply: JSONMapping) -> GeneratedAudio | None:
     """The speech, which a stream has in several parts."""
     blobs = [part(entry, "inlineData") for entry in _parts(reply)]
     files = [((text(blob, "mimeType") or "").lower(), decode_base64(blob.get("data"))) for blob in blobs]
+    return join_recordings(files)
+
+
+def join_recordings(files: list[tuple[str, bytes]]) -> GeneratedAudio | None:
+    """The recordings among files with their types, as one; None if there is none."""
     recordings = [(kind, data) for kind, data in files if data and kind.startswith("audio/")]
     if not recordings:
         return None

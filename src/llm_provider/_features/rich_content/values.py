@@ -201,6 +201,8 @@ def read(name: str, provider: str, reply: Any) -> Any:
         reply = reply[0] if reply else None
     route = ROUTES.get(provider)
     folder = "openai" if route is None or route.adapter == "litellm" else route.adapter
+    if folder == "gemini" and isinstance(reply, dict) and "steps" in reply:
+        folder = "gemini_interactions"
     module = importlib.import_module(f"llm_provider._features.rich_content.{folder}")
     read_part = getattr(module, name, None)
     return None if read_part is None else read_part(reply if isinstance(reply, dict) else {})

@@ -166,6 +166,7 @@ class GeminiFiles(FileConnection):
 
 _CONNECTIONS: Mapping[str, type[FileConnection]] = {
     "openai": OpenAIFiles, "anthropic": AnthropicFiles, "gemini": GeminiFiles,
+    "gemini_interactions": GeminiFiles,
 }  # fmt: skip
 """By the adapter."""
 

@@ -13,6 +13,7 @@ from ..formats import (
     gemini,
     gemini_decisions,
     gemini_embeddings,
+    gemini_interactions,
     gemini_token_counts,
     openai_chat,
     openai_decisions,
@@ -64,6 +65,7 @@ OPERATIONS = (
     Operation(r"(?:/anthropic)?/v1/messages", "anthropic", anthropic),
     Operation(r"(?:/anthropic)?/v1/messages/count_tokens", "anthropic", anthropic_token_counts),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:generate|streamGenerate)Content", "gemini", gemini),
+    Operation(r"/v1(?:beta)?/interactions", "gemini", gemini_interactions),
     Operation(r"/v1(?:beta)?/models/[^:]+:(?:embedContent|batchEmbedContents)", "gemini", gemini_embeddings),
     Operation(r"/v1(?:beta)?/models/[^:]+:countTokens", "gemini", gemini_token_counts),
     # The addresses of clouds, in which the model or the project is a part of the path.

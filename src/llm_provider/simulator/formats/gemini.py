@@ -135,7 +135,7 @@ def _snake_case(name: str) -> str:
 
 def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
     """A ``GenerateContentResponse``."""
-    if _is_blocked(prompt):
+    if is_blocked(prompt):
         return {"promptFeedback": {"blockReason": "SAFETY"}, **_make_envelope(completion)}
     candidates = [
         _make_candidate(prompt, completion, index, _make_parts(prompt, completion, sample), last=True)
@@ -148,7 +148,7 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
 
 def stream(prompt: Prompt, completion: Completion) -> Iterator[Frame]:
     """``GenerateContentResponse`` events; the last event of each candidate has its finish reason."""
-    if _is_blocked(prompt) or not completion.samples:
+    if is_blocked(prompt) or not completion.samples:
         yield _write_event(reply(prompt, completion))
         return
     envelope = _make_envelope(completion)
@@ -234,7 +234,7 @@ def _read_part_text(content: Any) -> tuple[str, int]:
     return read_text(content.get("parts") if isinstance(content, dict) else content)
 
 
-def _is_blocked(prompt: Prompt) -> bool:
+def is_blocked(prompt: Prompt) -> bool:
     return "please refuse the prompt" in prompt.text
 
 

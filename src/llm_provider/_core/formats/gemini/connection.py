@@ -10,9 +10,10 @@ import logging
 import math
 import os
 import ssl
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
+from ...errors import LLMError
 from ...settings import MAX_RESPONSE_BYTES
 from ..protocol import Outgoing
 from ..shared.errors import body_in_text, headers_of
@@ -38,7 +39,7 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
         ask=_ask,
         live_headers=lambda outgoing: {"x-server-timeout": str(math.ceil(outgoing.timeout))},
         stream_url=lambda url: url.removesuffix(_WHOLE) + _STREAMED,
-        close_client=_close_client,
+        close_client=close_client,
         certificates=certificates,
     )
     return SDKConnection(sdk, transport, most_bytes)
@@ -91,11 +92,7 @@ async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
             )
             await models.generate_content(**arguments, config=config)
     except (ValueError, RecursionError) as error:
-        # The SDK cannot read the body of a failure.
-        if (response := exchange.failure) is not None and not isinstance(response, Exception):
-            body = body_in_text(response.content.decode("utf-8", "replace"))
-            raise error_of(body, status=response.status_code, headers=headers_of(response)) from error
-        raise
+        raise_unread(exchange, error_of, error)
     if target.route.cloud is not None:
         exchange.url = f"{target.base_url}/{encoded.operation}"
         exchange.headers.pop("x-goog-api-key", None)
@@ -103,6 +100,14 @@ async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
             exchange.headers["x-goog-api-key"] = key.reveal()
         elif key.is_static:
             exchange.headers["Authorization"] = f"Bearer {key.reveal()}"
+
+
+def raise_unread(exchange: Exchange, read_error: Callable[..., LLMError], error: Exception) -> NoReturn:
+    """Raise the error of a failure whose body or headers the SDK cannot read."""
+    if (response := exchange.failure) is not None and not isinstance(response, Exception):
+        body = body_in_text(response.content.decode("utf-8", "replace"))
+        raise read_error(body, status=response.status_code, headers=headers_of(response)) from error
+    raise error
 
 
 def certificates() -> ssl.SSLContext:
@@ -114,7 +119,7 @@ def certificates() -> ssl.SSLContext:
     )
 
 
-async def _close_client(client: Any) -> None:
+async def close_client(client: Any) -> None:
     await client.aio.aclose()
     client.close()
 

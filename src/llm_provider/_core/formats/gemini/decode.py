@@ -287,7 +287,7 @@ _OF_THE_LAST = frozenset({CONTINUES, "finishReason", "finishMessage"})
 _UNFINISHED = (None, "", "CONTINUATION")
 
 
-def continuation(reply: Any, encoded: EncodedRequest | None = None) -> JSONObject | None:
+def continuation(reply: Any, _: EncodedRequest | None = None) -> JSONObject | None:
     """The fields with which the same request goes on; None for an answer that is whole or cannot go on."""
     candidates = reply.get("candidates")
     if not candidates:
@@ -407,11 +407,11 @@ def _field(container: Any, name: str) -> Any:
     if not isinstance(container, dict):
         return None
     value = container.get(name)
-    return container.get(_snake_case(name)) if value is None else value
+    return container.get(snake_case(name)) if value is None else value
 
 
 @functools.cache
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 

@@ -34,7 +34,7 @@ __all__ = [
     "variant",
 ]  # fmt: skip
 
-_TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
+TIERS = {"auto": "", "default": "standard", "flex": "flex", "priority": "priority"}
 
 # Further samples are further requests.
 _MOST_CANDIDATES = 8
@@ -111,10 +111,14 @@ def _settings(draft: Draft[Family]) -> JSONObject:
 
 
 def _write_seed(draft: Draft[Family], seed: int) -> None:
+    _settings(draft)["seed"] = check_seed(draft, seed)
+
+
+def check_seed(draft: Draft[Family], seed: int) -> int:
     if seed not in _SEEDS:
         # pollinations/pollinations#6867
         raise draft.refuse("seed", f"use one from {_SEEDS[0]} to {_SEEDS[-1]}")
-    _settings(draft)["seed"] = seed
+    return seed
 
 
 def _write_logprobs(draft: Draft[Family], value: bool | int) -> None:
@@ -179,12 +183,12 @@ def _write_summary(draft: Draft[Family], summary: str) -> None:
 
 
 def _write_service_tier(draft: Draft[Family], tier: str) -> None:
-    if tier not in _TIERS:
+    if tier not in TIERS:
         # `ServiceTier` of google-genai 3.4
-        raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(_TIERS)}")
+        raise draft.refuse(f"service_tier={tier!r}", f"use one of {', '.join(TIERS)}")
     # "auto" leaves it to Google, as no field does.
     if tier != "auto":
-        draft.payload["serviceTier"] = _TIERS[tier]
+        draft.payload["serviceTier"] = TIERS[tier]
 
 
 def _write_tools(draft: Draft[Family], value: object) -> None:

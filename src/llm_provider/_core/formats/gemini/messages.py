@@ -38,11 +38,11 @@ _MEDIA_TYPES = {
 
 # Gemini 3 refuses a function call in the history without the signature of the thought that led to it.
 # Google's documentation gives this value for calls that do not come from Gemini.
-_NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
+NO_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 
 
 @dataclass(slots=True)
-class _Conversation:
+class Conversation:
     """The state of encoding a conversation."""
 
     request: Request
@@ -64,21 +64,14 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
     `signed` if every earlier call of a function needs a signature, `media_in_results` if a function's result
     may hold media.
     """
-    state = _Conversation(request, signed, media_in_results, SentCalls(GEMINI, request.tool_names))
+    state = Conversation(request, signed, media_in_results, SentCalls(GEMINI, request.tool_names))
     for index, message in doors.foreign_messages.in_chat_form(request.messages, PROVIDER):
         where, role = f"messages[{index}]", message["role"]
         if role != "tool":
             state.results.clear()
-        for name, value in message.items():
-            if name in ("role", "content") or role == "assistant" or name in _FIELDS[role]:
-                continue
-            if name in ("cache_control", "name"):
-                conversations.warn_of(name, PROVIDER)
-            elif value is not None:
-                # `Content` of google-genai 3.4
-                raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
+        check_fields(state, message, where)
         if role in ("system", "developer"):
-            texts = _texts(state, message, where)
+            texts = texts_of(state, message, where)
             if state.contents:
                 conversations.warn_of_late_system(PROVIDER)
                 state.contents.append({"role": "user", "parts": texts})
@@ -97,7 +90,7 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
             else:
                 conversations.warn_of_empty_turn(PROVIDER)
         else:
-            parts = _user_parts(state, message, where)
+            parts = user_parts(state, message, where)
             if not parts:
                 # vercel/ai#3775
                 raise state.problem(where, conversations.EMPTY_TEXT)
@@ -109,7 +102,20 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
     return {**instruction, "contents": state.contents}
 
 
-def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
+def check_fields(state: Conversation, message: Message, where: str) -> None:
+    """Refuse the fields of a message that have no form, but for those of an assistant's."""
+    role = message["role"]
+    for name, value in message.items() if role != "assistant" else ():
+        if name in ("role", "content", *_FIELDS[role]):
+            continue
+        if name in ("cache_control", "name"):
+            conversations.warn_of(name, PROVIDER)
+        elif value is not None:
+            # `Content` of google-genai 3.4
+            raise state.problem(f"{where}.{name}", "has no form in Gemini's API; leave it out")
+
+
+def texts_of(state: Conversation, message: Message, where: str) -> list[JSONObject]:
     content = conversations.content_of(message)
     if isinstance(content, str):
         return [{"text": content}] if content else []
@@ -126,22 +132,24 @@ def _texts(state: _Conversation, message: Message, where: str) -> list[JSONObjec
     return texts
 
 
-def _user_parts(state: _Conversation, message: Message, where: str) -> list[JSONObject]:
+def user_parts(state: Conversation, message: Message, where: str) -> list[JSONObject]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"text": content}] if content else []
-    parts = []
-    for position, piece in enumerate(content or ()):
-        path, build = f"{where}.content[{position}]", _USER_PARTS.get(piece["type"])
-        if build is None:
-            # `Part` of google-genai 3.4 has data and files; these are OpenAI's forms for them.
-            kinds = ", ".join(_USER_PARTS)
-            raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
-        parts.append(build(state, piece, path))
-    return parts
+    pieces = enumerate(content or ())
+    return [user_part(state, piece, f"{where}.content[{position}]") for position, piece in pieces]
 
 
-def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> None:
+def user_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObject:
+    build = _USER_PARTS.get(piece["type"])
+    if build is None:
+        # `Part` of google-genai 3.4 has data and files; these are OpenAI's forms for them.
+        kinds = ", ".join(_USER_PARTS)
+        raise state.problem(path, f"is of type {piece['type']!r}; Gemini accepts {kinds}")
+    return build(state, piece, path)
+
+
+def _only(state: Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> None:
     for name, value in piece.items():
         if name == "cache_control":
             conversations.warn_of(name, PROVIDER)
@@ -150,7 +158,7 @@ def _only(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path
             raise state.problem(f"{path}.{name}", "has no form in Gemini's API; leave it out")
 
 
-def _inner(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> JSONMapping:
+def _inner(state: Conversation, piece: JSONMapping, names: tuple[str, ...], path: str) -> JSONMapping:
     kind = piece["type"]
     _only(state, piece, ("type", kind), path)
     inner = piece.get(kind)
@@ -160,7 +168,7 @@ def _inner(state: _Conversation, piece: JSONMapping, names: tuple[str, ...], pat
     return inner
 
 
-def _text_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
+def _text_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObject:
     """A text or a refusal."""
     name = piece["type"]
     _only(state, piece, ("type", name, "annotations"), path)
@@ -169,7 +177,7 @@ def _text_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObjec
     return {"text": piece[name]}
 
 
-def _media_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
+def _media_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObject:
     """An image, a video or a document at a URL. Some providers write the URL in the place of its object."""
     kind = piece["type"]
     # The name of a document is for people: the model does not see it.
@@ -194,7 +202,7 @@ def _media_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObje
     return {"fileData": {**({"mimeType": types[suffix]} if suffix in types else {}), "fileUri": url}}
 
 
-def _audio_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
+def _audio_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObject:
     inner = _inner(state, piece, ("data", "format"), path)
     data, form = inner.get("data"), inner.get("format")
     if isinstance(data, UploadReference):
@@ -204,7 +212,7 @@ def _audio_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObje
     return {"inlineData": {"mimeType": f"audio/{form}", "data": data}}
 
 
-def _file_part(state: _Conversation, piece: JSONMapping, path: str) -> JSONObject:
+def _file_part(state: Conversation, piece: JSONMapping, path: str) -> JSONObject:
     # OpenAI's API requires a file name with the data. Gemini's models never see one, so it is left out.
     inner = _inner(state, piece, ("file_data", "filename", "file_id"), path)
     data, uri = inner.get("file_data"), inner.get("file_id")
@@ -233,7 +241,7 @@ def _encode_upload(reference: UploadReference) -> JSONObject:
     return {"fileData": {"mimeType": reference.media_type, "fileUri": reference}}
 
 
-def _inline(state: _Conversation, url: str, path: str) -> JSONObject:
+def _inline(state: Conversation, url: str, path: str) -> JSONObject:
     head, comma, data = url.partition(",")
     kind, *parameters = head.removeprefix("data:").split(";")
     if not head.startswith("data:") or not comma or "base64" not in parameters or "/" not in kind or not data:
@@ -241,18 +249,16 @@ def _inline(state: _Conversation, url: str, path: str) -> JSONObject:
     return {"inlineData": {"mimeType": OTHER_TYPES.get(kind, kind), "data": data}}
 
 
-def _assistant_parts(state: _Conversation, message: Message, position: int) -> list[JSONObject]:
+def _assistant_parts(state: Conversation, message: Message, position: int) -> list[JSONObject]:
     where, entries = f"messages[{position}]", calls_of(message)
-    calls = [
-        _openai_call(state, entry, f"{where}.tool_calls[{index}]") for index, entry in enumerate(entries)
-    ]
+    calls = [read_call(state, entry, f"{where}.tool_calls[{index}]") for index, entry in enumerate(entries)]
     links = state.sent.add_answer(
         [(entry.get("id"), call["name"]) for entry, call in zip(entries, calls, strict=True)], position
     ) if calls else ()  # fmt: skip
     original = _original_parts(message, calls)
     if original is None:
         conversations.warn_of_lost_content(message, PROVIDER, own=PROVIDER)
-        parts = _texts(state, message, where)
+        parts = texts_of(state, message, where)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal and not isinstance(message.get("content"), (list, tuple)):
             parts.append({"text": refusal})
@@ -269,11 +275,11 @@ def _assistant_parts(state: _Conversation, message: Message, position: int) -> l
     if state.signed and called and not any(part.get("thoughtSignature") for part in called):
         # Also Gemini's older models give calls without one.
         first = called[0]
-        named[id(first)] = {**named.get(id(first), first), "thoughtSignature": _NO_SIGNATURE}
+        named[id(first)] = {**named.get(id(first), first), "thoughtSignature": NO_SIGNATURE}
     return [named.get(id(part), part) for part in parts]
 
 
-def _openai_call(state: _Conversation, entry: Any, where: str) -> JSONObject:
+def read_call(state: Conversation, entry: Any, where: str) -> JSONObject:
     """The form of a call in Gemini's API."""
     function = function_of(entry)
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
@@ -298,14 +304,14 @@ def _original_parts(
     return (parts, own_calls) if own == sent and text == (content or "") else None
 
 
-def _add_tool_result(state: _Conversation, message: Message, position: int) -> None:
+def _add_tool_result(state: Conversation, message: Message, position: int) -> None:
     where, identifier, name = f"messages[{position}]", message["tool_call_id"], message.get("name")
     call = state.sent.find(identifier, name, where)
     if call is None and not isinstance(name, str):
         # `FunctionResponse` of google-genai 3.4 has the function's name.
         problem = f"is the result of tool call {identifier!r}, which is in no message before it"
         raise state.problem(where, problem)
-    parts = _user_parts(state, message, where)
+    parts = user_parts(state, message, where)
     texts = [part["text"] for part in parts if "text" in part]
     media = [part for part in parts if "text" not in part]
     # Gemini's reference names "output" and "error" as the keys of a function's result.

@@ -32,6 +32,10 @@ def encode(request: Request, target: Target) -> EncodedRequest:
     """Build the request for the endpoint that serves this model with these parameters."""
     if request.tools:
         request = doors.foreign_messages.adapt_tools(request, target.maker)
+    if request.endpoint == "interactions":
+        # openai 2.54
+        remedy = "leave it out; Gemini has it"
+        raise refuse("endpoint='interactions'", request, remedy, provider=target.provider)
     family = family_of(target)
     if family is not None:
         check_parameters(request, family)

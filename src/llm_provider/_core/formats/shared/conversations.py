@@ -88,6 +88,9 @@ BEDROCK = ConversationRules(
 # inside the conversation has no form.
 GEMINI = ConversationRules(names=r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", system_after="")
 
+# The names are Gemini's. A result names its call by the id alone: `FunctionResultStep` of google-genai 3.6.
+INTERACTIONS = ConversationRules(names=GEMINI.names, system_after="", ids_once=True)
+
 
 # --- tool calls, in the forms in which servers and models give them
 
@@ -237,7 +240,9 @@ def function_of(call: object) -> Any:
 _SENT = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "prefix"})
 
 # The types of blocks and items whose content is in `content`, `refusal` or `tool_calls` as well.
-_IN_THE_MESSAGE = frozenset({"text", "tool_use", "message", "function_call", "output_text", "refusal"})
+_IN_THE_MESSAGE = frozenset(
+    {"text", "tool_use", "message", "function_call", "output_text", "refusal", "model_output"}
+)
 
 # The same for the fields of Gemini's parts. A thought is also a text.
 _IN_THE_MESSAGE_OF_GEMINI = frozenset({"text", "functionCall", "thought"})

@@ -267,6 +267,7 @@ _ANTHROPIC = _row(
 _GEMINI = _row(
     {"model": "modelVersion", "request_id": "responseId", "service_tier": "usageMetadata.serviceTier"}, _TIER
 )
+_INTERACTIONS = _row({"model": "model", "request_id": "id", "service_tier": "service_tier"}, _TIER)
 _AZURE = _row(
     _CHAT,
     _CLAUDE_ID,
@@ -348,6 +349,7 @@ def read_fields(provider: str, reply: Any, origin: Origin | None) -> dict[str, s
     if isinstance(reply, dict):
         # Claude and Gemini have their own shapes at the clouds too.
         row = _GEMINI if "modelVersion" in reply else _ROWS.get(provider, _ANY)
+        row = _INTERACTIONS if provider == "gemini" and "steps" in reply else row
         row = _ANTHROPIC if reply.get("type") == "message" else _SGLANG if "meta_info" in reply else row
         for field, outer, inner in row.body:
             value: Any = reply.get(outer)

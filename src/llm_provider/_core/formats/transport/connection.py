@@ -49,8 +49,8 @@ class SDK:
 
     `build_client` takes the recorder too. `ask` lets a client send any body to an operation. It may change
     what was recorded. `live_headers` are the headers that the SDK writes anew for each request, in its words.
-    `stream_url` is the URL that streams what another one answers whole, and `stream_fields` are what a
-    streamed request adds to its payload.
+    `stream_url` is the URL that streams what another one answers whole. `stream_fields` are what a streamed
+    request adds to its payload, and `stream_headers` the headers that differ.
     """
 
     library: ModuleType
@@ -59,6 +59,7 @@ class SDK:
     ask: Callable[[Any, Outgoing, Exchange], Awaitable[object]]
     live_headers: Callable[[Outgoing], Mapping[str, str]]
     stream_fields: Callable[[Outgoing], Mapping[str, Any]] = lambda _: {}
+    stream_headers: Mapping[str, str] = field(default_factory=dict)
     stream_url: Callable[[str], str] = lambda url: url
     close_client: Callable[[Any], Awaitable[object]] | None = None
     certificates: Callable[[], ssl.SSLContext] | None = None
@@ -148,6 +149,8 @@ class SDKConnection:
         url = endpoint.stream_url if streamed else endpoint.url
         live, key = self._sdk.live_headers(outgoing), outgoing.key
         headers = {**endpoint.headers, **{name: live[name] for name in endpoint.live}}
+        if streamed:
+            headers |= self._sdk.stream_headers
         token: dict[str, str] | None = None
         while True:
             is_last = token is not None or key.is_static
@@ -236,6 +239,9 @@ def _identity(outgoing: Outgoing) -> tuple[object, ...]:
     return target.route, target.base_url, outgoing.key.identity, encoded.operation, headers
 
 
+_OF_A_REQUEST = frozenset({"host", "content-length"})
+"""The headers of a request that an HTTP client writes itself."""
+
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 
 
@@ -263,7 +269,11 @@ def recorder_class(library: ModuleType) -> Any:
             return request
 
         async def send(self, request: Any, **_: Any) -> Any:
-            failure = _EXCHANGE.get().failure
+            exchange = _EXCHANGE.get()
+            failure = exchange.failure
+            # google-genai adds the key and other headers of Interactions to the request that was built.
+            added = {name: request.headers[name] for name in request.headers if name not in _OF_A_REQUEST}
+            exchange.headers.update(added)
             if isinstance(failure, Exception):
                 raise failure
             return failure or library.Response(200, content=b"{}", request=request)
