@@ -59,8 +59,16 @@ def _gemini(reply: Any) -> set[str]:
     }
 
 
+def _interactions(reply: Any) -> set[str]:
+    said = [step for step in _dicts(reply.get("steps")) if step.get("type") == "model_output"]
+    # A part of another type is a text too, if it has one.
+    parts = [part for step in said for part in _dicts(step.get("content"))]
+    return {"".join(part["text"] for part in parts if isinstance(part.get("text"), str))}
+
+
 TEXTS: Mapping[str, Callable[[Any], set[str]]] = {
     "openai": _chat, "responses": _responses, "anthropic": _anthropic, "gemini": _gemini,
+    "interactions": _interactions,
 }  # fmt: skip
 """By format, the texts that an answer may have."""
 
@@ -94,6 +102,9 @@ ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
     "responses": _has_type("response.completed", "response.incomplete"),
     "anthropic": _anthropic_ended,
     "gemini": _gemini_ended,
+    "interactions": lambda events: any(
+        event.get("event_type") == "interaction.completed" for event in _dicts(list(events))
+    ),
 }
 """By format, whether the events of a stream contain its end."""
 

@@ -35,6 +35,7 @@ from llm_provider import LLMError
 from llm_provider._core.errors import APIResponseValidationError
 from llm_provider._core.formats.anthropic import encode as anthropic
 from llm_provider._core.formats.gemini import encode as gemini
+from llm_provider._core.formats.gemini_interactions import encode as interactions
 from llm_provider._core.formats.openai import encode as openai
 from llm_provider._core.formats.protocol import Answer, EncodedRequest
 from llm_provider._core.formats.transport.wire import events
@@ -49,6 +50,7 @@ ADAPTERS: Mapping[str, tuple[Any, str]] = {
     "responses": (openai, "responses"),
     "anthropic": (anthropic, "messages"),
     "gemini": (gemini, "v1/models/gemini-4-argon:generateContent"),
+    "interactions": (interactions, "v1beta/interactions"),
     "litellm": (litellm, "chat/completions"),
 }
 """By format, its adapter and the operation of its requests."""

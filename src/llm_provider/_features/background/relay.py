@@ -98,8 +98,10 @@ def refuse(target: Target, model: str) -> NoReturn:
     )
 
 
-def refuse_raw_field(call: Call[Any]) -> NoReturn:
+def refuse_raw_field(call: Call[Any]) -> None:
     """Raise the `RequestError` of a call that sets OpenAI's field by itself: its answer would be lost."""
+    if call.encoded.operation != OPERATION:
+        return  # Gemini's field, whose answers are waited for
     raise RequestError(
         "extra_body has 'background', and the reply to that is no answer yet: write delivery='background' "
         "and background_options={'completion_window': ...}, which wait for the answer and find it again",

@@ -203,7 +203,7 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
     has_history = parameters.get("history") is not None
     if has_inputs and has_history:
         raise RequestError("recheck() takes inputs with stored answers, or a history of border prompts")
-    of_calls, has_any = tuple(CHECKS.keys() - {*PARAMETERS}), has_inputs or has_history
+    of_calls, has_any = tuple(CHECKS.keys() - {*PARAMETERS, "delivery"}), has_inputs or has_history
     for names, wrong, kind in (
         (("share", "floor", "detect", "compare"), has_history, "of stored answers, without a history"),
         (("persistence",), not has_history, "of border prompts, with a history"),

@@ -327,7 +327,7 @@ class Application:
             reply = shape_reply(fault.shape, reply)
         if exchange.deviations is not None:
             reply = exchange.deviations.change_reply(reply)
-        if prompt.request.body.get("background") is True:
+        if prompt.request.body.get("background") is True and reply.get("object") == "response":
             reply = self._state.batches.keep_response(reply)
         body = orjson.dumps(reply)
         bill(None)

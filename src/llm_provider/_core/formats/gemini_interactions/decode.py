@@ -138,8 +138,10 @@ def contents(steps: Sequence[JSONMapping]) -> list[JSONObject]:
 
 
 def read_text(content: JSONMapping) -> str:
-    """The text of a piece of content; empty if it is a medium."""
-    text = content.get("text") if content.get("type", "text") == "text" else ""
+    """The text of a piece of content, whose type a server may leave out or misspell; empty of a medium."""
+    kind, text = content.get("type", "text"), content.get("text")
+    if kind != "text" and (kind in _MEDIA or not isinstance(text, str)):
+        return ""
     if not isinstance(text, str | None):
         raise APIResponseValidationError(f"the answer's text is {type(text).__name__}")
     return text or ""
