@@ -20,6 +20,7 @@ from ..formats import registry
 from ..money.totals import find_tracks
 from ..pace.call_limits import Concurrency, Deadline, Patience
 from ..requests.request import adds_headers, describe_input, with_headers
+from ..requests.routing import resolve
 from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large
@@ -80,8 +81,8 @@ class LookupEngine:
         if self.closed:
             self.refuse_closed()
         settings = self.settings
-        endpoint = getattr(request, "endpoint", None)
-        target = settings.find_target(request.model, request.base_url, endpoint)
+        named = request.model, request.base_url, settings.env_file, settings.hosts, settings.deployments
+        target = resolve(*named, getattr(request, "endpoint", None))
         if self._adds_headers:
             request = with_headers(request, target)
         adapter = registry.load(target.route.adapter, target.quirks)
