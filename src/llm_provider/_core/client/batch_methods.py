@@ -114,10 +114,8 @@ class BatchMethods(Hinting):
             from ..batches.driver import aiterate, iterate
 
             run: Callable[..., object] = aiterate if options.awaited else iterate
-            is_live = options.max_errors is not None
-            if not is_live and self._runner.uses_batch_api(
-                options.models, options.delivery, options.parameters
-            ):
+            batch = options.models, options.delivery, options.parameters
+            if options.max_errors is None and self._runner.uses_batch_api(*batch):
                 return run(*self._jobs(options))
             return run(*self._live_batches(options), feeds=feeds)
 
@@ -196,22 +194,18 @@ class BatchMethods(Hinting):
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
             for each in () if call.relay is None else call.relay.calls[:-1]:
                 # A model that another stands in for stops only its own calls.
-                each.early_stop = early_stop.of_fallbacks.setdefault(
-                    each.request.model, EarlyStop(early_stop.max_errors)
-                )
+                each.early_stop = early_stop.of_fallback(each.request.model)
             return call
 
         runner.start()
         lookup = batch_lookup(engine, prepare, metadata, options.example)
-        # `prepare` has set it.
-        request = cast("Call[Response]", first).request
+        request = cast("Call[Response]", first).request  # `prepare` has set it
         run: Callable[[Call[Response]], Awaitable[Response]] = (
             engine.run if request.in_batch is None else runner.run
         )
         # Each round of tools marks its own prefix, which the next round reads.
-        caches_prompts = options.example is None and bool(
-            request.options and request.options.get("prompt_caching")
-        )
+        prompt_caching = request.options and request.options.get("prompt_caching")
+        caches_prompts = options.example is None and bool(prompt_caching)
         if request.max_tool_rounds is not None:
             caches_prompts = False
             lookup, run = doors.tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
@@ -322,10 +316,9 @@ class BatchMethods(Hinting):
         from ..batches.handle import submit_inputs
 
         self._runner.uses_batch_api(options.models, options.delivery, options.parameters)
-        [(work, prompts)], observers = self._jobs(options)
-        return submit_inputs(
-            self._runner.engine, work, cast("Iterable[Prompt]", prompts), on_error, observers
-        )
+        [(work, inputs_read)], observers = self._jobs(options)
+        prompts = cast("Iterable[Prompt]", inputs_read)
+        return submit_inputs(self._runner.engine, work, prompts, on_error, observers)
 
     @with_parameters
     async def asubmit_many(
@@ -437,8 +430,7 @@ def parse_batch(
         )
     if max_errors is not None and delivery.mode == "batch":
         raise RequestError(
-            "max_errors ends a batch whose requests are sent one by one, and a provider's batch is sent as a "
-            "whole: use delivery='live' or 'auto', or leave max_errors out"
+            "max_errors cannot end a provider's batch: use delivery='live' or 'auto', or leave max_errors out"
         )
     awaited = function.startswith("a")
     # A single mapping stays, as every request has it. Other values travel with the inputs.

@@ -149,16 +149,14 @@ class Sending(Arrival):
         """Raise the error of a call whose batch was stopped, unless it goes on with a retry."""
         if not self.failed:
             raise stop.refuse()
-        if stop.is_over:
-            assert self.error is not None
+        if stop.is_over and self.error is not None:
             # Equal calls of other batches still send.
             self.verdict, self.call.sent.is_too_late = FINAL, True
             raise self.error
 
     async def _start(self) -> None:
         """Wait for a slot, and for room in the budgets."""
-        call, selection = self.call, self.selection
-        stop = call.early_stop
+        call, selection, stop = self.call, self.selection, self.call.early_stop
         if stop is not None and stop.stopped:
             self._refuse(stop)
         # A retry goes before calls that have sent no request yet. While the provider is down it goes behind
@@ -237,11 +235,9 @@ class Sending(Arrival):
                 else:
                     self.received = await connection.send(self)
             self.received = self.received.removeprefix(BYTE_ORDER_MARK)
-            if self.call.encoded.secrets:
-                # A server may repeat the tools, and the answer is stored.
-                text = self.received.decode("utf-8", "surrogateescape")
+            if self.call.encoded.secrets:  # a server may repeat the tools, and the answer is stored
+                text, streamed = self.received.decode("utf-8", "surrogateescape"), self._scrub(streamed)
                 self.received = self._scrub(text).encode("utf-8", "surrogateescape")
-                streamed = self._scrub(streamed)
             if sent.is_held:
                 sent.leave()
             if self.emit is not None:

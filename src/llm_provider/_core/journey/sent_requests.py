@@ -337,6 +337,10 @@ class EarlyStop:
             each.is_over = each.stopped = True
         return True
 
+    def of_fallback(self, model: str) -> EarlyStop:
+        """The counts of the calls of a model that this batch's last model stands in for."""
+        return self.of_fallbacks.setdefault(model, EarlyStop(self.max_errors))
+
     def break_off_waits(self) -> None:
         """End the waits of the calls, on the loop. They raise `refuse()`, or their failure."""
         for each in (self, *self.of_fallbacks.values()):

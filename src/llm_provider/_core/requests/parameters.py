@@ -105,9 +105,8 @@ class SharedDefaults(TypedDict, total=False):
     """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
     `draw=0`."""
     tools: Sequence[Tool] | None
-    """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), the
-    tools of MCP servers (`mcp(...)`), and tools that the provider runs: by name, such as "web_search", or in
-    its own form."""
+    """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), MCP
+    servers (`mcp(...)`), and tools that the provider runs: by name, such as "web_search", or in its form."""
     max_tool_rounds: int | None
     """How often the functions of `tools` are run and the model is asked again, at most. None returns the
     `tool_calls` and runs nothing."""
@@ -160,19 +159,16 @@ class SharedDefaults(TypedDict, total=False):
 
     It is not part of the key of this library's cache."""
     user: str | None
-    """An id of the end user, for the provider's abuse detection.
-
-    It is not part of the key of this library's cache."""
+    """An id of the end user, for the provider's abuse detection. It is not part of the cache key."""
     endpoint: Endpoint | None
-    """The endpoint that is asked: "chat" for Chat Completions or "responses" for Responses of OpenAI or a
-    compatible server, or "interactions" of Gemini. Default the one that serves the model with these
-    parameters, which is "interactions" for agents of Gemini and `generateContent` for its models."""
+    """The endpoint that is asked: "chat" or "responses" of OpenAI or a compatible server, or "interactions"
+    of Gemini. Default the one that serves the model with these parameters."""
     unsupported: Unsupported | None
     """Whether a parameter that the model cannot honour raises an error ("raise", the default) or is left
     out ("drop"). `Response.dropped` lists what was left out."""
     max_age: float | timedelta | None
-    """The greatest age of a stored answer that is used: seconds, or a `timedelta`. An older one is asked and
-    stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
+    """The greatest age of a stored answer that is used, in seconds or as a `timedelta`. An older one is asked
+    and stored anew; with `cache="only"` it is a miss. It is not part of the cache key."""
     deadline: float | None
     """Seconds for the whole call, with all attempts, waits and the time in the queue; for a batch, seconds
     for all of its calls together."""
@@ -317,8 +313,7 @@ class Common(SharedParameters, RequestMetadata, total=False):
     """The parameters of a call but `response_format`."""
 
     delivery: CallDelivery | None
-    """"live", the default, waits for the answer. "background" submits a job of OpenAI's Responses API, which
-    outlives the process: the same call finds it again. See docs/background.md."""
+    """"live", the default, or "background": a job of OpenAI's Responses, which outlives the process."""
 
 
 class Untyped(Common, JSONFormat, total=False):
@@ -339,11 +334,10 @@ class Many(TypedDict, total=False):
     max_concurrent: int | None
     """The most requests in flight at once; default the client's."""
     max_errors: float | None
-    """How many inputs may fail before the batch ends: a number, or a share such as 0.05. Nothing more is sent
-    then. Inputs that were not asked get a `TooManyErrorsError`, and the same call asks them later."""
+    """How many inputs may fail, a number or a share such as 0.05, before nothing more is sent. Inputs that
+    were not asked get a `TooManyErrorsError`, and the same call asks them later."""
     progress: bool | None
-    """Whether a progress bar is shown; None shows it on a terminal and in a notebook. Elsewhere None prints a
-    line a minute to standard error."""
+    """Whether a progress bar is shown; None: on terminals and in notebooks, elsewhere a line a minute."""
 
 
 class BatchCommon(SharedParameters, Many, total=False):
@@ -351,8 +345,7 @@ class BatchCommon(SharedParameters, Many, total=False):
 
     delivery: DeliveryMode | None
     """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
-    within a day, and the job outlives the process. "auto" chooses by `deadline` and price. "background" makes
-    each input a job of OpenAI's Responses API, as in `call`."""
+    within a day. "auto" chooses by `deadline` and price. "background": a job for each input, as in `call`."""
     resend: Resend | None
     """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
     live requests. `max_retries=0` sends none again."""
@@ -457,11 +450,9 @@ class EmbedParameters(TextParameters, total=False):
     upstream: str | None
     """The host behind a router that is asked, as in `call`."""
     delivery: DeliveryMode | None
-    """"live" sends each request now. "batch" uses the provider's batch API: half the price in most cases,
-    within a day, and the job outlives the process. "auto" chooses by `deadline` and price."""
+    """"live", "batch" or "auto", as in `call_many`."""
     resend: Resend | None
-    """Where rows of a batch that failed or expired are sent once more: in another batch, the default, or as
-    live requests. `max_retries=0` sends none again."""
+    """Where rows of a batch that failed or expired are sent once more, as in `call_many`."""
     batch_size: int | None
     """The most texts in one batch of `delivery="batch"`; default as many as the provider takes."""
     in_batch: InBatch | None
@@ -483,8 +474,7 @@ class ScoreManyParameters(ScoreParameters, Many, total=False):
     """The parameters of `score_many` besides the model, the contexts and the continuations."""
 
     metadata: Iterable[Any] | None
-    """One value for each context, such as a dict with its id. Its scores have the value as `metadata`, and so
-    has its line in the ledger. Nothing of it is sent."""
+    """One value for each context, as for `call_many`."""
 
 
 class DecideParameters(TextParameters, total=False):
