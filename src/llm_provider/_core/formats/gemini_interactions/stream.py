@@ -135,9 +135,8 @@ class Assembler:
         return ""
 
     def _add_content(self, index: int, content: list[JSONObject], delta: JSONMapping) -> Step:
-        kind = delta.get("type")
-        if kind == "text":
-            text = read_text(delta)
+        kind, text = delta.get("type"), read_text(delta)
+        if kind == "text" or text:
             if not content or content[-1].get("type") != "text":
                 self._join(index)
                 content.append({"type": "text", "text": ""})
@@ -145,7 +144,7 @@ class Assembler:
             return text
         if kind == "text_annotation_delta" and content and content[-1].get("type") == "text":
             content[-1].setdefault("annotations", []).extend(dicts(delta.get("annotations")))
-        elif kind in _IN_CONTENT:
+        elif isinstance(kind, str) and kind in _IN_CONTENT:
             self._join(index)
             content.append(dict(delta))
         return ""
