@@ -18,7 +18,7 @@ OF_NO_SDK := --ignore tests/_core/formats/transport/test_body_size.py --ignore t
 
 # A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
 # the SDKs, which takes 10 s. A process that has finished its own tests takes over tests that another has not begun.
-PARALLEL := --numprocesses 3 --dist worksteal
+PARALLEL := --numprocesses 4 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
 WITH_LONG := -m "not integration and not cluster and not plugins and not matrix and not install and not browser"

@@ -97,14 +97,25 @@ def _anthropic_ended(events: Sequence[Any]) -> bool:
     return said or _has_type("message_stop")(events)
 
 
+def _interaction_ended(events: Sequence[Any]) -> bool:
+    # A status may end it before its last event.
+    ends = ("completed", "incomplete", "requires_action", "budget_exceeded", "requires_continuation")
+    for event in _dicts(list(events)):
+        kind, interaction = event.get("event_type"), event.get("interaction")
+        told = interaction if isinstance(interaction, dict) else {}
+        if kind == "interaction.completed" or event.get("status") in ends:
+            return True
+        if kind != "interaction.created" and told.get("status") in ends:
+            return True
+    return False
+
+
 ENDS: Mapping[str, Callable[[Sequence[Any]], bool]] = {
     "openai": _any_choice_ended("choices", "finish_reason"),
     "responses": _has_type("response.completed", "response.incomplete"),
     "anthropic": _anthropic_ended,
     "gemini": _gemini_ended,
-    "interactions": lambda events: any(
-        event.get("event_type") == "interaction.completed" for event in _dicts(list(events))
-    ),
+    "interactions": _interaction_ended,
 }
 """By format, whether the events of a stream contain its end."""
 

@@ -41,7 +41,7 @@ UNFINISHED = ("queued", "in_progress")
 
 CONTINUES = "requires_continuation"
 
-_ENDS: Mapping[str, FinishReason] = {
+ENDS: Mapping[str, FinishReason] = {
     "completed": "stop", "requires_action": "tool_calls", "incomplete": "length", "budget_exceeded": "length",
     CONTINUES: "length",
 }  # fmt: skip
@@ -114,7 +114,7 @@ def _end_of(reply: JSONObject) -> FinishReason:
     if not isinstance(status, str):
         # The body is an interaction if it has steps. The last event of a stream always has a status.
         return "stop"
-    return _ENDS.get(status) or read_finish_word(status)
+    return ENDS.get(status) or read_finish_word(status)
 
 
 def output_steps(reply: JSONMapping) -> list[JSONObject]:

@@ -9,10 +9,13 @@ from ...types.messages import Delta, Step, ToolCallDelta
 from ..protocol import EncodedRequest
 from ..shared.conversations import name_calls
 from ..shared.replies import dicts, expect_dict, join_counts, join_steps, part, text_of
-from .decode import UNFINISHED, read_calls, read_error, read_text
+from .decode import ENDS, read_calls, read_error, read_text
 
 # The pieces of a step that are whole values of its fields, such as the arguments of a search.
 _ABOUT_A_PIECE = frozenset({"type", "index"})
+
+_LAST = frozenset({*ENDS, "failed", "cancelled"})
+"""The statuses that end an interaction. Another word may be the status of an interaction that goes on."""
 
 _IN_CONTENT = frozenset({"image", "audio", "video", "document"})
 
@@ -73,7 +76,7 @@ class Assembler:
         for name, value in news.items():
             self._head[name] = join_counts(self._head.get(name), value) if name == "usage" else value
         status = news.get("status")
-        is_last = isinstance(status, str) and status not in UNFINISHED and kind != "interaction.created"
+        is_last = isinstance(status, str) and status in _LAST and kind != "interaction.created"
         if not is_last and kind != "interaction.completed":
             return ""
         self._ended = True
