@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -190,7 +191,9 @@ def sent(form: Format, messages: Any, parameters: Mapping[str, Any]) -> str:
         if form.turns not in payload:
             # Another format serves the model with these parameters.
             continue
-        wrong = form.check(payload)
+        # openai 2.20 does not know two of the tiers.
+        newer = re.compile(r"\.service_tier: '(ultra)?fast'")
+        wrong = [each for each in form.check(payload) if not newer.match(each)]
         assert not wrong, (model, wrong)
         lost = any("is left out of the request" in str(warning.message) for warning in caught)
         support = LEFT_OUT if lost else YES
