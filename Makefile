@@ -16,8 +16,8 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_
 OF_NO_SDK := --ignore tests/_core/formats/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py \
 	--ignore tests/conformance/test_conversations.py -k "not mixture and not combination"
 
-# A third of a test's time is waiting, so three processes keep two processors busy. Each collects all tests and imports
-# the SDKs, which takes 10 s. A process that has finished its own tests takes over tests that another has not begun.
+# Half of a test's time is waiting, so four processes keep two processors busy. Each collects all tests and imports the
+# SDKs, which takes 10 s. A process that has finished its own tests takes over tests that another has not begun.
 PARALLEL := --numprocesses 4 --dist worksteal
 
 # With the rehearsals of the benchmarks, which `make test` leaves out.
