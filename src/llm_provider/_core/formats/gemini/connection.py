@@ -26,23 +26,30 @@ _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent?alt=sse"
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
+    sdk = describe_sdk(
+        ask=_ask,
+        live_headers=lambda outgoing: {"x-server-timeout": str(math.ceil(outgoing.timeout))},
+        stream_url=lambda url: url.removesuffix(_WHOLE) + _STREAMED,
+    )
+    return SDKConnection(sdk, transport, most_bytes)
+
+
+def describe_sdk(**own: Any) -> SDK:
+    """Google's SDK as the connection needs it. `own` has the fields of one format."""
     # Imported here and not with the first client: the import takes seconds, which would count as part of the
     # first attempt.
     importlib.import_module("google.genai")
     import httpx2
 
-    sdk = SDK(
+    return SDK(
         library=httpx2,
         build_client=lambda outgoing, recorder: sdk_client(
             outgoing.target.base_url, outgoing.key.reveal(), recorder, share_context(certificates)
         ),
-        ask=_ask,
-        live_headers=lambda outgoing: {"x-server-timeout": str(math.ceil(outgoing.timeout))},
-        stream_url=lambda url: url.removesuffix(_WHOLE) + _STREAMED,
         close_client=close_client,
         certificates=certificates,
+        **own,
     )
-    return SDKConnection(sdk, transport, most_bytes)
 
 
 def sdk_client(

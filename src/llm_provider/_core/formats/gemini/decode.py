@@ -6,7 +6,7 @@ Most models return function calls without an id; these get the answer's id and t
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import APIResponseValidationError, LLMError
@@ -46,7 +46,12 @@ _FAILED_CALLS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
 _LONGEST_DETAIL = 2000
 
 _DETAIL_FIELDS = ("promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails")
-_WITH_OWN_PRICE = ("AUDIO", "IMAGE")
+_MEDIA_FIELDS: tuple[Mapping[str, str], ...] = (
+    {"AUDIO": "audio_input_tokens", "IMAGE": "image_input_tokens"},
+    {"AUDIO": "cache_read_audio_input_tokens"},
+    {"AUDIO": "audio_output_tokens", "IMAGE": "image_output_tokens"},
+)
+"""The fields of `Usage` for what is read, cached and written of a medium that has a price of its own."""
 
 CONTINUES = "continuationToken"
 """The field of a candidate that ended before its answer: a request with it goes on."""
@@ -427,25 +432,20 @@ def decode_usage(usage: JSONMapping) -> Usage:
     Usage(input_tokens=9, output_tokens=7, reasoning_output_tokens=5)
     """
     thoughts = count(usage, "thoughtsTokenCount")
-    read, cached, written = [_by_modality(usage[name]) if name in usage else {} for name in _DETAIL_FIELDS]
     return Usage(
         input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
         output_tokens=count(usage, "candidatesTokenCount") + thoughts,
         cache_read_input_tokens=count(usage, "cachedContentTokenCount"),
         reasoning_output_tokens=thoughts,
-        audio_input_tokens=read.get("AUDIO", 0),
-        cache_read_audio_input_tokens=cached.get("AUDIO", 0),
-        image_input_tokens=read.get("IMAGE", 0),
-        audio_output_tokens=written.get("AUDIO", 0),
-        image_output_tokens=written.get("IMAGE", 0),
+        **count_media(usage, _DETAIL_FIELDS, "tokenCount"),
     )
 
 
-def _by_modality(details: Any) -> Mapping[str, int]:
-    """The tokens of audio and of images in the details of a count."""
-    tokens: dict[str, int] = {}
-    for entry in dicts(details):
-        modality = entry.get("modality")
-        if modality in _WITH_OWN_PRICE:
-            tokens[modality] = tokens.get(modality, 0) + count(entry, "tokenCount")
+def count_media(usage: JSONMapping, details: Sequence[str], field: str) -> dict[str, Any]:
+    """The tokens of audio and of images in three details of a count, by the names of `Usage`."""
+    tokens: dict[str, Any] = {}
+    for name, fields in zip(details, _MEDIA_FIELDS, strict=True):
+        for entry in dicts(usage[name]) if name in usage else ():
+            if known := fields.get(str(entry.get("modality")).upper()):
+                tokens[known] = tokens.get(known, 0) + count(entry, field)
     return tokens

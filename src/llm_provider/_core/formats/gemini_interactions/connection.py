@@ -6,17 +6,15 @@ same body goes on with the interaction, which Google keeps and bills in any case
 
 import asyncio
 import contextlib
-import importlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from ...runtime.json_pieces import loads
 from ...settings import MAX_RESPONSE_BYTES
 from .. import sdk_clients
-from ..gemini.connection import certificates, close_client, raise_unread, sdk_client
+from ..gemini.connection import describe_sdk, raise_unread
 from ..protocol import Outgoing
 from ..transport.connection import SDK, Exchange, SDKConnection
-from ..transport.environment import share_context
 from .decode import UNFINISHED, read_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
@@ -27,21 +25,11 @@ _MOST_UNREADABLE = 8
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
-    # Imported here, as in gemini/connection.py.
-    importlib.import_module("google.genai")
-    import httpx2
-
-    sdk = SDK(
-        library=httpx2,
-        build_client=lambda outgoing, recorder: sdk_client(
-            outgoing.target.base_url, outgoing.key.reveal(), recorder, share_context(certificates)
-        ),
+    sdk = describe_sdk(
         ask=_ask,
         live_headers=lambda _: {},
         stream_fields=lambda _: {"stream": True},
         stream_headers={"accept": "text/event-stream"},
-        close_client=close_client,
-        certificates=certificates,
     )
     return _Connection(sdk, transport, most_bytes)
 

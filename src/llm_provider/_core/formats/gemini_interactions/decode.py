@@ -14,7 +14,7 @@ from ...runtime.json_pieces import canonical
 from ...types.messages import AssistantMessage, FinishReason, ToolCall
 from ...types.response import Choice
 from ...types.usage import Usage
-from ..gemini.decode import error_of
+from ..gemini.decode import count_media, error_of
 from ..protocol import Answer, EncodedRequest
 from ..shared import payload as shared
 from ..shared.conversations import read_id, tell_apart
@@ -47,7 +47,7 @@ ENDS: Mapping[str, FinishReason] = {
 }  # fmt: skip
 
 _MEDIA = ("image", "audio", "video", "document")
-_WITH_OWN_PRICE = ("audio", "image")
+_DETAIL_FIELDS = tuple(f"{name}_tokens_by_modality" for name in ("input", "cached", "output"))
 
 # Steps that say what a model was told, which some interactions repeat.
 _INPUT = ("user_input", "function_result")
@@ -262,29 +262,13 @@ def decode_usage(usage: JSONMapping) -> Usage:
     if given <= 0:
         # Every interaction has an input: a part of the counts tells no price (promptfoo/promptfoo#10151).
         return Usage()
-    read, cached, written = (
-        _by_modality(usage.get(f"{name}_tokens_by_modality")) for name in ("input", "cached", "output")
-    )
     return Usage(
         input_tokens=given,
         output_tokens=output + thoughts,
         cache_read_input_tokens=count(usage, "total_cached_tokens"),
         reasoning_output_tokens=thoughts,
-        audio_input_tokens=read.get("audio", 0),
-        cache_read_audio_input_tokens=cached.get("audio", 0),
-        image_input_tokens=read.get("image", 0),
-        audio_output_tokens=written.get("audio", 0),
-        image_output_tokens=written.get("image", 0),
+        **count_media(usage, _DETAIL_FIELDS, "tokens"),
     )
-
-
-def _by_modality(details: Any) -> Mapping[str, int]:
-    tokens: dict[str, int] = {}
-    for entry in dicts(details):
-        modality = str(entry.get("modality")).lower()
-        if modality in _WITH_OWN_PRICE:
-            tokens[modality] = tokens.get(modality, 0) + count(entry, "tokens")
-    return tokens
 
 
 def _count_tools(reply: JSONMapping, usage: JSONMapping) -> tuple[int, int]:
