@@ -6,15 +6,16 @@ import pytest
 
 from llm_provider import Client, RequestError
 from llm_provider._core.requests.routing import ROUTES
-from llm_provider._features.batch_hosts.refusals import NOT_SERVED
+from llm_provider._features.batch_hosts.refusals import NOT_SERVED, SETUP
 from llm_provider.simulator import Simulator
 
 
 @pytest.mark.parametrize(
     ("model", "missing"),
     [
-        ("vertex_ai/gemini-3.8-flash", "a bucket of Cloud Storage or a table of BigQuery"),
-        ("vertex_ai/claude-sonnet-5-5", "a bucket of Cloud Storage or a table of BigQuery"),
+        ("vertex_ai/gemini-3.8-flash", "set VERTEX_BATCH_BUCKET='gs://bucket/folder'"),
+        ("vertex_ai/claude-sonnet-5-5", "set VERTEX_BATCH_BUCKET='gs://bucket/folder'"),
+        ("vertex_ai/gemini-embedding-001", "Vertex's batches of embeddings are not served"),
         ("bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", "a bucket of S3 and a role"),
         ("bedrock_mantle/openai.gpt-oss-120b", "a bucket of S3 and a role"),
         ("azure_ai/claude-sonnet-5-5", "Foundry has no batches for Claude"),
@@ -41,5 +42,5 @@ def clouds_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_providers_are_those_of_the_table_and_nothing_is_sent(simulator: Simulator) -> None:
-    assert NOT_SERVED.keys() <= ROUTES.keys()
+    assert NOT_SERVED.keys() | SETUP.keys() <= ROUTES.keys()
     assert simulator.requests() == []

@@ -45,7 +45,7 @@ class Remote:
     def __init__(
         self, target: Target, key: Credential, patience: float, longest: int, part: Part = "batches"
     ) -> None:
-        module = module_of(target.route.adapter, part)
+        module = module_of(target, part)
         if module is None:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
         self._adapter = registry.load(target.route.adapter)

@@ -295,9 +295,9 @@ def uses_batch_api(
     settings = engine.settings
     target = settings.find_target(model, parameters.get("base_url"), parameters.get("endpoint"))
     route = target.route
-    has_batches = module_of(route.adapter) is not None and (
-        (route.adapter != "openai" and route.cloud is None) or route.batches is not None
-    )
+    own = route.adapter != "openai" and route.cloud is None
+    is_set_up = own if route.batches is None else route.batches.is_set_up
+    has_batches = is_set_up and module_of(target) is not None
     if mode == "background":
         doors.background.check_many(target, model, parameters)
         return True
@@ -314,10 +314,9 @@ def uses_batch_api(
                 "or leave fallback out"
             )
         if not has_batches:
-            reason = doors.batch_refusals.NOT_SERVED.get(target.provider, "{} has no batch API")
+            reason = doors.batch_refusals.explain(target)
             raise RequestError(
-                f"{reason.format(target.provider)}: use delivery='live', or delivery='auto', which sends "
-                "live where there is none",
+                f"{reason}: use delivery='live', or delivery='auto', which sends live where there is none",
                 provider=target.provider,
                 model=model,
             )

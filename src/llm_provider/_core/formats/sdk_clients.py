@@ -79,6 +79,17 @@ def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:
     return client, http_client
 
 
+def plain_client(target: Target, key: Credential) -> Any:
+    """An HTTP client with the key in each request, for a cloud's services that no SDK here speaks to."""
+    import httpx2
+
+    from .gemini.connection import certificates
+
+    http_client = _http_client(httpx2, target, certificates)
+    doors.authorization.authorise_all(http_client, target, key)
+    return http_client
+
+
 async def pages_of(pager: Any) -> AsyncIterator[Sequence[Any]]:
     """The pages of a list of the SDK."""
     with contextlib.suppress(IndexError):  # there is no next one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -44,6 +45,13 @@ class BatchService(NamedTuple):
     """Endpoints of rows, each with the endpoint that the batch itself names where that is another."""
     host: str = ""
     """The module of `_features/batch_hosts` with what is different; empty where nothing is."""
+    needs: tuple[str, ...] = ()
+    """Environment variables without which the host has no batches for the user, such as that of a bucket."""
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether the user has set what the host's batches need."""
+        return all(os.environ.get(variable, "").strip() for variable in self.needs)
 
 
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
@@ -90,7 +98,7 @@ class Route:
         json_schema: Whether the API takes a JSON schema for the answer. Else the prompt asks for it.
         default_effort: Whether the API may accept `reasoning_effort="default"`.
         embedding_limits: What a request for embeddings may hold (adapter `openai`). Default `UNPUBLISHED`.
-        batches: The host's batch API (adapter `openai`); None where it has none.
+        batches: The batch API of a host (adapter `openai`) or of a cloud; None where it has none.
         scores: How the host tells the log-probabilities of a given text, by a name of the table in
             `openai/scores.py`; empty where it does not.
         parts: Parts of messages that OpenAI does not have and the API has: "media in results" of tools, and

@@ -375,6 +375,12 @@ def _route(model: str, deployed: str = "") -> tuple[Route, str]:
     return ROUTES["litellm"], model
 
 
+def find_row(provider: str, model: str, deployed: str = "") -> Route:
+    """The row of a provider for a model without its prefix: a cloud has several. `KeyError` without one."""
+    route = ROUTES[provider]
+    return route if route.cloud is None else _route(f"{provider}/{model}", deployed)[0]
+
+
 def find_key(target: Target, env_file: EnvFile | None = None) -> Credential:
     """The single key that the environment has for a target, else the key of a `.env` file, else its identity.
 

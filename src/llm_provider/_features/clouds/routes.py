@@ -28,6 +28,32 @@ _VERTEX = Cloud(
     models="",
 )
 
+_VERTEX_BATCHES = BatchService(200_000, 1_000_000_000, host="vertex_ai", needs=("VERTEX_BATCH_BUCKET",))
+
+_GOOGLE = _VERTEX._replace(
+    models=r"(gemini-(?!embedding)[^/]+)",
+    maker="gemini",
+    operation="publishers/google/models/{model}",
+    express_variable="VERTEX_API_KEY",
+)
+
+_GEMINI_ON_VERTEX = Route(
+    "vertex_ai",
+    None,
+    adapter="gemini",
+    key_variables=("VERTEX_API_KEY",),
+    batches=_VERTEX_BATCHES,
+    other_names=(
+        "vertexai",
+        "vertex",
+        "google-cloud",
+        "google-vertex",
+        "google_vertex",
+        "vertexaianthropic",
+    ),
+    cloud=_GOOGLE,
+)
+
 _OPENAI_ON_MANTLE = Route(
     "bedrock_mantle",
     None,
@@ -117,6 +143,7 @@ CLOUD_ROWS = (
         "vertex_ai",
         None,
         adapter="anthropic",
+        batches=_VERTEX_BATCHES,
         cloud=_VERTEX._replace(
             models=r"(claude-[^/]+)",
             maker="anthropic",
@@ -124,25 +151,14 @@ CLOUD_ROWS = (
             version="vertex-2023-10-16",
         ),
     ),
-    Route(
-        "vertex_ai",
-        None,
-        adapter="gemini",
-        key_variables=("VERTEX_API_KEY",),
-        other_names=(
-            "vertexai",
-            "vertex",
-            "google-cloud",
-            "google-vertex",
-            "google_vertex",
-            "vertexaianthropic",
-        ),
-        cloud=_VERTEX._replace(
-            models=r"((?:gemini-|text-embedding-\d|text-multilingual-embedding-)[^/]+)",
-            maker="gemini",
-            operation="publishers/google/models/{model}",
-            express_variable="VERTEX_API_KEY",
+    replace(
+        _GEMINI_ON_VERTEX,
+        batches=None,
+        other_names=(),
+        cloud=_GOOGLE._replace(
+            models=r"((?:gemini-embedding|text-embedding-\d|text-multilingual-embedding-)[^/]+)"
         ),
     ),
+    _GEMINI_ON_VERTEX,
 )
 """Of several rows with one name, the first serves that has the model."""

@@ -217,14 +217,17 @@ Part = Literal["batches", "background"]
 """The module beside an adapter that speaks of batches, or of background jobs: batches of one row each."""
 
 
-def module_of(adapter: str, part: Part = "batches") -> BatchModule | None:
-    """The batch module of an adapter; None if it has none."""
-    return cast("BatchModule | None", load_beside(adapter, part))
+def module_of(target: Target, part: Part = "batches") -> BatchModule | None:
+    """The batch module of a target's cloud, or else of its adapter; None if there is none."""
+    service = target.route.batches
+    if part == "batches" and target.route.cloud is not None and service is not None and service.host:
+        return cast("BatchModule", load_beside("batch_hosts", service.host))
+    return cast("BatchModule | None", load_beside(target.route.adapter, part))
 
 
 def limits_of(target: Target, operation: str, part: Part = "batches") -> BatchLimits | None:
     """How much a batch of a target may hold; None where it has no batches."""
-    module = module_of(target.route.adapter, part)
+    module = module_of(target, part)
     return None if module is None else module.limits(target, operation)
 
 

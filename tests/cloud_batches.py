@@ -1,0 +1,269 @@
+"""Batches of clouds with the stores of files that they read and write: Google's, by the types of its REST API.
+
+It is not the simulator, which shares the library's errors. Facts are from google-genai's types, the guides of
+Google for batches of Gemini and Claude, and what litellm, bifrost and RubyLLM read of them.
+"""
+
+import datetime
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+Answer = tuple[int, bytes]
+Fault = Answer | str
+"""What a request gets in place of its answer; "lost" if it is done and gets none, "hang" if it waits."""
+
+
+class CloudServer:
+    """Jobs, objects and the books of one account. Attributes may be changed while it serves.
+
+    A job ends when it was shown `looks` times, in `state`. It answers the first `reach` of its rows, and fails
+    those of `refused`. `late` lists of objects have no results of it, and with `half` the next file is cut.
+    """
+
+    kinds: dict[str, str] = {}
+    """Kind of request → a pattern of its method and path."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.answered: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
+        self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
+        self.faults: list[tuple[str, Fault]] = []
+        self.looks, self.reach, self.late, self.half = 1, 1_000_000, 0, False
+        self.state, self.refused = "", Counter[str]()
+        self.counts = True
+        self.held = threading.Event()
+        self._lock = threading.RLock()
+        self._free = threading.Event()
+
+    def handle(self, method: str, path: str, query: dict[str, str], body: bytes) -> Answer:
+        raise NotImplementedError
+
+    def prompt_of(self, request: Any) -> str:
+        """The text of a row."""
+        content = (request.get("contents") or request["messages"])[0]
+        content = content.get("parts") or content["content"]
+        return content if isinstance(content, str) else str(content[0]["text"])
+
+    def reply(self, request: Any) -> dict[str, Any]:
+        """The answer to a row, in the form of its maker."""
+        text = f"to {self.prompt_of(request)}"
+        if "contents" in request:
+            candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
+            usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+            return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}
+        return {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 10, "output_tokens": 5},
+        }  # fmt: skip
+
+    def end(self, job: dict[str, Any], write: Callable[[Any, Any], Any]) -> bytes:
+        """The output of a job, whose rows `write` writes: a row, and its answer or None for an error."""
+        lines = []
+        for row in job["rows"][: self.reach]:
+            request = row.get("request") or row["modelInput"]
+            prompt = self.prompt_of(request)
+            job["reached"] += 1
+            if self.refused[prompt]:
+                self.refused[prompt] -= 1
+                lines.append(json.dumps(write(row, None)))
+                job["failed"] += 1
+                continue
+            self.answered[prompt] += 1
+            lines.append(json.dumps(write(row, self.reply(request))))
+        # No provider promises an order.
+        return "".join(f"{line}\n" for line in reversed(lines)).encode()
+
+    @contextmanager
+    def serve(self) -> Iterator[str]:
+        """The address of the server while it answers."""
+        cloud = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _do(self) -> None:
+                if self.headers.get("transfer-encoding", "") == "chunked":
+                    body = b""
+                    while size := int(self.rfile.readline(), 16):
+                        body += self.rfile.read(size)
+                        self.rfile.readline()
+                    self.rfile.readline()
+                else:
+                    body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                answer = cloud.answer(self.command, self.path, dict(self.headers.items()), body)
+                if answer is None:
+                    self.close_connection = True
+                    return
+                self.send_response(answer[0])
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(answer[1])))
+                self.end_headers()
+                self.wfile.write(answer[1])
+
+            do_GET = do_POST = do_PUT = do_HEAD = _do
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+            try:
+                yield f"http://127.0.0.1:{server.server_port}"
+            finally:
+                self._free.set()
+                server.shutdown()
+
+    def answer(self, method: str, address: str, headers: dict[str, str], body: bytes) -> Answer | None:
+        parts = urlsplit(address)
+        query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        kind = next(kind for kind, form in self.kinds.items() if re.search(form, f"{method} {address}"))
+        with self._lock:
+            self.seen[kind] += 1
+            self.headers.append({name.lower(): value for name, value in headers.items()})
+            fault = next((each for each in self.faults if each[0] == kind), None)
+            if fault is not None:
+                self.faults.remove(fault)
+            if fault is None or fault[1] == "lost":
+                answer = self.handle(method, unquote(parts.path), query, body)
+        if fault is None:
+            return answer
+        if fault[1] == "hang":
+            self.held.set()
+            self._free.wait(60)
+            return None
+        if isinstance(fault[1], str):
+            self.held.set()
+            return None
+        return fault[1]
+
+
+def refuse(status: int, message: str, code: str) -> Answer:
+    return status, json.dumps({"error": {"code": status, "message": message, "status": code}}).encode()
+
+
+class GoogleServer(CloudServer):
+    """Vertex AI's batch prediction jobs and Cloud Storage's objects, below /v1/projects and /storage."""
+
+    kinds = {
+        "token": "/token",
+        "upload": "POST /upload/",
+        "objects": r"GET /storage/v1/b/[^/]+/o\?",
+        "download": "GET /storage/",
+        "cancel": "POST .*:cancel",
+        "create": "POST .*/batchPredictionJobs",
+        "list": r"GET .*/batchPredictionJobs(\?|$)",
+        "retrieve": "GET .*/batchPredictionJobs/",
+        "live": "POST .*:(generateContent|rawPredict)",
+    }
+    says_folder = True
+    """Whether a job says in which folder its output is."""
+
+    def handle(self, method: str, path: str, query: dict[str, str], body: bytes) -> Answer:
+        if path.startswith("/upload/storage/v1/b/"):
+            name = f"gs://{path.split('/')[5]}/{query['name']}"
+            self.objects[name] = body
+            return 200, json.dumps({"kind": "storage#object", "name": query["name"]}).encode()
+        if path.startswith("/storage/v1/b/"):
+            bucket, _, name = path.removeprefix("/storage/v1/b/").partition("/o")
+            if name:
+                return self._read(f"gs://{bucket}{name}")
+            return self._list_objects(f"gs://{bucket}/", query)
+        if method == "POST" and not path.endswith(":cancel"):
+            return self._create(json.loads(body))
+        name = path.partition("/batchPredictionJobs")[2].lstrip("/")
+        if not name:
+            jobs = [self._describe(each) for each in reversed(self.jobs)]
+            start = int(query.get("pageToken", 0))
+            page = {"batchPredictionJobs": jobs[start : start + 2]} if jobs else {}
+            more = {"nextPageToken": str(start + 2)} if start + 2 < len(jobs) else {}
+            return 200, json.dumps({**page, **more}).encode()
+        name, _, action = name.partition(":")
+        if name not in self.jobs:
+            return refuse(404, "The BatchPredictionJob does not exist.", "NOT_FOUND")
+        if action:
+            self.jobs[name].update(left=0, state="CANCELLED")
+            return 200, b"{}"
+        self._look(name)
+        return 200, json.dumps(self._describe(name)).encode()
+
+    def _list_objects(self, root: str, query: dict[str, str]) -> Answer:
+        names = [name.removeprefix(root) for name in sorted(self.objects) if name.startswith(root)]
+        names = [name for name in names if name.startswith(query["prefix"])]
+        if self.late:
+            self.late -= 1
+            names = []
+        items = {"items": [{"kind": "storage#object", "name": name} for name in names]} if names else {}
+        return 200, json.dumps({"kind": "storage#objects", **items}).encode()
+
+    def _read(self, name: str) -> Answer:
+        if name not in self.objects:
+            return refuse(404, "No such object", "notFound")
+        content = self.objects[name]
+        if self.half:
+            self.half = False
+            content = content[: len(content) // 2]
+        return 200, content
+
+    def _create(self, job: Any) -> Answer:
+        self.bodies.append(job)
+        uri = job["inputConfig"]["gcsSource"]["uris"][0]
+        if uri not in self.objects:
+            return refuse(400, f"The file {uri} does not exist", "INVALID_ARGUMENT")
+        name = f"{len(self.jobs) + 1}001"
+        rows = [json.loads(line) for line in self.objects[uri].splitlines()]
+        now = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat()
+        self.jobs[name] = {
+            "rows": rows, "left": self.looks, "state": "RUNNING", "created": now, "job": job, "reached": 0,
+            "failed": 0, "output": "",
+        }  # fmt: skip
+        return 200, json.dumps(self._describe(name)).encode()
+
+    def _look(self, name: str) -> None:
+        job = self.jobs[name]
+        job["left"] -= job["left"] > 0
+        if job["left"] or job["output"]:
+            return
+        if job["state"] == "RUNNING":
+            job["state"] = self.state or "SUCCEEDED"
+        prefix = job["job"]["outputConfig"]["gcsDestination"]["outputUriPrefix"]
+        job["output"] = f"{prefix}/prediction-model-2026-11-29T10:00:00.000000Z"
+        if job["state"] == "FAILED":
+            return
+        self.objects[f"{job['output']}/predictions.jsonl"] = self.end(job, self._write)
+
+    def _write(self, row: Any, answer: Any) -> Any:
+        error = {"error": {"code": 429, "message": "try later", "status": "RESOURCE_EXHAUSTED"}}
+        status = "" if answer else f"Too Many Requests: {json.dumps(error)}"
+        return {**row, "status": status, "processed_time": "2026-11-29T10:00:00", "response": answer or {}}
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        job = self.jobs[name]
+        described = {
+            "name": f"projects/123/locations/global/batchPredictionJobs/{name}",
+            "state": f"JOB_STATE_{job['state']}",
+            "createTime": job["created"],
+            **job["job"],
+        }
+        if job["output"] and self.says_folder and job["state"] != "FAILED":
+            described["outputInfo"] = {"gcsOutputDirectory": job["output"]}
+        if job["output"] and self.counts:
+            numbers = (job["reached"] - job["failed"], job["failed"], len(job["rows"]) - job["reached"])
+            names = ("successfulCount", "failedCount", "incompleteCount")
+            described["completionStats"] = {
+                each: str(number) for each, number in zip(names, numbers, strict=True) if number
+            }
+        if job["state"] == "FAILED":
+            described["error"] = {"code": 3, "message": "Failed to import data."}
+        return described
