@@ -1,7 +1,7 @@
-"""Batches of clouds with the stores of files that they read and write: Google's, by the types of its REST API.
+"""Batches at Google and AWS, with the stores of files that they read and write.
 
-It is not the simulator, which shares the library's errors. Facts are from google-genai's types, the guides of
-Google for batches of Gemini and Claude, and what litellm, bifrost and RubyLLM read of them.
+They are not the simulator, which shares the library's errors. Facts are from google-genai's types, botocore's
+model of both services, the guides of Google and AWS, and what litellm, bifrost and RubyLLM read of jobs.
 """
 
 import datetime
@@ -10,25 +10,26 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 Answer = tuple[int, bytes]
 Fault = Answer | str
-"""What a request gets in place of its answer; "lost" if it is done and gets none, "hang" if it waits."""
+"""In place of an answer; "lost" if the request is done and gets none, "hang" if it waits, or both."""
 
 
 class CloudServer:
     """Jobs, objects and the books of one account. Attributes may be changed while it serves.
 
-    A job ends when it was shown `looks` times, in `state`. It answers the first `reach` of its rows, and fails
-    those of `refused`. `late` lists of objects have no results of it, and with `half` the next file is cut.
+    A job ends when it was shown `looks` times, in `state`. It answers the first `reach` rows, and fails those
+    of `refused`. `late` lists of objects have no results of it, and with `half` the next file is cut.
     """
 
-    kinds: dict[str, str] = {}
+    kinds: Mapping[str, str] = MappingProxyType({})
     """Kind of request → a pattern of its method and path."""
 
     def __init__(self) -> None:
@@ -111,7 +112,7 @@ class CloudServer:
                 self.end_headers()
                 self.wfile.write(answer[1])
 
-            do_GET = do_POST = do_PUT = do_HEAD = _do
+            do_GET = do_POST = do_PUT = _do  # noqa: N815  # the names of the base class
 
             def log_message(self, *_: object) -> None:
                 """Print nothing."""
@@ -135,18 +136,16 @@ class CloudServer:
             fault = next((each for each in self.faults if each[0] == kind), None)
             if fault is not None:
                 self.faults.remove(fault)
-            if fault is None or fault[1] == "lost":
+            if fault is None or "lost" in fault[1]:
                 answer = self.handle(method, unquote(parts.path), query, body)
         if fault is None:
             return answer
-        if fault[1] == "hang":
+        if not isinstance(fault[1], str):
+            return fault[1]
+        if "hang" in fault[1]:
             self.held.set()
             self._free.wait(60)
-            return None
-        if isinstance(fault[1], str):
-            self.held.set()
-            return None
-        return fault[1]
+        return None
 
 
 def refuse(status: int, message: str, code: str) -> Answer:
@@ -156,17 +155,17 @@ def refuse(status: int, message: str, code: str) -> Answer:
 class GoogleServer(CloudServer):
     """Vertex AI's batch prediction jobs and Cloud Storage's objects, below /v1/projects and /storage."""
 
-    kinds = {
-        "token": "/token",
-        "upload": "POST /upload/",
-        "objects": r"GET /storage/v1/b/[^/]+/o\?",
-        "download": "GET /storage/",
-        "cancel": "POST .*:cancel",
-        "create": "POST .*/batchPredictionJobs",
-        "list": r"GET .*/batchPredictionJobs(\?|$)",
-        "retrieve": "GET .*/batchPredictionJobs/",
-        "live": "POST .*:(generateContent|rawPredict)",
-    }
+    kinds = MappingProxyType(
+        {
+            "upload": "POST /upload/",
+            "objects": r"GET /storage/v1/b/[^/]+/o\?",
+            "download": "GET /storage/",
+            "cancel": "POST .*:cancel",
+            "create": "POST .*/batchPredictionJobs",
+            "list": r"GET .*/batchPredictionJobs(\?|$)",
+            "retrieve": "GET .*/batchPredictionJobs/",
+        }
+    )
     says_folder = True
     """Whether a job says in which folder its output is."""
 
@@ -266,4 +265,112 @@ class GoogleServer(CloudServer):
             }
         if job["state"] == "FAILED":
             described["error"] = {"code": 3, "message": "Failed to import data."}
+        return described
+
+
+class AmazonServer(CloudServer):
+    """Bedrock's model invocation jobs, and S3's objects with the bucket in the path."""
+
+    kinds = MappingProxyType(
+        {
+            "upload": "PUT /",
+            "objects": r"GET /bucket/?\?",
+            "download": "GET /bucket/",
+            "cancel": "POST /model-invocation-job/.*/stop",
+            "create": "POST /model-invocation-job$",
+            "list": "GET /model-invocation-jobs",
+            "retrieve": "GET /model-invocation-job/",
+        }
+    )
+
+    def handle(self, method: str, path: str, query: dict[str, str], body: bytes) -> Answer:
+        if path.startswith("/bucket"):
+            if method == "PUT":
+                self.objects[f"s3:/{path}"] = body
+                return 200, b""
+            return self._list_objects(query) if "list-type" in query else self._read(f"s3:/{path}")
+        if method == "POST" and not path.endswith("/stop"):
+            return self._create(json.loads(body))
+        name = path.split("/")[2] if path.count("/") > 1 else ""
+        if not name:
+            jobs = [self._describe(each) for each in reversed(self.jobs)]
+            start = int(query.get("nextToken", 0))
+            more = {"nextToken": str(start + 2)} if start + 2 < len(jobs) else {}
+            return 200, json.dumps({"invocationJobSummaries": jobs[start : start + 2], **more}).encode()
+        if name not in self.jobs:
+            return 404, json.dumps({"message": "no such job", "__type": "ResourceNotFoundException"}).encode()
+        if path.endswith("/stop"):
+            self.jobs[name].update(left=0, state="Stopped")
+            return 200, b"{}"
+        self._look(name)
+        return 200, json.dumps(self._describe(name)).encode()
+
+    def _list_objects(self, query: dict[str, str]) -> Answer:
+        names = [name.removeprefix("s3://bucket/") for name in sorted(self.objects)]
+        names = [name for name in names if name.startswith(query["prefix"])]
+        if self.late:
+            self.late -= 1
+            names = []
+        items = "".join(f"<Contents><Key>{name}</Key></Contents>" for name in names)
+        return 200, f"<ListBucketResult><Name>bucket</Name>{items}</ListBucketResult>".encode()
+
+    def _read(self, name: str) -> Answer:
+        if name not in self.objects:
+            return 404, b"<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>"
+        content = self.objects[name]
+        if self.half and name.endswith(".jsonl.out"):
+            self.half = False
+            content = content[: len(content) // 2]
+        return 200, content
+
+    def _create(self, job: Any) -> Answer:
+        self.bodies.append(job)
+        for name, known in self.jobs.items():
+            if known["job"]["clientRequestToken"] == job["clientRequestToken"]:
+                return 200, json.dumps({"jobArn": self._describe(name)["jobArn"]}).encode()
+        name = f"abcdefgh{len(self.jobs) + 1001}"
+        uri = job["inputDataConfig"]["s3InputDataConfig"]["s3Uri"]
+        rows = [json.loads(line) for line in self.objects[uri].splitlines()]
+        now = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.jobs[name] = {
+            "rows": rows, "left": self.looks, "state": "InProgress", "created": now, "job": job, "reached": 0,
+            "failed": 0, "output": "",
+        }  # fmt: skip
+        if len(rows) < 100:
+            self.jobs[name].update(left=0, state="Failed")
+        return 200, json.dumps({"jobArn": self._describe(name)["jobArn"]}).encode()
+
+    def _look(self, name: str) -> None:
+        job = self.jobs[name]
+        job["left"] -= job["left"] > 0
+        if job["left"] or job["output"]:
+            return
+        if job["state"] == "InProgress":
+            job["state"] = self.state or "Completed"
+        uri = job["job"]["inputDataConfig"]["s3InputDataConfig"]["s3Uri"]
+        job["output"] = f"{job['job']['outputDataConfig']['s3OutputDataConfig']['s3Uri']}{name}"
+        if job["state"] == "Failed":
+            return
+        self.objects[f"{job['output']}/{uri.rpartition('/')[2]}.out"] = self.end(job, self._write)
+        self.objects[f"{job['output']}/manifest.json.out"] = b'{"totalRecordCount":1}'
+
+    def _write(self, row: Any, answer: Any) -> Any:
+        error = {"errorCode": 429, "errorMessage": "too many requests"}
+        return {**row, **({"modelOutput": answer} if answer else {"error": error})}
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        job = self.jobs[name]
+        described = {
+            "jobArn": f"arn:aws:bedrock:eu-west-1:123456789012:model-invocation-job/{name}",
+            "status": job["state"],
+            "submitTime": job["created"],
+            **job["job"],
+        }
+        if job["output"] and self.counts:
+            described["totalRecordCount"] = len(job["rows"])
+            described["processedRecordCount"] = job["reached"]
+            described["successRecordCount"] = job["reached"] - job["failed"]
+            described["errorRecordCount"] = job["failed"]
+        if job["state"] == "Failed":
+            described["message"] = "The job has too few records."
         return described

@@ -27,7 +27,7 @@ from .collect import Collector, decode_error
 from .job import Job, RowEnd, Wanted, header_of, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash
 from .remote import RESULTS_PATIENCE, Remote
-from .submit import Spending, Submitter, explain_uncertain, make_room, split_by_limits
+from .submit import Spending, Submitter, explain_uncertain, fill_last, make_room, split_by_limits
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
@@ -137,11 +137,10 @@ class BatchDelivery:
         kinds: dict[tuple[object, ...], list[Wanted]] = {}
         for row in left.values():
             kinds.setdefault(row.kind, []).append(row)
-        groups = [
-            group
-            for kind, rows in kinds.items()
-            for group in split_by_limits(rows, job.limits_of(job.calls[kind]))
-        ]
+        groups: list[list[Wanted]] = []
+        for kind, rows in kinds.items():
+            limits = job.limits_of(job.calls[kind])
+            groups += fill_last(list(split_by_limits(rows, limits)), limits.least)
         contents = [content_hash(row.custom_id for row in group) for group in groups]
         for record, damaged in submitter.damaged.items() if groups else ():
             if damaged.content not in contents:
@@ -239,6 +238,10 @@ class BatchDelivery:
     async def _send_again(self, job: Job) -> None:
         """Send the rows of a job that failed or expired once more."""
         again = [job.wanted[name] for name in job.failed if name in job.wanted]
+        if job.resend == "batch" and len(again) < job.limits_of(job.shared).least:
+            # They are too few for another batch, and each has its error.
+            for row in again:
+                job.give_up(self._engine, job.failed[row.custom_id], [row.custom_id])
         job.failed = {}
         if again and job.resend == "live":
             await asyncio.gather(*(self._send_live(job, row) for row in again))

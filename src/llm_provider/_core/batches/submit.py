@@ -66,6 +66,15 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
         yield group
 
 
+def fill_last(groups: list[list[Wanted]], least: int) -> list[list[Wanted]]:
+    """The groups, the last of which got rows of the one before it if it had fewer than a batch may have."""
+    missing = least - len(groups[-1]) if groups else 0
+    if missing > 0 and len(groups) > 1 and len(groups[-2]) >= least + missing:
+        groups[-1] = groups[-2][-missing:] + groups[-1]
+        del groups[-2][-missing:]
+    return groups
+
+
 class Submitter:
     """Submits to an account; waits `patience` seconds for results that tell batches apart."""
 

@@ -2,20 +2,21 @@
 
 from ..._core.requests.routing import Target
 
-_BEDROCK = (
-    "Bedrock's jobs (CreateModelInvocationJob) need a bucket of S3 and a role that may use it, and this "
-    "library writes to none; 'claude-...' has batches at Anthropic, and 'gpt-...' at OpenAI"
-)
-
 NOT_SERVED = {
     "azure_ai": "Foundry has no batches for Claude; 'claude-...' has them at Anthropic",
-    "bedrock": _BEDROCK,
-    "bedrock_mantle": _BEDROCK,
+    "bedrock_mantle": (
+        "Mantle's models have no batches here; 'bedrock/anthropic...' has them, 'gpt-...' at OpenAI"
+    ),
     "vertex_ai": "Vertex's batches of embeddings are not served; 'gemini/gemini-embedding-...' has them",
 }
 """Provider → why its batches are not served."""
 
 SETUP = {
+    "bedrock": (
+        "Bedrock's batches (CreateModelInvocationJob) need a bucket of S3 of yours and a role for it: "
+        "set BEDROCK_BATCH_BUCKET='s3://bucket/folder' and BEDROCK_BATCH_ROLE_ARN; 'claude-...' has batches "
+        "without them"
+    ),
     "vertex_ai": (
         "Vertex's batches (batchPredictionJobs) need a bucket of Cloud Storage of yours: set "
         "VERTEX_BATCH_BUCKET='gs://bucket/folder'; 'gemini/gemini-...' has batches without one"

@@ -125,6 +125,12 @@ CLOUD_ROWS = (
         "bedrock",
         None,
         adapter="anthropic",
+        batches=BatchService(
+            50_000,
+            1_000_000_000,
+            host="bedrock",
+            needs=("BEDROCK_BATCH_BUCKET", "BEDROCK_BATCH_ROLE_ARN"),
+        ),
         key_variables=_BEDROCK_KEYS,
         cloud=Cloud(
             "aws",

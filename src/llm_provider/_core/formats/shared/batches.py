@@ -83,6 +83,8 @@ class BatchLimits(NamedTuple):
     """Bytes of the file, or of the request, in which the rows are sent."""
     parts: int = sys.maxsize
     """Most samples or texts in one row; default as many as in a live request."""
+    least: int = 1
+    """Fewest rows of one batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
