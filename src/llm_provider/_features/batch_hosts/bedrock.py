@@ -16,7 +16,13 @@ from typing import Any
 import orjson
 
 from ..._core import doors
-from ..._core.errors import LLMError, MissingAPIKeyError, NotFoundError, RequestError
+from ..._core.errors import (
+    APIResponseValidationError,
+    LLMError,
+    MissingAPIKeyError,
+    NotFoundError,
+    RequestError,
+)
 from ..._core.formats.sdk_clients import SECONDS_OF_A_FILE, SECONDS_OF_A_QUESTION
 from ..._core.formats.shared.batches import (
     BatchLimits,
@@ -191,9 +197,14 @@ def _read_role() -> str:
 
 
 def _read_error(error: Exception) -> LLMError:
+    if isinstance(error, LLMError):
+        return error
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"}:
         return MissingAPIKeyError(f"no credential: {_LOGIN}")
+    if names & {"ResponseParserError", "AttributeError", "KeyError", "TypeError", "ValueError"}:
+        # botocore met a body of another shape, such as the page of a proxy.
+        return APIResponseValidationError(f"the answer cannot be read: {type(error).__name__}: {error}")
     if "ClientError" not in names:
         return from_exception(error)
     answer: Any = error.response  # type: ignore[attr-defined]  # a ClientError of botocore
