@@ -32,7 +32,7 @@ from llm_provider.simulator import Simulator
 from support import RunScript
 
 FOREIGN = re.compile(
-    r".*_(API_KEYS?|KEYS|AUTH_TOKEN|BASE_URL|API_BASE|PROXY)|(LLM_PROVIDER|OPENAI|ANTHROPIC|GOOGLE|GEMINI|LITELLM|AZURE|AWS|GCE|VERTEX(AI)?|CLOUD_ML)_.*",
+    r".*_(API_KEYS?|KEYS|AUTH_TOKEN|BASE_URL|API_BASE|PROXY)|(LLM_PROVIDER|OPENAI|ANTHROPIC|GOOGLE|GEMINI|LITELLM|AZURE|AWS|BEDROCK|GCE|VERTEX(AI)?|CLOUD_ML)_.*|STORAGE_EMULATOR_HOST",
     re.IGNORECASE,
 )
 """Variables that change where a call goes, who pays for it, or how an SDK behaves."""

@@ -19,7 +19,7 @@ from llm_provider._features.batch_hosts.buckets import read_folder
 from llm_provider._features.cli.main import main
 from llm_provider._features.clouds import identities
 
-GEMINI, CLAUDE = "vertex_ai/gemini-3.8-flash", "vertex_ai/claude-haiku-5-5"
+GEMINI, CLAUDE = "vertex_ai/gemini-3.5-flash", "vertex_ai/claude-haiku-5-5"
 BEDROCK = "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0"
 MODELS = [GEMINI, CLAUDE, BEDROCK]
 PROMPTS = [f"prompt {number}" for number in range(101)]

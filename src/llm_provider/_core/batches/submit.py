@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import doors
-from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError, UnknownPriceError
+from ..errors import (
+    BudgetExceededError,
+    LLMError,
+    NotFoundError,
+    RequestError,
+    UncertainBatchError,
+    UnknownPriceError,
+)
 from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
 from ..journey.call import Call
 from ..journey.engine import Engine
@@ -73,6 +80,14 @@ def fill_last(groups: list[list[Wanted]], least: int) -> list[list[Wanted]]:
         groups[-1] = groups[-2][-missing:] + groups[-1]
         del groups[-2][-missing:]
     return groups
+
+
+def explain_too_few(provider: str, rows: int, least: int) -> RequestError:
+    return RequestError(
+        f"a batch at {provider} has {least} rows at least, and {rows} are to be sent: use delivery='live', "
+        "or give more inputs, or a larger batch_size",
+        provider=provider,
+    )
 
 
 class Submitter:

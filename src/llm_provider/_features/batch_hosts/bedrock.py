@@ -40,7 +40,7 @@ from ..._core.requests.routing import Target
 from ..._core.runtime.imports import import_optional, install_command
 from ..._core.runtime.json_pieces import loads, write_exactly
 from .buckets import read_folder, split_address
-from .jobs import count, count_lines, identify
+from .jobs import count, identify
 
 _BUCKET, _ROLE = "BEDROCK_BATCH_BUCKET", "BEDROCK_BATCH_ROLE_ARN"
 _ROLE_ARN = re.compile(r"arn:aws(-[^:]+)?:iam::(\d{12})?:role/.+")
@@ -57,6 +57,9 @@ _LOGIN = "run `aws sso login`, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
+    """How much a job may hold; a `RequestError` if the bucket or the role is no such name."""
+    _read_role()
+    read_folder(_BUCKET, "s3", "bedrock")
     return BatchLimits(50_000, 1_000_000_000, 1, _LEAST) if operation.endswith("/invoke") else None
 
 
@@ -81,15 +84,7 @@ class BedrockBatches:
 
     async def upload(self, path: Path) -> str | None:
         """Write the file into a folder of the batch, where the provider puts the results too."""
-        folder, _ = read_folder(_BUCKET, "s3", "bedrock"), _read_role()
-        rows = await count_lines(path)
-        if rows < _LEAST:
-            problem = (
-                f"a batch at Bedrock has {_LEAST} rows at least, and {rows} are to be sent: use "
-                "delivery='live', or give more inputs, or a larger batch_size"
-            )
-            raise RequestError(problem, provider="bedrock")
-        file = f"{folder}/{_PREFIX}{path.stem}/rows.jsonl"
+        file = f"{read_folder(_BUCKET, 's3', 'bedrock')}/{_PREFIX}{path.stem}/rows.jsonl"
         bucket, name = split_address(file)
         with path.open("rb") as content:
             await self._ask("s3", "put_object", Bucket=bucket, Key=name, Body=content)

@@ -58,7 +58,11 @@ _NAME = re.compile(rb'"(%s|%s)" ?: ?"([0-9a-f]{32})"' % tuple(name.encode() for 
 
 
 def limits(target: Target, operation: str) -> BatchLimits | None:
-    """Google takes files of 1 GB with 200,000 rows of Gemini; embeddings have other rows."""
+    """Google takes files of 1 GB with 200,000 rows of Gemini; embeddings have other rows.
+
+    `RequestError` if the bucket is no address.
+    """
+    read_folder(_BUCKET, "gs", "vertex_ai")
     if not operation.endswith((":generateContent", ":rawPredict")):
         return None
     return BatchLimits(200_000 if target.route.adapter == "gemini" else 100_000, 1_000_000_000, 1)
