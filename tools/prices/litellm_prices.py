@@ -191,11 +191,17 @@ def _quotes(provider: str, entry: Mapping[str, Any]) -> Quotes:
             cells["web_search"] = plain(next(iter(searches)) * 1000)
     draws = "output_image" in variants["standard"].get(0, {})
     return {
-        variant: {"": {minimum: usable(cells) for minimum, cells in tiers.items()}}
+        variant: {"": {minimum: usable(cells) for minimum, cells in _fill_tiers(tiers).items()}}
         for variant, tiers in variants.items()
         # The map lacks the price of images of some service levels. A blank would price them as text.
         if "input" in tiers.get(0, {}) and (not draws or "output_image" in tiers[0])
     }
+
+
+def _fill_tiers(tiers: PriceList) -> PriceList:
+    """The tiers, each with a price of input. The map may have only the price of sounds of a tier."""
+    whole = {size: cells if "input" in cells else {**tiers[0], **cells} for size, cells in tiers.items()}
+    return {size: cells for size, cells in whole.items() if not size or cells != tiers[0]}
 
 
 def _per_million(value: Decimal) -> Decimal:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from llm_provider._core.money.price_rows import PART_OF
+from llm_provider._core.runtime.exact_decimal import without_noise
 
 Cells: TypeAlias = dict[str, Decimal]
 """Price column → price, in the units of that column."""
@@ -89,12 +90,12 @@ def keep_complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
 
 
 def plain(price: Decimal) -> Decimal:
-    """The same price without zeros at its end, and never in scientific notation.
+    """The price without zeros at its end, never in scientific notation, with the digits that were meant.
 
-    >>> plain(Decimal("1E+1")), plain(Decimal("0.250"))
-    (Decimal('10'), Decimal('0.25'))
+    >>> plain(Decimal("1E+1")), plain(Decimal("0.250")), plain(Decimal("0.8000000000000001"))
+    (Decimal('10'), Decimal('0.25'), Decimal('0.8'))
     """
-    return Decimal(format(price.normalize(), "f"))
+    return Decimal(format(without_noise(price).normalize(), "f"))
 
 
 SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}|[-@]\d{8}")

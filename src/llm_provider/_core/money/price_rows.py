@@ -25,6 +25,10 @@ VARIANTS = frozenset(
 )
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 
+AT_MOST = "_at_most"
+"""Ends the variant of rows with the higher figures of sources that disagree, such as `standard_at_most`. Only
+the worst case of a budget has them, beside the rows of the same variant and `effective_from`."""
+
 CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})
 """The clouds, as litellm prefixes their models. Their rows have names with a region: `clouds/price_names`."""
 
@@ -220,7 +224,7 @@ def check_row(cells: Sequence[str]) -> PriceRow:
         raise ValueError(f"provider {provider!r} is not a provider's name")
     if _MODEL.fullmatch(model) is None:
         raise ValueError(f"model {model!r} is not a model's name")
-    if variant not in VARIANTS:
+    if variant.removesuffix(AT_MOST) not in VARIANTS:
         raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
     if _WHOLE_NUMBER.fullmatch(minimum) is None:
         raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")

@@ -22,6 +22,7 @@ from ..runtime import clock
 from ..runtime.exact_decimal import exact, total
 from ..runtime.warning import warn_user
 from .price_rows import (
+    AT_MOST,
     CLOUDS,
     PART_OF,
     PRICE_COLUMNS,
@@ -145,7 +146,9 @@ class PriceTable:
         """Put rows in the place of all rows of their providers, models and variants."""
         self._host_of.cache_clear()
         for (provider, model, variant), its_rows in _group(rows).items():
-            self._variants(provider, model)[variant] = its_rows
+            variants = self._variants(provider, model)
+            variants.pop(f"{variant}{AT_MOST}", None)
+            variants[variant] = its_rows
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -201,17 +204,21 @@ class PriceTable:
         """Every row at which a call may be billed that is sent now, for budgets.
 
         These include the rows for smaller prompts than `input_tokens`, and the rows of the next (UTC) day, on
-        which the call may end. "off_peak" does not replace "standard", as it may end before the call. Names
-        are found as by `find`.
+        which the call may end, and the rows with the higher figures of sources that disagree. "off_peak"
+        does not replace "standard", as it may end before the call. Names are found as by `find`.
 
         >>> rows = PriceTable.load().applicable("openai", "gpt-6.1-sol", input_tokens=300_000)
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
         [(0, '2'), (272001, '4')]
         """
-        rows = _rows_of(self._find_prices(provider, model), variant)
-        now = clock.time()
-        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + 86_400))
-        applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
+        variants = self._find_prices(provider, model)
+        rows, bounds = _rows_of(variants, variant), _rows_of(variants, f"{variant}{AT_MOST}")
+        now, applicable = clock.time(), dict[PriceRow, None]()
+        for moment in (now, now + 86_400):
+            billed = _in_effect(rows, time.strftime("%Y-%m-%d", time.gmtime(moment)))
+            starts = {row.effective_from for row in billed}
+            higher = [row for row in bounds if row.effective_from in starts]
+            applicable |= dict.fromkeys([*reversed(billed), *higher])
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
@@ -380,10 +387,12 @@ def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
 
 def _rows_of(variants: _Variants, variant: str) -> Iterable[PriceRow]:
     """The rows of a service level. A completion window without rows has a share of the standard prices."""
-    rows, share = variants.get(variant, ()), WINDOW_SHARES.get(variant)
+    rows, level = variants.get(variant, ()), variant.removesuffix(AT_MOST)
+    share = WINDOW_SHARES.get(level)
     if rows or share is None:
         return rows
-    return [_multiply(row, share) for row in variants.get("standard", ()) if row.provider == "openai"]
+    standard = variants.get(f"standard{variant[len(level) :]}", ())
+    return [_multiply(row, share) for row in standard if row.provider == "openai"]
 
 
 def _multiply(row: PriceRow, share: str) -> PriceRow:
