@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._features.fresh_prices.quotes import Cells, Key, PriceList, find_decision
 
-from .quotes import Cells, Key, PriceList, Source, keep_complete_levels
+from .quotes import Source, keep_complete_levels
 
 NOT_PUBLISHED = "none"
 """The `source` of a row without prices, which keeps a cheaper row from being applied."""
-
-DECISIONS = {
-    ("mistral", "mistral-large-latest"): "litellm",
-    ("mistral", "mistral-medium"): "litellm",
-    ("xai", "grok-code-fast"): "genai-prices",
-    ("xai", "grok-code-fast-1-0825"): "genai-prices",
-}
-"""Models whose prices are those of one source alone; README.md has the reasons."""
-
-_BEDROCK_PROFILE = re.compile(r"(apac|eu|jp|us-gov)\.")
-"""Profiles that litellm lists one by one. genai-prices gives all of them the price of `us.`."""
 
 
 class Disagreement(NamedTuple):
@@ -99,7 +87,7 @@ def merge(
                 current[name] = days[day]
         if current:
             start = max(newest(lists[name], today) or "" for name in current)
-            dated[start], found = _agreed(current, _find_decision(key))
+            dated[start], found = _agreed(current, find_decision(key))
             disagreements += [
                 Disagreement(
                     *key, variant, *cell, tuple(figures.get(source.name, "") for source in sources), kept
@@ -149,12 +137,6 @@ def _agreed(
             cells = {c: max(p, before.cells.get(c, p)) for c, p in most.cells.items()}
             usual.highest = Tier({**before.cells, **cells}, most.sources)
     return agreed, differing
-
-
-def _find_decision(key: Key) -> str:
-    """The source that alone has the prices of a model; empty where each figure is chosen by itself."""
-    listed = key[0] == "bedrock" and _BEDROCK_PROFILE.match(key[1])
-    return "litellm" if listed else DECISIONS.get(key, "")
 
 
 def _add_not_published(variants: dict[str, Dated], today: str, others: Iterable[str]) -> None:

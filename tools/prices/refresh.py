@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from llm_provider._core.money.price_rows import AT_MOST, PRICE_COLUMNS, PriceRow
 from llm_provider._core.money.pricing import list_keys
+from llm_provider._features.fresh_prices.quotes import Key
 
 from .merge import NOT_PUBLISHED, Dated, Disagreement, Tier, merge, newest
-from .quotes import Key, Source
+from .quotes import Source
 
 _OldModel: TypeAlias = dict[str, dict[str, dict[int, PriceRow]]]
 """The rows of a model by variant, `effective_from` and `min_input_tokens`."""
@@ -146,7 +147,9 @@ class _Lists:
     def list_bounds(self, told: Dated) -> Iterator[PriceRow]:
         """Rows with the highest figures of the sources, for the list in effect."""
         day, current = newest(self._new, self._today), newest(told, self._today)
-        for minimum, tier in told[current].items() if current is not None and day is not None else ():
+        if day is None or current is None:
+            return
+        for minimum, tier in told[current].items():
             if tier.highest:
                 row = self._row(minimum, day, tier.highest)
                 yield row._replace(variant=f"{self._variant}{AT_MOST}")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_provider._core.money.price_rows import (
+    AT_MOST,
     CLOUDS,
     COLUMNS,
     PRICE_COLUMNS,
-    AT_MOST,
     VARIANTS,
     WINDOW_SHARES,
     PriceWarning,

@@ -144,7 +144,7 @@ class Client(BatchMethods):
         from pathlib import Path
 
         for name in ("cache_dir", "ledger", "prices", "env_file"):
-            if settings.get(name) is not None:
+            if settings.get(name) is not None and (name, settings[name]) != ("prices", "fresh"):
                 # The other process may have another working directory.
                 settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
         with _lock:

@@ -105,13 +105,14 @@ class PriceFile:
 
     A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
     `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
-    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
+    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong. A `text`
+    replaces what the file has.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], text: str | None = None) -> None:
         self._name = os.path.basename(path)
         # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
-        self._lines = read_text(path, errors="replace").split("\n")
+        self._lines = (read_text(path, errors="replace") if text is None else text).split("\n")
         header = self._lines[0].split(",")
         if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
             raise ValueError(

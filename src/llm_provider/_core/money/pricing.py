@@ -196,7 +196,7 @@ class PriceTable:
             is_weekend = date.fromisoformat(day).isoweekday() > 5
             if is_weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider]):
                 names.insert(0, "off_peak")
-        return [row for name in names for row in _in_effect(_rows_of(variants, name), day)]
+        return [row for name in names for row in in_effect(_rows_of(variants, name), day)]
 
     def applicable(
         self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
@@ -215,7 +215,7 @@ class PriceTable:
         rows, bounds = _rows_of(variants, variant), _rows_of(variants, f"{variant}{AT_MOST}")
         now, applicable = clock.time(), dict[PriceRow, None]()
         for moment in (now, now + 86_400):
-            billed = _in_effect(rows, time.strftime("%Y-%m-%d", time.gmtime(moment)))
+            billed = in_effect(rows, time.strftime("%Y-%m-%d", time.gmtime(moment)))
             starts = {row.effective_from for row in billed}
             higher = [row for row in bounds if row.effective_from in starts]
             applicable |= dict.fromkeys([*reversed(billed), *higher])
@@ -406,7 +406,7 @@ def _multiply(row: PriceRow, share: str) -> PriceRow:
     return row._replace(**prices)
 
 
-def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
+def in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
     """The rows of the newest price list that had begun by that day, those for the largest prompts first."""
     begun = [row for row in rows if row.effective_from <= day]
     start = max((row.effective_from for row in begun), default=None)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._core.json_values import JSONMapping
-from ..._core.money.price_rows import VARIANTS, PriceRow
+from ..._core.money.price_rows import PRICE_COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
 from ..._core.runtime.exact_decimal import exact, total, without_noise
 
@@ -116,7 +116,7 @@ def list_rows(model: str) -> list[PriceRow]:
 def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
     sizes = {0, *(int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name)))}
     searches = (entry.get("search_context_cost_per_query") or {}).values()
-    fees = {
+    fees: dict[str, Any] = {
         "web_search": exact().scaleb(_decimal(max(searches)), 3) if searches else None,
         "request": exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
     }
@@ -125,16 +125,15 @@ def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
         for size in sizes if f"input_cost_per_token{suffix}" in entry else ():
             above = [f"_above_{each}k_tokens" for each in sorted(sizes, reverse=True) if 0 < each <= size]
             ends = [*(each + end for each in above for end in (suffix, "")), suffix, ""]
-            prices: dict[str, Decimal | None] = {}
+            prices: dict[str, Any] = {}
             for column, base in _BASES.items():
                 known = next((entry[base + end] for end in ends if entry.get(base + end) is not None), None)
                 prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
             for column, other in _OTHERWISE:
                 prices[column] = prices[other] if prices[column] is None else prices[column]
             least = 1000 * size + 1 if size else 0
-            yield PriceRow(
-                *_NAMES, variant, least, **prices, **fees, effective_from="", source="litellm", as_of=""
-            )
+            amounts = [(prices | fees)[column] for column in PRICE_COLUMNS]
+            yield PriceRow._make((*_NAMES, variant, least, *amounts, "", "litellm", ""))
 
 
 def prices_of(model: str) -> _Entry | None:
