@@ -13,7 +13,6 @@ from llm_provider._features.fresh_prices import genai_data, litellm_map
 from llm_provider._features.fresh_prices.changes import list_changes
 from llm_provider._features.fresh_prices.quotes import Key, Quotes
 from price_sources import TINY, TODAY, cells, needs_genai_prices, row
-from tools.prices import genai_prices
 
 BEFORE = date(2026, 11, 19)
 
@@ -74,32 +73,6 @@ def test_a_model_with_the_price_of_its_family_needs_no_row() -> None:
     found = table.find(*dated)
     assert found is not None
     assert (found.model, found.input, price(table)[0]) == ("tiny-2026-01-01", 2, 1)
-
-
-def test_a_decision_for_one_source_holds() -> None:
-    key = ("mistral", "mistral-medium")
-    models = {
-        name: {key: quotes(input=value)[TINY]} for name, value in (("litellm 9", 2), ("genai-prices 9", 1))
-    }
-    (made,) = list_changes(PriceTable(), models, TODAY)
-    assert (made.input, made.source) == (2, "litellm 9")
-
-
-@needs_genai_prices
-def test_the_data_file_is_read_as_its_package_reads_it() -> None:
-    spec = importlib.util.find_spec("genai_prices")
-    assert spec is not None
-    assert spec.origin is not None
-    models = genai_data.read_models(Path(spec.origin).with_name("data.py"))
-    assert models == genai_prices.read().models
-
-
-@pytest.mark.parametrize("text", ["", "providers = 1", "providers: x = [1]", "def", "providers: x = f(*y)"])
-def test_other_files_are_no_data_of_genai_prices(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "data.py"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="is not the data of genai-prices"):
-        genai_data.read_models(path)
 
 
 @pytest.mark.long

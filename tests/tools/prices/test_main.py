@@ -33,8 +33,12 @@ def test_the_command_refreshes_a_file_once(tmp_path: Path, command: Command) -> 
     file.write_text(before, encoding="utf-8")
     assert command(file, "--check")[0] == 1
     assert file.read_text(encoding="utf-8") == before
-    code, out, _ = command(file, "--disagreements", str(listed))
+    code, out, _ = command(
+        file, "--disagreements", str(listed), "--difference", str(tmp_path / "new" / "a.md")
+    )
     assert code == 0
+    difference = (tmp_path / "new" / "a.md").read_text(encoding="utf-8")
+    assert "\n| openai/tiny | standard | 0 |  | output |  | 10 |\n" in difference
     assert f"  openai,tiny,standard,0,2,,,,10{',' * 10}litellm 1.2.3,{TODAY}\n" in out
     after = file.read_text(encoding="utf-8")
     past = [line for line in before.splitlines() if line.split(",")[COLUMNS.index("effective_from")] <= TODAY]

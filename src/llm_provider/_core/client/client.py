@@ -19,7 +19,8 @@ from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping, JSONObject
 from ..money.ledger import Ledger
 from ..money.price_rows import VARIANTS
-from ..money.pricing import NO_PRICE, warn_of_unknown_cost
+from ..money.pricing import NO_PRICE
+from ..money.unknown_prices import warn_of_unknown_cost
 from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.parameter_table import check_defaults

@@ -131,6 +131,10 @@ class PriceFile:
                 numbers.setdefault((provider, rest.partition(",")[0]), []).append(number)
         return numbers
 
+    def newest_day(self) -> str:
+        """The last day on which a figure was read, of a file with its columns in the order of `COLUMNS`."""
+        return max(line.rstrip()[-10:] for line in self._lines[1:])
+
     def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
         """The cells of some lines, by default of all. Lines with too few or too many cells are skipped."""
         for number in range(1, len(self._lines)) if numbers is None else numbers:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .. import doors
 from ..runtime import clock
 from ..runtime.exact_decimal import exact, total
-from ..runtime.warning import warn_user
 from .price_rows import (
     AT_MOST,
     CLOUDS,
@@ -29,7 +28,6 @@ from .price_rows import (
     WINDOW_SHARES,
     PriceFile,
     PriceRow,
-    PriceWarning,
     check,
     is_date,
     mapping_lines,
@@ -53,9 +51,6 @@ _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
 
 NO_PRICE = "no price is known"
-
-_warned: set[str] = set()
-"""The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
 
 _MOST_IN_EFFECT = 256
 """Price lists in effect that are remembered, one for each model, variant and hour; also models of hosts."""
@@ -103,7 +98,7 @@ def find_table(name: str) -> str:
 
 
 @functools.cache
-def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
+def index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
     """The package's own file and its index, which all clients share."""
     file = PriceFile(path)
     return file, file.by_model()
@@ -132,7 +127,7 @@ class PriceTable:
         """
         if path is None:
             table = cls()
-            table._file, models = _index_package_file(default_prices_path())
+            table._file, models = index_package_file(default_prices_path())
             table._models.update(models)
         else:
             table = cls(check(PriceFile(path).lines()))
@@ -341,13 +336,6 @@ class PriceTable:
             groups = _group(check(self._file.lines(variants)))
             variants = self._models[provider, model] = {key[2]: rows for key, rows in groups.items()}
         return variants
-
-
-def warn_of_unknown_cost(reason: str) -> None:
-    """Warn, once for each reason and process."""
-    if reason not in _warned:
-        _warned.add(reason)
-        warn_user(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
 
 
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:

@@ -22,6 +22,7 @@ from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS, WINDOW_SHARES
 from ..._core.money.pricing import PriceTable
+from ..._core.money.unknown_prices import advise_update
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
@@ -418,7 +419,8 @@ class Estimator:
         yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
-            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
+            names = "/".join(self._priced)
+            yield f"no price of {names} ({self._variant}) is known{where}{advise_update()}"
         listed = self._first.upstream and self._prices().find_key(*self._priced)
         if listed and listed[0] != self._priced[0]:
             yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"

@@ -31,25 +31,25 @@ def list_changes(
         quotes = {
             name: sources[name][key] for name in names if key in sources[name] and name.startswith(decision)
         }
-        found = table.find_key(*key)
+        listed_as = table.find_key(*key)
         rows = table.list_rows(*key)
         for variant in sorted({variant for each in quotes.values() for variant in each}):
-            told = {name: each[variant] for name, each in quotes.items() if variant in each}
+            quoted = {name: each[variant] for name, each in quotes.items() if variant in each}
             had = [row for row in rows if row.variant == variant]
-            yield from _revise(key, variant, told, had, today, listed=found == key)
+            yield from _revise(key, variant, quoted, had, today, listed=listed_as == key)
 
 
 def _revise(
-    key: Key, variant: str, told: Mapping[str, Any], had: list[PriceRow], today: str, *, listed: bool
+    key: Key, variant: str, quoted: Mapping[str, Any], had: list[PriceRow], today: str, *, listed: bool
 ) -> Iterator[PriceRow]:
     """The rows of a service level, if its price list of today is not that of the table."""
     current = in_effect(had, today)
     held = {row.min_input_tokens: row for row in current}
     # What genai-prices has is not changed by litellm alone.
     if any(GENAI in row.source for row in current):
-        told = {name: days for name, days in told.items() if name.startswith(GENAI)}
+        quoted = {name: days for name, days in quoted.items() if name.startswith(GENAI)}
     start, sizes, highest = "", dict[int, Cells](), dict[int, Cells]()
-    for days in told.values():
+    for days in quoted.values():
         begun = [day for day in days if day <= today]
         if begun:
             start = max(start, *begun)
@@ -72,7 +72,7 @@ def _revise(
         cells = {} if row is None else {name: getattr(row, name) for name in PRICE_COLUMNS}
         cells |= sizes.get(size, {})
         values = [cells.get(column) for column in PRICE_COLUMNS]
-        made = PriceRow._make((*key, variant, size, *values, start, "; ".join(sorted(told)), today))
+        made = PriceRow._make((*key, variant, size, *values, start, "; ".join(sorted(quoted)), today))
         before = [each for each in before if each[:4] != made[:4] or each.effective_from != start]
         yield made
         if any(price > cells[column] for column, price in highest.get(size, {}).items()):

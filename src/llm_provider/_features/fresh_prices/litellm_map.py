@@ -101,16 +101,16 @@ def quotes_of(provider: str, entry: Mapping[str, Any]) -> Quotes:
     """The quotes of an entry, whose numbers are decimals."""
     variants: dict[str, PriceList] = {}
     for name, value in entry.items():
-        found = _KEY.fullmatch(name)
-        column = _COLUMNS.get(found["price"]) if found else None
-        if found is None or column is None or not value:
+        match = _KEY.fullmatch(name)
+        column = _COLUMNS.get(match["price"]) if match else None
+        if match is None or column is None or not value:
             continue
-        if found["hour"]:
+        if match["hour"]:
             column = "cache_write_1h"
         # A tier applies above its limit, which `min_input_tokens` includes. xAI's table says "200k and more".
-        limit = int(found["thousand"] or 0) * 1000
+        limit = int(match["thousand"] or 0) * 1000
         minimum = limit + 1 if limit and provider != "xai" else limit
-        variant = {None: "standard", "batches": "batch"}.get(found["variant"], found["variant"])
+        variant = {None: "standard", "batches": "batch"}.get(match["variant"], match["variant"])
         variants.setdefault(variant, {}).setdefault(minimum, {})[column] = _per_million(value)
     off_peak = entry.get("off_peak_pricing") or {}
     if off_peak:

@@ -181,9 +181,9 @@ def _download(address: str) -> str:
     except urllib.error.HTTPError as error:
         error.close()
         raise OSError(f"{address} answers {error.code}; redirects are not followed") from None
-    found = hashlib.sha256(data).hexdigest()
-    if wanted and found != wanted:
-        raise RequestError(f"{cite(address)} has the SHA-256 {found}, not {wanted}: nothing was changed")
+    digest = hashlib.sha256(data).hexdigest()
+    if wanted and digest != wanted:
+        raise RequestError(f"{cite(address)} has the SHA-256 {digest}, not {wanted}: nothing was changed")
     return data.decode("utf-8", errors="replace")
 
 
@@ -202,7 +202,7 @@ def _find_installed() -> dict[str, tuple[str, Path]]:
 def _read_shipped() -> tuple[dict[str, tuple[int, ...]], str]:
     """The newest versions of the sources of the package's own table, and the day on which it was read."""
     text = read_text(default_prices_path())
-    return _find_versions(text), max(line[-10:] for line in text.splitlines()[1:])
+    return _find_versions(text), PriceFile(default_prices_path(), text).newest_day()
 
 
 def _find_versions(text: str) -> dict[str, tuple[int, ...]]:
