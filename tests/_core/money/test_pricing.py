@@ -21,7 +21,8 @@ from llm_provider._core.money.price_rows import (
     check,
     mapping_lines,
 )
-from llm_provider._core.money.pricing import PriceTable, default_prices_path, warn_of_unknown_cost
+from llm_provider._core.money.pricing import PriceTable, default_prices_path
+from llm_provider._core.money.unknown_prices import warn_of_unknown_cost
 from llm_provider._core.requests.routing import ROUTES
 from llm_provider._core.types.usage import Usage
 from llm_provider._features.hosts.compatible_hosts import HOSTS
