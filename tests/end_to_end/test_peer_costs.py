@@ -36,7 +36,9 @@ WRONG = {
         for model in ("gemini-2.5-pro", "gemini-3.1-pro-preview-customtools")
     },
     "genai bedrock us-gov.openai.gpt-oss-120b-1:0 standard": "it has no prices of the government's regions",
-    "litellm bedrock anthropic.claude-opus-4-5-20251101-v1:0 standard": "its map has another figure than genai-prices",
+    "litellm bedrock anthropic.claude-opus-4-5-20251101-v1:0 standard": (
+        "its map has another figure than genai-prices"
+    ),
 }
 """Peer, provider, model and service level → why the peer is wrong."""
 

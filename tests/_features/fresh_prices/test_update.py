@@ -99,6 +99,12 @@ def test_a_client_renews_the_table_beside_its_calls(install: Callable[..., Path]
         assert client.price("openai/tiny", MILLION) == 7
 
 
+def test_a_client_keeps_the_word_in_another_process() -> None:
+    with Client(prices="fresh") as client:
+        _, (_, _, settings, *_) = client.__reduce__()
+    assert settings["prices"] == "fresh"
+
+
 @pytest.mark.parametrize("data", ["", "[1]", '{"tiny": {"litellm_provider": 3}}', "{"])
 def test_a_package_with_other_data_leaves_the_last_good_table(
     install: Callable[..., Path], data: str, caplog: pytest.LogCaptureFixture
