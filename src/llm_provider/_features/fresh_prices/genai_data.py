@@ -16,11 +16,7 @@ from ..._core.requests.routing import ROUTES
 from ..._core.runtime.files import read_text
 from .quotes import SNAPSHOT, Key, PriceList, Quotes, plain, usable
 
-AT_CLOUDS = {
-    "aws": ("bedrock", "bedrock_mantle"),
-    "azure": ("azure", "azure_ai"),
-    "google": ("vertex_ai",),
-}
+AT_CLOUDS = {"aws": ("bedrock", "bedrock_mantle"), "azure": ("azure", "azure_ai"), "google": ("vertex_ai",)}
 PROVIDERS = {
     name: tuple(
         provider
@@ -34,27 +30,17 @@ PROVIDERS = {
 """Providers of `prices.csv` by provider name of genai-prices."""
 
 _COLUMNS = {
-    "input_mtok": "input",
-    "output_mtok": "output",
-    "output_reasoning_mtok": "output_reasoning",
-    "cache_read_mtok": "cache_read",
-    "cache_write_mtok": "cache_write",
+    "input_mtok": "input", "output_mtok": "output", "output_reasoning_mtok": "output_reasoning",
+    "cache_read_mtok": "cache_read", "cache_write_mtok": "cache_write",
     "cache_write_1h_mtok": "cache_write_1h",
-    "input_audio_mtok": "input_audio",
-    "cache_audio_read_mtok": "cache_read_audio",
-    "output_audio_mtok": "output_audio",
-    "input_image_mtok": "input_image",
-    "output_image_mtok": "output_image",
-    "web_searches_kcount": "web_search",
-    "requests_kcount": "request",
-}
+    "input_audio_mtok": "input_audio", "cache_audio_read_mtok": "cache_read_audio",
+    "output_audio_mtok": "output_audio", "input_image_mtok": "input_image",
+    "output_image_mtok": "output_image", "web_searches_kcount": "web_search", "requests_kcount": "request",
+}  # fmt: skip
 _VARIANTS = {
-    ("processing", "batch"): "batch",
-    ("service_tier", "flex"): "flex",
-    ("service_tier", "priority"): "priority",
-    ("service_tier", "fast"): "fast",
-    ("speed", "fast"): "fast",
-}
+    ("processing", "batch"): "batch", ("service_tier", "flex"): "flex",
+    ("service_tier", "priority"): "priority", ("service_tier", "fast"): "fast", ("speed", "fast"): "fast",
+}  # fmt: skip
 # Models that are billed by the token but neither chat nor embed.
 _OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderation|ocr|voice")
 # The package lists models of Vertex under Google, where other companies' models have other prices. OpenAI
