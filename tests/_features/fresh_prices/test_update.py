@@ -147,6 +147,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", "/good")
             self.end_headers()
             return
+        if self.path == "/junk":
+            self.wfile.write(b"junk\r\n\r\n")
+            return
+        if self.path in ("/cut", "/cut-chunk"):
+            self.send_response(200)
+            chunked = self.path == "/cut-chunk"
+            length = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(SHIPPED)))
+            self.send_header(*length)
+            self.end_headers()
+            half = SHIPPED[: len(SHIPPED) // 2].encode()
+            self.wfile.write((b"%x\r\n" % len(SHIPPED) if chunked else b"") + half)
+            return
         self.send_response(200 if self.path in bodies or self.path == "/endless" else 404)
         self.end_headers()
         try:
@@ -204,6 +216,9 @@ def test_an_address_of_the_users_own_is_downloaded_and_only_what_differs_is_kept
         ("/bad", "line 3: input 'free'"),
         ("/missing", "answers 404"),
         ("/moved", "redirects are not followed"),
+        ("/cut", "broke off"),
+        ("/cut-chunk", "sends no answer of HTTP"),
+        ("/junk", "sends no answer of HTTP"),
         ("/endless", "sends more than 16,000,000 bytes"),
     ],
 )

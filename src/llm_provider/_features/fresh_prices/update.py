@@ -156,6 +156,7 @@ def _check_rows(text: str, name: str) -> list[PriceRow]:
 
 def _download(address: str) -> str:
     """The text at an address, whose digest must be that after `#sha256=`."""
+    import http.client
     import urllib.error
     import urllib.request
 
@@ -178,9 +179,14 @@ def _download(address: str) -> str:
                 if len(data) > _MOST_BYTES or clock.monotonic() > until:
                     most = f"{_MOST_BYTES:,} bytes or {_SECONDS:g} s"
                     raise RequestError(f"{cite(address)} sends more than {most}: nothing was changed")
+            # `read1` does not tell of a body that ends early.
+            if reply.length:
+                raise OSError(f"{address} broke off: {reply.length:,} bytes are missing")
     except urllib.error.HTTPError as error:
         error.close()
         raise OSError(f"{address} answers {error.code}; redirects are not followed") from None
+    except http.client.HTTPException as error:
+        raise OSError(f"{address} sends no answer of HTTP: {error!r}") from None
     digest = hashlib.sha256(data).hexdigest()
     if wanted and digest != wanted:
         raise RequestError(f"{cite(address)} has the SHA-256 {digest}, not {wanted}: nothing was changed")
