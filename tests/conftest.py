@@ -118,6 +118,7 @@ def pytest_collection_finish() -> None:
     """Leave thousands of collected tests out of later collections of garbage, 7 % of the CPU time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(2_000, 10, 50)
     gc.enable()
 
 
