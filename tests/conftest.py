@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -149,11 +150,18 @@ _numbers = itertools.count()
 
 
 @pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of the test's own. pytest's fixture looks through those of all tests before it."""
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory of the test's own, which stays if the test fails.
+
+    pytest's fixture looks through those of all tests before it, and leaves all of them: after the last test one
+    process removes those of an earlier run, which have 250,000 files.
+    """
     directory = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
     directory.mkdir(mode=0o700)
-    return directory
+    failed = request.session.testsfailed
+    yield directory
+    if request.session.testsfailed == failed:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
