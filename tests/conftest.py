@@ -153,8 +153,8 @@ _numbers = itertools.count()
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory of the test's own, which stays if the test fails.
 
-    pytest's fixture looks through those of all tests before it, and leaves all of them: after the last test one
-    process removes those of an earlier run, which have 250,000 files.
+    pytest's fixture looks through those of all tests before it, and leaves all of them. One process removes
+    those of an earlier run after the last test: 250,000 files.
     """
     directory = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
     directory.mkdir(mode=0o700)
