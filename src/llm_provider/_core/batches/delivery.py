@@ -27,15 +27,7 @@ from .collect import Collector, decode_error
 from .job import Job, RowEnd, Wanted, header_of, target_of
 from .journal import Destination, Header, Journal, Record, RowLine, content_hash
 from .remote import RESULTS_PATIENCE, Remote
-from .submit import (
-    Spending,
-    Submitter,
-    explain_too_few,
-    explain_uncertain,
-    fill_last,
-    make_room,
-    split_by_limits,
-)
+from .submit import Spending, Submitter, check_size, divide, explain_uncertain, make_room
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
@@ -142,14 +134,7 @@ class BatchDelivery:
                 row.sent += 1
             if shared:
                 job.note(record)
-        kinds: dict[tuple[object, ...], list[Wanted]] = {}
-        for row in left.values():
-            kinds.setdefault(row.kind, []).append(row)
-        groups: list[list[Wanted]] = []
-        limits = job.limits_of(job.shared)
-        for kind, rows in kinds.items():
-            most = job.limits_of(job.calls[kind])
-            groups += fill_last(list(split_by_limits(rows, most)), limits.least)
+        groups = divide(job, left.values())
         contents = [content_hash(row.custom_id for row in group) for group in groups]
         for record, damaged in submitter.damaged.items() if groups else ():
             if damaged.content not in contents:
@@ -161,8 +146,6 @@ class BatchDelivery:
         for group in groups:
             if job.at_once is not None and len(job.records) >= job.at_once:
                 break
-            if len(group) < limits.least:
-                return explain_too_few(target.provider, len(group), limits.least), group
             try:
                 await self._submit_group(job, submitter, group, key)
             except LLMError as error:
@@ -173,6 +156,7 @@ class BatchDelivery:
     async def _submit_group(
         self, job: Job, submitter: Submitter, group: Sequence[Wanted], key: Credential
     ) -> None:
+        check_size(job, group)
         header = header_of(
             job.calls[group[0].kind],
             name=randomness.make_token(8),

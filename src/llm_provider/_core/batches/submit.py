@@ -74,7 +74,7 @@ def split_by_limits(wanted: Iterable[Wanted], limits: BatchLimits) -> Iterator[l
 
 
 def fill_last(groups: list[list[Wanted]], least: int) -> list[list[Wanted]]:
-    """The groups, the last of which got rows of the one before it if it had fewer than a batch may have."""
+    """The groups. A last one with fewer rows than a batch may have gets rows of the group before it."""
     missing = least - len(groups[-1]) if groups else 0
     if missing > 0 and len(groups) > 1 and len(groups[-2]) >= least + missing:
         groups[-1] = groups[-2][-missing:] + groups[-1]
@@ -82,12 +82,27 @@ def fill_last(groups: list[list[Wanted]], least: int) -> list[list[Wanted]]:
     return groups
 
 
-def explain_too_few(provider: str, rows: int, least: int) -> RequestError:
-    return RequestError(
-        f"a batch at {provider} has {least} rows at least, and {rows} are to be sent: use delivery='live', "
-        "or give more inputs, or a larger batch_size",
-        provider=provider,
-    )
+def divide(job: Job, rows: Iterable[Wanted]) -> list[list[Wanted]]:
+    """Rows in groups of one kind each, a group for each batch."""
+    kinds: dict[tuple[object, ...], list[Wanted]] = {}
+    for row in rows:
+        kinds.setdefault(row.kind, []).append(row)
+    groups = []
+    for kind, alike in kinds.items():
+        limits = job.limits_of(job.calls[kind])
+        groups += fill_last(list(split_by_limits(alike, limits)), limits.least)
+    return groups
+
+
+def check_size(job: Job, group: Sequence[Wanted]) -> None:
+    """Raise a `RequestError` if a batch may not have so few rows."""
+    provider, least = job.shared.target.provider, job.limits_of(job.shared).least
+    if len(group) < least:
+        raise RequestError(
+            f"a batch at {provider} has {least} rows at least, and {len(group)} are to be sent: use "
+            "delivery='live', or give more inputs, or a larger batch_size",
+            provider=provider,
+        )
 
 
 class Submitter:

@@ -134,8 +134,8 @@ class BedrockBatches:
             if not names and not remote.ended_early:
                 raise NotFoundError("the bucket has no file of results yet", maybe_billed=True)
             for name in names:
-                found = await self._ask("s3", "get_object", Bucket=bucket, Key=name)
-                pieces = self._pieces(found["Body"])
+                content = await self._ask("s3", "get_object", Bucket=bucket, Key=name)
+                pieces = self._pieces(content["Body"])
                 async for row in rows_of(pieces, longest + _LONGEST_REQUEST, read_line):
                     yield row
 
@@ -243,8 +243,8 @@ def read_line(line: bytes) -> RowReply:
         row: Any = loads(line)
         name, answer, failure = str(row["recordId"]), row.get("modelOutput"), row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        found = _NAME.search(line)
-        return RowReply(found[1].decode(), line, None) if found and line.endswith(b"\n") else fail_row(line)
+        match = _NAME.search(line)
+        return RowReply(match[1].decode(), line, None) if match and line.endswith(b"\n") else fail_row(line)
     if isinstance(answer, dict) and answer:
         return RowReply(name, write_exactly(answer), None)
     fields = failure if isinstance(failure, dict) else {}

@@ -228,9 +228,9 @@ def read_line(line: bytes) -> RowReply:
         name = row.get("custom_id") or "".join(labels[half] for half in _NAMES)
         answer, status = row.get("response"), row.get("status") or row.get("error")
     except (ValueError, KeyError, TypeError, AttributeError):
-        found = dict(_NAME.findall(line))
-        if len(found) == len(_NAMES) and line.endswith(b"\n"):
-            return RowReply(b"".join(found[half.encode()] for half in _NAMES).decode(), line, None)
+        halves = dict(_NAME.findall(line))
+        if len(halves) == len(_NAMES) and line.endswith(b"\n"):
+            return RowReply(b"".join(halves[half.encode()] for half in _NAMES).decode(), line, None)
         return fail_row(line)
     if isinstance(answer, dict) and answer:
         return RowReply(str(name), write_exactly(answer), None)
