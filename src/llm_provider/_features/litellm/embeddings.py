@@ -4,11 +4,16 @@ litellm answers in OpenAI's form, and knows for most providers which models take
 registry loads this part by its name.
 """
 
+from typing import Any
+
+from ..._core.errors import RequestError
 from ..._core.formats.openai import embeddings as openai_format
 from ..._core.formats.protocol import EncodedRequest
-from ..._core.requests.request import EmbedRequest
+from ..._core.requests.request import EmbedRequest, Request
 from ..._core.requests.routing import ROUTES, EmbeddingLimits, Target, price_names
 from .encode import check_extra_body
+
+_BY_DATA_URL = ("cohere", "jina_ai")
 
 decode = openai_format.decode
 split = openai_format.split
@@ -22,6 +27,33 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     return openai_format.encode(request, target)
 
 
+def encode_contents(request: Request, target: Target) -> Any:
+    """An input with media, where litellm 1.110 has a form for it; `RequestError` for all others.
+
+    Voyage's multimodal models take texts and images together. Of Cohere and Jina, litellm knows an image by
+    its data URL alone.
+    """
+    provider, _, name = target.model.partition("/")
+    parts = request.messages[0]["content"]
+    kinds = {each["type"] for each in parts}
+    if provider == "voyage" and "multimodal" in name and kinds <= {"text", "image_url"}:
+        return {"content": [dict(each) for each in parts]}
+    forms = "texts alone" if "multimodal" not in name else "texts and images"
+    if provider in _BY_DATA_URL:
+        url = parts[0]["image_url"]["url"] if kinds == {"image_url"} and len(parts) == 1 else ""
+        if url.startswith("data:image/"):
+            return str(url)
+        forms = "a text or one image as a file"
+    raise RequestError(
+        f"messages[0].content cannot be embedded: through litellm, {request.model} takes {forms} as an input. "
+        "gemini/gemini-embedding-2 and voyage/voyage-multimodal-3.5 take texts and images together",
+        provider=target.provider,
+        model=request.model,
+    )
+
+
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold: what the provider takes that litellm reaches."""
-    return ROUTES.get(price_names(target)[0], target.route).embedding_limits
+    found = ROUTES.get(price_names(target)[0], target.route).embedding_limits
+    # docs.cohere.com/reference/embed: one image in a request.
+    return found._replace(media=1) if target.model.startswith("cohere/") else found
