@@ -260,7 +260,7 @@ class EmbeddingFormat(Protocol):
         """
 
     def encode_contents(self, request: Request, target: Target) -> Any:
-        """The form of an input with media, which is the message of a chat; `RequestError` if none is taken."""
+        """The form of an input with media, as the message of a chat; `RequestError` if none is taken."""
 
     def limits(self, target: Target) -> EmbeddingLimits:
         """How much one request may hold."""

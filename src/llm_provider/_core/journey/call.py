@@ -143,6 +143,10 @@ class Operation(Exchange, Generic[R, T]):
     def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
         """Parts in groups. One request can ask for each group."""
 
+    def count_requests(self, call: Call[T], parts: Sequence[int]) -> int:
+        """How many requests ask for a group: one, unless `fetch` sends others."""
+        return 1
+
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
         """Smaller groups to request after the request for a group was refused; empty if that is final."""
         return []

@@ -213,14 +213,14 @@ def _encode_media(
         try:
             chat, files, _ = doors.uploads.refer_to_files(chat, target)
             contents[given] = form.encode_contents(chat, target)
-            if not files and own.size > MAX_REQUEST_BYTES:
-                size = f"{own.size / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
-                raise RequestError(f"messages[0].content has {size}: give smaller files", model=request.model)
         except RequestError as error:
             error.message = error.message.replace("messages[0].content", f"inputs[{index}]")
             error.args = (error.message,)
             raise
         uploads.update((file.reference, file) for file in files)
+        if not files and own.size > MAX_REQUEST_BYTES:
+            size = f"{own.size / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
+            raise RequestError(f"inputs[{index}] has {size}: give smaller files", model=request.model)
     encoded.contents, encoded.uploads = contents, tuple(uploads.values())
 
 

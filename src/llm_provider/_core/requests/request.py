@@ -376,7 +376,9 @@ class EmbedRequest(TextRequest):
         if is_table(inputs):
             raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
         texts = tuple(_text(index, text) for index, text in enumerate(inputs))
-        return cls(model=model, inputs=texts, has_media=any(type(text) is not str for text in texts), **checked)
+        return cls(
+            model=model, inputs=texts, has_media=any(type(text) is not str for text in texts), **checked
+        )
 
 
 def _text(index: int, text: object) -> str:

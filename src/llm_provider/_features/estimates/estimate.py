@@ -89,6 +89,12 @@ _NOTHING = Range.exactly(0)
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
 """Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
 
+_LETTER_TOKENS = 5
+"""Tokens of an answer that names one option."""
+
+_PRICES_OF_MEDIA = {"image": "input_image", "audio": "input_audio"}
+"""Kind of a medium → the column of its price, where that is another than the price of text."""
+
 _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
 """Seconds of an answer if nothing is known of it: until its first token, and for each token."""
 
@@ -273,7 +279,15 @@ class Estimator:
         for group in call.operation.groups(call, missing):
             facts = call.facts(group)
             read = input_tokens(facts, self._first.target, self._count)
-            self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
+            most, draws = facts.max_output_tokens, getattr(call.request, "draws", None)
+            each, column = Range.exactly(most or 0), "input"
+            if facts.media:
+                column = _PRICES_OF_MEDIA.get(facts.media[0].kind, "input")
+            if draws:
+                # An answer is a letter, which a model may reason about before.
+                each = Range(1, _LETTER_TOKENS, min(_DEFAULT_OUTPUT.high, most or _DEFAULT_OUTPUT.high))
+            requests = call.operation.count_requests(call, group)
+            self._add_requests(requests, draws or len(group), read, each, column)
 
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
         if call.cache not in READING:
@@ -314,14 +328,16 @@ class Estimator:
             self._cached_input.add(call, requests, likely, read.likely)
         self._add_requests(requests, len(parts), read, each)
 
-    def _add_requests(self, requests: int, samples: int, read: Range, each: Range) -> None:
+    def _add_requests(
+        self, requests: int, samples: int, read: Range, each: Range, column: str = "input"
+    ) -> None:
         """Add some requests, the tokens that each of them reads, and the tokens of each answer."""
         self._requests += requests
         self._samples += samples
         self._read = self._read.plus(read.times(requests))
         self._written = self._written.plus(each.times(samples))
         for variant, tiers in self._lists.items():
-            cost = _cost(tiers, read, each.times(samples / requests))
+            cost = _cost(tiers, read, each.times(samples / requests), column)
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
     def _output(self, call: Call[Any], most: int | None) -> Range:
@@ -433,10 +449,11 @@ def estimate_texts(
     return estimator.result()
 
 
-def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
+def _cost(tiers: Sequence[PriceRow], read: Range, written: Range, column: str) -> Range:
     costs = []
     for tokens, answer in zip(read, written, strict=True):
         row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])
-        million = tokens * float(row.input or 0) + answer * float(row.output or 0)
+        price = getattr(row, column) or row.input
+        million = tokens * float(price or 0) + answer * float(row.output or 0)
         costs.append(million / 1e6 + float(row.request or 0) / 1e3)
     return Range(*costs)

@@ -243,8 +243,8 @@ def _estimate_texts(
         each = estimate_texts(engine, calls, runner.prices, engine.statistics())
         if kind == "decision" and each.requests:
             again = f"the input is paid again in each of {each.requests:,} requests"
-            if draws := requests[0].draws:
-                again += f"; each stands for {draws} draws"
+            if requests[0].draws:
+                again += "; an answer is a letter, and what a model reasons before it is a guess"
             each = replace(each, assumptions=(*each.assumptions, again))
         estimates.append(each)
     return _name_each(model, estimates)

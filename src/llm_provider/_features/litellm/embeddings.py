@@ -38,14 +38,14 @@ def encode_contents(request: Request, target: Target) -> Any:
     kinds = {each["type"] for each in parts}
     if provider == "voyage" and "multimodal" in name and kinds <= {"text", "image_url"}:
         return {"content": [dict(each) for each in parts]}
-    forms = "texts alone" if "multimodal" not in name else "texts and images"
+    forms = "texts and images" if "multimodal" in name else "texts alone"
     if provider in _BY_DATA_URL:
         url = parts[0]["image_url"]["url"] if kinds == {"image_url"} and len(parts) == 1 else ""
         if url.startswith("data:image/"):
             return str(url)
         forms = "a text or one image as a file"
     raise RequestError(
-        f"messages[0].content cannot be embedded: through litellm, {request.model} takes {forms} as an input. "
+        f"messages[0].content cannot be embedded: through litellm, {request.model} takes {forms}. "
         "gemini/gemini-embedding-2 and voyage/voyage-multimodal-3.5 take texts and images together",
         provider=target.provider,
         model=request.model,

@@ -122,8 +122,8 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
         }
     # The details have another name here than in answers of ``generateContent``.
     media = sum(map(_count_media, _read_entries(prompt.request) or ()))
-    counts = {"TEXT": tokens - media, "IMAGE": media}
-    details = [{"modality": kind, "tokenCount": each} for kind, each in counts.items() if each or not tokens]
+    read = (("TEXT", tokens - media), ("IMAGE", media))
+    details = [{"modality": kind, "tokenCount": each} for kind, each in read if each]
     usage = {"promptTokenCount": tokens, "promptTokenDetails": details}
     embeddings = {"embeddings": vectors} if _read_path(prompt.request)[1] else {"embedding": vectors[0]}
     return {**embeddings, "usageMetadata": usage}
