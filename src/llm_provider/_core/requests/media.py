@@ -167,7 +167,7 @@ class Contents(str):
         made.parts, made.size = tuple(parts), len(body)
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]  # str's own has a str
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return (self.parts,)
 
     @property
@@ -181,10 +181,10 @@ _LIKELY_TOKENS = 1120
 """Tokens of an image, as Gemini 3 counts it by default."""
 
 
-def contents_of(value: object, where: str) -> str:
+def contents_of(value: Any, where: str) -> str:
     """What `embed` makes one vector of: a text, or `Contents`. `value` is one content, or a list of them."""
     listed = isinstance(value, (list, tuple))
-    parts = _encode_parts(value, where) if listed else [part_of(value, where)]  # type: ignore[arg-type]  # a sequence
+    parts = _encode_parts(value, where) if listed else [part_of(value, where)]
     if len(parts) == 1 and parts[0]["type"] == "text":
         return str(parts[0]["text"])
     return Contents(parts)
