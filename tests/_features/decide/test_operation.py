@@ -775,7 +775,9 @@ class Runs:
         return Decimal(Ledger.read(self.folder / "ledger").spent)
 
 
-@pytest.mark.parametrize("inputs", [120, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "inputs", [120, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(1_800)])]
+)
 def test_killed_runs_ask_only_what_was_in_flight_again(
     server: DecisionServer, tmp_path: Path, inputs: int, warm_python: list[str]
 ) -> None:

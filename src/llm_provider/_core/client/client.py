@@ -29,7 +29,7 @@ from ..requests.signatures import document, take_types_of, with_parameters
 from ..runtime import randomness
 from ..settings import NAMES, parse_settings
 from ..store.response_cache import ResponseCache
-from ..types.messages import Prompt
+from ..types.messages import EmbedInput, Prompt
 from ..types.response import Response
 from ..types.usage import Usage
 from .batch_methods import BatchMethods
@@ -200,7 +200,9 @@ class Client(BatchMethods):
         return AsyncStream(make, runner.report)
 
     @with_parameters
-    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    def embed(
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
         """`llm_provider.embed` with the settings and defaults of this client."""
         seal(parameters)
         runner, run = self._runner, self._choose_run(model, parameters)
@@ -208,7 +210,7 @@ class Client(BatchMethods):
 
     @with_parameters
     async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
     ) -> Embeddings:
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)

@@ -49,6 +49,9 @@ Content: TypeAlias = str | os.PathLike[str] | bytes | SavedImage | Mapping[str, 
 """One part of a message: text, a file by its path, the bytes of a file, an image of Pillow, or a dict in
 OpenAI's form."""
 
+EmbedInput: TypeAlias = Content | Sequence[Content]
+"""What `embed` makes one vector of: a text, another content, or several contents together."""
+
 Prompt: TypeAlias = str | Sequence[Message] | Sequence[Content]
 """The input of a call: one user message as a `str` or a list of contents, or a whole conversation."""
 

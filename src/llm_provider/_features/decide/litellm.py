@@ -65,9 +65,9 @@ def read(reply: Any, questions: Sequence[Question]) -> list[Judgement]:
     """What is found for each question. Where a host tells no confidence, it is the largest probability."""
     answers = reply.get("answers") if isinstance(reply, dict) else None
     for answer in answers if isinstance(answers, list) else ():
-        found = [each.get("probability") for each in answer.get("probabilities") or ()]
-        if answer.get("confidence") is None and found and all(type(each) is float for each in found):
-            answer["confidence"] = max(found)
-    found = openai.read(reply, questions)
+        shares = [each.get("probability") for each in answer.get("probabilities") or ()]
+        if answer.get("confidence") is None and shares and all(type(each) is float for each in shares):
+            answer["confidence"] = max(shares)
+    judgements = openai.read(reply, questions)
     # litellm makes a refusal of a missing answer too. The others are paid for, so they are not lost.
-    return [replace(each, refusal=_NO_ANSWER) if each.refusal else each for each in found]
+    return [replace(each, refusal=_NO_ANSWER) if each.refusal else each for each in judgements]

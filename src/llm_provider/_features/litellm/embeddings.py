@@ -54,6 +54,6 @@ def encode_contents(request: Request, target: Target) -> Any:
 
 def limits(target: Target) -> EmbeddingLimits:
     """How much one request may hold: what the provider takes that litellm reaches."""
-    found = ROUTES.get(price_names(target)[0], target.route).embedding_limits
+    limits_of_host = ROUTES.get(price_names(target)[0], target.route).embedding_limits
     # docs.cohere.com/reference/embed: one image in a request.
-    return found._replace(media=1) if target.model.startswith("cohere/") else found
+    return limits_of_host._replace(media=1) if target.model.startswith("cohere/") else limits_of_host

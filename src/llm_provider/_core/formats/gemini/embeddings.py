@@ -37,7 +37,7 @@ _TEXT_TOKENS = (
 _MOST_DIMENSIONS = 3_072
 
 _TAKES_MEDIA = re.compile(r"gemini-(?!embedding-(?:001|exp)).*")
-"""Models that embed more than text: `t_is_multimodal_embedding_model` of google-genai 3.6."""
+"""Models that embed more than text."""
 
 _PRICED_MEDIA = frozenset({"TEXT", "IMAGE", "AUDIO"})
 """Modalities with a price in `prices.csv`. Google bills videos by another one."""
@@ -84,6 +84,7 @@ def encode_contents(request: Request, target: Target) -> Any:
     """The parts of one content, whose vector stands for all of them together."""
     if not _TAKES_MEDIA.fullmatch(target.model.rpartition("/")[2]):
         problem = f"messages[0].content is no text, and {request.model} embeds texts alone: use "
+        # `t_is_multimodal_embedding_model` of google-genai 3.6
         raise RequestError(f"{problem}gemini/gemini-embedding-2", provider=PROVIDER, model=request.model)
     (content,) = messages.encode_contents(request, signed=False, media_in_results=False)["contents"]
     return content["parts"]
@@ -136,9 +137,9 @@ def usage(reply: Any) -> Usage | None:
         return None
     details = _list_details(reply)
     # The details have another name in the replies of `generateContent`.
-    found = decode_usage({**reply, "usageMetadata": {**counts, "promptTokensDetails": details}})
-    unpriced = found and not _PRICED_MEDIA.issuperset(str(each.get("modality")).upper() for each in details)
-    return replace(found, unpriced_tools=1) if found and unpriced else found
+    decoded = decode_usage({**reply, "usageMetadata": {**counts, "promptTokensDetails": details}})
+    unpriced = decoded and not _PRICED_MEDIA.issuperset(str(each.get("modality")).upper() for each in details)
+    return replace(decoded, unpriced_tools=1) if decoded and unpriced else decoded
 
 
 def _list_details(reply: Any) -> list[JSONObject]:

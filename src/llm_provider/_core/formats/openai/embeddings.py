@@ -75,7 +75,8 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
 
 
 def encode_contents(request: Request, target: Target) -> Any:
-    """Nothing: embedding_create_params.py of openai 3.57 has texts and tokens."""
+    """Nothing, as the API has texts alone."""
+    # embedding_create_params.py of openai 3.57
     raise RequestError(
         f"messages[0].content is no text, and the embeddings of {target.provider} take texts alone: use "
         "gemini/gemini-embedding-2, or voyage/voyage-multimodal-3.5",
