@@ -87,6 +87,7 @@ PAGES = [
 ]  # fmt: skip
 FILES = {
     "article.txt": "A long article.\n",
+    "mails.txt": "Pay me!\nHello\n",
     "error.log": "disk full\n",
     "report.csv": "city,days\nBern,3\n",
     "page.pdf": "%PDF-1.7 a page",
