@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
-from llm_provider import Budget, BudgetExceededError, CacheMissError, Client, Ledger, RequestError
+from llm_provider import (
+    APIResponseValidationError,
+    Budget,
+    BudgetExceededError,
+    CacheMissError,
+    Client,
+    Ledger,
+    RequestError,
+)
+from llm_provider._core.requests.attachments import Attachment
 from llm_provider._core.requests.media import MOST_BYTES, Contents
 from llm_provider.simulator import Simulator
 from vector_server import IMAGE_PRICE, IMAGE_TOKENS, VectorServer, serving_vectors, vector
@@ -208,3 +217,80 @@ def test_contents_are_known_by_what_they_hold() -> None:
     assert (one == same, one == other, hash(one) == hash(same)) == (True, False, True)
     copied = pickle.loads(pickle.dumps(one))
     assert (copied, copied.parts, copied.size) == (one, one.parts, one.size)
+
+
+@pytest.mark.parametrize("model", ["cohere/embed-v4.0", "jina_ai/jina-clip-v2"])
+def test_a_text_is_never_taken_for_an_image(client: Client, server: VectorServer, model: str) -> None:
+    with pytest.raises(RequestError, match=r"inputs\[1\] begins with 'data:', which litellm takes"):
+        client.embed(model, ["fine", "data:text/plain;base64,aGVsbG8="], **here(server, model))
+    assert not server.bodies
+
+
+@needs_litellm
+@pytest.mark.parametrize("tokens", [None, 100])
+def test_an_image_of_cohere_costs_its_tokens_and_not_one(
+    client: Client, server: VectorServer, tokens: int | None
+) -> None:
+    complete = server.answer
+
+    def bill(path: str, headers: Any, body: Any) -> Any:
+        status, fields, reply = complete(path, headers, body)
+        reply["meta"]["billed_units"] |= {"image_tokens": tokens} if tokens and "images" in body else {}
+        return status, fields, reply
+
+    server.reply = bill
+    found = client.embed("cohere/embed-v4.0", [RED], **here(server, "cohere/x"))
+    if tokens is None:
+        assert found.cost is None, "only the number of images is told"
+    else:
+        assert (found.cost, found.usage.image_input_tokens) == (pytest.approx(100 * 0.47e-6), 100)
+
+
+@pytest.mark.parametrize("told", ["nothing", "VIDEO"])
+def test_what_has_no_known_price_costs_none(client: Client, server: VectorServer, told: str) -> None:
+    complete = server.answer
+
+    def change(path: str, headers: Any, body: Any) -> Any:
+        status, fields, reply = complete(path, headers, body)
+        if told == "nothing":
+            del reply["usageMetadata"]
+        else:
+            reply["usageMetadata"]["promptTokenDetails"] = [{"modality": "VIDEO", "tokenCount": 258}]
+        return status, fields, reply
+
+    server.reply = change
+    assert client.embed(GEMINI, [b"\0\0\0\x18ftypmp42" + bytes(20)], **here(server)).cost is None
+
+
+def test_a_wrong_vector_shifts_no_other(client: Client, server: VectorServer) -> None:
+    complete = server.answer
+
+    def lose_one(path: str, headers: Any, body: Any) -> Any:
+        status, fields, reply = complete(path, headers, body)
+        reply["embeddings"][0] = {"values": []}
+        return status, fields, reply
+
+    server.reply = lose_one
+    with pytest.raises(APIResponseValidationError):
+        client.embed(GEMINI, [RED, BLUE], max_retries=0, **here(server))
+    server.reply = complete
+    found = client.embed(GEMINI, [BLUE, RED], **here(server))
+    assert found.vectors == (vector([INLINE[1]]), vector([INLINE[0]]))
+
+
+def test_the_estimate_of_an_image_has_its_tokens_and_price(client: Client) -> None:
+    estimate = client.estimate(GEMINI, [RED])
+    assert estimate.cost is not None
+    assert 258 <= estimate.input_tokens.likely < 300
+    assert estimate.cost.likely == pytest.approx(estimate.input_tokens.likely * float(IMAGE_PRICE))
+    assert client.estimate("voyage/voyage-multimodal-3.5", [RED]).output_tokens.high == 0
+
+
+def test_large_files_of_one_size_are_told_apart(tmp_path: Path) -> None:
+    files = []
+    for number in range(2):
+        path = tmp_path / f"{number}.png"
+        path.write_bytes(bytes([number]) * 9)
+        file = Attachment("image/png of 9 bytes", "image/png", 9, str(path))
+        files.append(Contents([{"type": "image_url", "image_url": {"url": file}}]))
+    assert files[0] != files[1]

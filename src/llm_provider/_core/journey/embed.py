@@ -75,14 +75,13 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         limits, inputs = _format(call).limits(call.target), call.request.inputs
         media = [part for part in parts if type(inputs[part]) is not str] if call.request.has_media else []
         texts = [part for part in parts if type(inputs[part]) is str] if media else parts
-        groups = _divide(
-            texts,
-            limits.texts,
-            limits.tokens,
-            lambda part: len(inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1,
-        )
+
+        def measure(part: int) -> int:
+            return len(inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1
+
         most = limits.media or limits.texts
-        return groups + _divide(media, most, _MOST_MEDIA_BYTES, lambda part: inputs[part].size)
+        sized = _divide(media, most, _MOST_MEDIA_BYTES, lambda part: inputs[part].size)
+        return _divide(texts, limits.texts, limits.tokens, measure) + sized
 
     def smaller_groups(
         self, call: Call[Embeddings], parts: Sequence[int], error: LLMError
@@ -219,8 +218,8 @@ def _encode_media(
             raise
         uploads.update((file.reference, file) for file in files)
         if not files and own.size > MAX_REQUEST_BYTES:
-            size = f"{own.size / 1e6:.1f} MB, and the limit is {MAX_REQUEST_BYTES / 1e6:.0f} MB"
-            raise RequestError(f"inputs[{index}] has {size}: give smaller files", model=request.model)
+            problem = f"inputs[{index}] has {own.size / 1e6:.0f} MB, and {target.provider} has no files API"
+            raise RequestError(f"{problem}: give smaller files", model=request.model)
     encoded.contents, encoded.uploads = contents, tuple(uploads.values())
 
 

@@ -173,12 +173,8 @@ class Contents(str):
     @property
     def tokens(self) -> int:
         """About how many tokens they have, to compare them with texts."""
-        texts = [part["text"] if part["type"] == "text" else None for part in self.parts]
-        return sum(_LIKELY_TOKENS if text is None else len(text) // 4 + 1 for text in texts)
-
-
-_LIKELY_TOKENS = 1120
-"""Tokens of an image, as Gemini 3 counts it by default."""
+        # 258 are those of an image for gemini-embedding-2.
+        return sum(len(part["text"]) // 4 + 1 if part["type"] == "text" else 258 for part in self.parts)
 
 
 def contents_of(value: Any, where: str) -> str:

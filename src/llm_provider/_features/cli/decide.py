@@ -60,7 +60,7 @@ def run_decide(
 
     questions = [library.predicate(text) for text in predicate]
     questions += [library.choice(*each) for each in choice] + [library.score_levels(*each) for each in score]
-    parameters = {name: value for name, value in options.items() if value is not None}
+    parameters: Any = {name: value for name, value in options.items() if value is not None}
     kept = "what was answered is kept", "the same command asks the rest"
     with logs_in_one_line(), when_interrupted(*kept):
         results = library.decide_many(model, list(read_prompts(file)), questions, **parameters)

@@ -29,15 +29,12 @@ HOSTS = frozenset({
 })  # fmt: skip
 """The hosts whose endpoint litellm knows: `get_provider_decisions_config`."""
 
+operation = openai.operation
 usage = openai.usage
 
 
 def serves(target: Target) -> bool:
     return target.model.partition("/")[0] in HOSTS
-
-
-def operation(target: Target) -> str:
-    return openai.operation(target)
 
 
 def encode_input(request: Request, target: Target) -> Any:

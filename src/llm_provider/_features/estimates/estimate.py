@@ -89,9 +89,6 @@ _NOTHING = Range.exactly(0)
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
 """Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
 
-_LETTER_TOKENS = 5
-"""Tokens of an answer that names one option."""
-
 _PRICES_OF_MEDIA = {"image": "input_image", "audio": "input_audio"}
 """Kind of a medium → the column of its price, where that is another than the price of text."""
 
@@ -285,7 +282,7 @@ class Estimator:
                 column = _PRICES_OF_MEDIA.get(facts.media[0].kind, "input")
             if draws:
                 # An answer is a letter, which a model may reason about before.
-                each = Range(1, _LETTER_TOKENS, min(_DEFAULT_OUTPUT.high, most or _DEFAULT_OUTPUT.high))
+                each = Range(1, 5, min(_DEFAULT_OUTPUT.high, most or _DEFAULT_OUTPUT.high))
             requests = call.operation.count_requests(call, group)
             self._add_requests(requests, draws or len(group), read, each, column)
 

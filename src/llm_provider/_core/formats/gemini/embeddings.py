@@ -39,9 +39,6 @@ _MOST_DIMENSIONS = 3_072
 _TAKES_MEDIA = re.compile(r"gemini-(?!embedding-(?:001|exp)).*")
 """Models that embed more than text."""
 
-_PRICED_MEDIA = frozenset({"TEXT", "IMAGE", "AUDIO"})
-"""Modalities with a price in `prices.csv`. Google bills videos by another one."""
-
 _FIELD_AT_CLOUD = {ACTION: "embedContentConfig", "predict": "parameters"}
 """Method of Vertex AI → the field that has the dimensions: beside each text, or once. Gemini's models have
 the first method, older models the second one, says google-genai 3.4."""
@@ -138,7 +135,8 @@ def usage(reply: Any) -> Usage | None:
     details = _list_details(reply)
     # The details have another name in the replies of `generateContent`.
     decoded = decode_usage({**reply, "usageMetadata": {**counts, "promptTokensDetails": details}})
-    unpriced = decoded and not _PRICED_MEDIA.issuperset(str(each.get("modality")).upper() for each in details)
+    # Google bills videos by another price, and `prices.csv` has none for them.
+    unpriced = {str(each.get("modality")).upper() for each in details} - {"TEXT", "IMAGE", "AUDIO"}
     return replace(decoded, unpriced_tools=1) if decoded and unpriced else decoded
 
 
