@@ -801,9 +801,7 @@ def test_killed_runs_ask_only_what_was_in_flight_again(
     assert len(again) <= 2 * 2 * 16
     assert max(server.asked.values()) <= 3
     # Two processes could not write down what those cost.
-    lost = sum(
-        len(json.dumps(body)) // 4 for body in server.bodies if json.dumps(body["input"]) in set(again)
-    )
+    lost = sum(len(json.dumps(body)) // 4 for body in server.bodies if json.dumps(body["input"]) in again)
     assert server.bill - lost * INPUT_PRICE <= runs.noted <= server.bill
     known, requests = server.asked.copy(), len(server.bodies)
     assert runs.run() == [inputs, 0]
