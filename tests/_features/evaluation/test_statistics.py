@@ -144,14 +144,36 @@ def test_equal_scores_tell_no_interval(value: float, count: int) -> None:
 
 
 @given(st.integers(2, 12), st.integers(1, 5))
-def test_samples_that_all_repeat_their_question_count_as_one(count: int, copies: int) -> None:
-    """The interval is not narrower than with one sample for each question, as samples tell nothing new."""
-    first = by_question([[float(index % 2)] for index in range(count)])
-    repeated = by_question([[float(index % 2)] * copies for index in range(count)])
-    assert first.interval is not None
-    assert repeated.interval is not None
-    assert repeated.interval[0] <= first.interval[0] + 0.03
-    assert repeated.interval[1] >= first.interval[1] - 0.03
+def test_samples_that_repeat_their_question_tell_no_more_than_one(count: int, copies: int) -> None:
+    for hits in range(count + 1):
+        answers = [[float(index < hits)] for index in range(count)]
+        repeated = by_question([each * copies for each in answers]).interval
+        once = by_question(answers).interval
+        assert once is not None
+        assert repeated is not None
+        # The error of few clusters has the factor G / (G - 1), which Wilson's interval does not have.
+        if hits in (0, count):
+            assert repeated == pytest.approx(once)
+        else:
+            assert repeated[0] <= once[0] + 1e-9
+            assert repeated[1] >= once[1] - 1e-9
+
+
+@pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.8, 0.3), (0.95, 0.7)])
+@pytest.mark.parametrize(("questions", "samples"), [(5, 3), (10, 3), (30, 5)])
+def test_nine_of_ten_intervals_and_more_hold_the_true_share(
+    share: float, alike: float, questions: int, samples: int
+) -> None:
+    """Samples of a question are alike. At 0.95 Student's interval holds it half as often."""
+    draw, held, runs = np.random.default_rng(7), 0, 150
+    weight = 1 / alike - 1
+    for _ in range(runs):
+        easy = draw.beta(share * weight, (1 - share) * weight, questions)
+        drawn = draw.random((questions, samples)) < easy[:, None]
+        interval = by_question(drawn.astype(float).tolist()).interval
+        assert interval is not None
+        held += interval[0] <= share <= interval[1]
+    assert held >= 0.89 * runs
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Has
 
     >>> mean = measure({"a": [1, 1], "b": [0, 1], "c": [1, 0]}, {"a": 1, "b": 2, "c": 3})
     >>> round(mean.value, 4), round(mean.error, 4), [round(bound, 3) for bound in mean.interval]
-    (0.6667, 0.1667, [0.167, 0.952])
+    (0.6667, 0.1667, [0.208, 0.939])
     """
     means = {name: fmean(samples) for name, samples in questions.items()}
     value, count = fmean(means.values()), len(means)
@@ -56,10 +56,13 @@ def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Has
         if groups == samples:
             interval = doors.calibration.find_interval(value * count, count)
         elif error is not None:
-            size = float(groups) if value in (0, 1) else samples
+            # Kish's effective number of clusters: all there is if their samples repeat each other.
+            least = count**2 / sum(len(each) ** 2 for each in sums.values())
+            size = least if value in (0, 1) else float(samples)
             if error and value not in (0, 1):
                 size = min(size, value * (1 - value) / error**2)
-            size *= (find_quantile(samples - 1) / find_quantile(groups - 1)) ** 2
+            shrunk = size * (find_quantile(samples - 1) / find_quantile(groups - 1)) ** 2
+            size = max(shrunk, min(size, least))
             interval = doors.calibration.find_interval(value * size, size)
     elif error:
         half = find_quantile(groups - 1) * error
