@@ -200,6 +200,29 @@ class _Questions:
         return (measure(samples, self._clusters) if samples else None), counts
 
 
+def report_runs(
+    runs: Mapping[str, Sequence[AnyResult]],
+    by: Sequence[str],
+    cluster: str | None,
+    score: str | None,
+    *,
+    compares: bool,
+) -> ScoreTable:
+    """The table of runs by name: their means, or the difference of the first run and each other one."""
+    (first, base), *others = runs.items()
+    if compares:
+        found = {name: compare(base, run, score=score, cluster=cluster) for name, run in others}
+        rows = [{**table.rows[0], "a": first, "b": name} for name, table in found.items()]
+        notes = [f"{first}, {name}: {note}" for name, table in found.items() for note in table.notes]
+        return ScoreTable(rows, ("a", "b", "score"), notes)
+    tables = {name: summarize_scores(run, by, cluster) for name, run in runs.items()}
+    if not others:
+        return tables[first]
+    rows = [{"file": name, **row} for name, table in tables.items() for row in table.rows]
+    notes = [f"{name}: {note}" for name, table in tables.items() for note in table.notes]
+    return ScoreTable(rows, ("file", *tables[first].words), notes)
+
+
 def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, float]:
     """The mean score of the samples of each result, by position, for evidence; empty if nothing has a score.
 
