@@ -189,10 +189,10 @@ def metadata_columns(result: AnyResult, *, scored: bool = False) -> dict[str, An
         return {}
     if not isinstance(metadata, Mapping):
         return {"metadata": metadata}
-    named, taken = {}, (_PARSED, "served_by", *[SCORE] * scored)
+    named, others = {}, (_PARSED, "served_by", *[SCORE] * scored)
     for name, value in metadata.items():
         # A name of another column gets a prefix, so that neither value is lost.
-        is_other = name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in taken
+        is_other = name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in others
         named[f"metadata_{name}" if is_other else str(name)] = value
     return named
 

@@ -30,7 +30,7 @@ _DETAILS = re.compile(r" \[[^\[\]]*\]$")
 """The end of the text of an error: its provider, model and status."""
 _OF_ERRORS = (
     "metadata", "model", "usage", "cost", "cost_bounds", "provider", "status", "code", "request_id",
-    "retry_after", "prompt", "score_values",
+    "retry_after", "prompt",
 )  # fmt: skip
 
 
@@ -92,6 +92,7 @@ def read_map_line(line: JSONObject) -> Result:
     # An answer that was refused has an error beside its finish reason.
     if (error := line["error"]) is not None and not line["finish_reason"]:
         shared = {name: fields.get(name) for name in _OF_ERRORS} | {"attempts": 0}
+        shared |= {name: fields[name] for name in ("score_values",) if name in fields}
         message = error["message"]
         if "status" in error:
             # The end of the message is made of these fields again. A table does not have them.

@@ -42,18 +42,18 @@ def load_function(name: str) -> Callable[[Any], object]:
     # First while the module is imported, as for a script; then last, so that it hides no other module.
     sys.path.insert(0, folder)
     try:
-        found: Any = import_module(module)
+        function: Any = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except Exception as error:  # the module is the user's
         raise RequestError(f"--score {name} is not in the working folder, or fails: {error!r}") from error
     finally:
         sys.path.remove(folder)
         sys.path.append(folder)
-    if not callable(found):
-        raise RequestError(f"--score {name} is no function, but {type(found).__name__}")
-    Results().score(found)  # refuses one that is asynchronous
-    return found  # type: ignore[no-any-return]  # it was checked
+    if not callable(function):
+        raise RequestError(f"--score {name} is no function, but {type(function).__name__}")
+    Results().score(function)  # refuses one that is asynchronous
+    return function  # type: ignore[no-any-return]  # it was checked
 
 
 class LineScorer:

@@ -28,7 +28,7 @@ class Mean(NamedTuple):
 
 
 def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Hashable, Hashable]) -> Mean:
-    """The mean of the samples of questions, each of which has one at least; `clusters` has that of each.
+    """The mean of questions, by their samples, at least one each; `clusters` has the cluster of each.
 
     The interval of a share, whose samples are all 0 or 1, is Wilson's with the effective number of samples
     (Dean and Pagano, Journal of Survey Statistics and Methodology 3 (2015), 484, after Korn and Graubard,

@@ -72,9 +72,9 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
         )
         for name in names:
             mean, counts = questions.measure(name)
-            shown = {"model": model, **dict(zip(titles, group, strict=True)), "score": name}
+            group_cells = {"model": model, **dict(zip(titles, group, strict=True)), "score": name}
             table.append({
-                **shown, "mean": mean and mean.value, "interval": mean and mean.interval,
+                **group_cells, "mean": mean and mean.value, "interval": mean and mean.interval,
                 "error": mean and mean.error, "questions": mean.questions if mean else 0,
                 "samples": mean.samples if mean else 0, **counts,
             })  # fmt: skip
@@ -117,24 +117,27 @@ def compare(
         raise RequestError("no question has a score in both runs: score both, of the same questions")
     ours, theirs = ([fmean(each[side]) for each in values.values()] for side in (0, 1))
     differences = [[left - right] for left, right in zip(ours, theirs, strict=True)]
-    found = measure(dict(zip(values, differences, strict=True)), clusters)
+    measured = measure(dict(zip(values, differences, strict=True)), clusters)
     interval = p_value = None
-    if found.error:
-        half = find_quantile(found.clusters - 1) * found.error
-        interval = (found.value - half, found.value + half)
-        p_value = find_p_value(found.value, found.error, found.clusters - 1)
-    elif found.error == 0 and not found.value:
+    if measured.error:
+        half = find_quantile(measured.clusters - 1) * measured.error
+        interval = (measured.value - half, measured.value + half)
+        p_value = find_p_value(measured.value, measured.error, measured.clusters - 1)
+    elif measured.error == 0 and not measured.value:
         p_value = 1.0
     titles = [", ".join(dict.fromkeys(_models(run))) for run in (a, b)]
     row = {
         "a": titles[0], "b": titles[1], "score": name, "mean a": fmean(ours), "mean b": fmean(theirs),
-        "difference": found.value, "interval": interval, "p_value": p_value, "questions": found.questions,
+        "difference": measured.value, "interval": interval, "p_value": p_value,
+        "questions": measured.questions,
     }  # fmt: skip
-    left_out, count = pairs - paired, found.questions
+    left_out, count = pairs - paired, measured.questions
     notes = [f"left out, without a score in one of the runs: {left_out:,} of {pairs:,} questions"]
-    variance = None if found.error is None else found.error**2 * count
+    variance = None if measured.error is None else measured.error**2 * count
     words = ("a", "b", "score")
-    return Comparison([row], words, notes * bool(left_out), found.value, interval, p_value, count, variance)
+    return Comparison(
+        [row], words, notes * bool(left_out), measured.value, interval, p_value, count, variance
+    )
 
 
 def _pair(
@@ -190,12 +193,12 @@ class _Questions:
         samples: defaultdict[Hashable, list[float]] = defaultdict(list)
         without = failed = 0
         for name, result in zip(self._names, self._results, strict=True):
-            if found := list(_values(result, score)):
-                samples[name] += found
+            if numbers := list(_values(result, score)):
+                samples[name] += numbers
             if isinstance(result, LLMError):
-                failed += not found
+                failed += not numbers
             else:
-                without += max(1, len(result.score_values)) - len(found)
+                without += max(1, len(result.score_values)) - len(numbers)
         counts = {"without": without, "failed": failed}
         return (measure(samples, self._clusters) if samples else None), counts
 
@@ -211,9 +214,9 @@ def report_runs(
     """The table of runs by name: their means, or the difference of the first run and each other one."""
     (first, base), *others = runs.items()
     if compares:
-        found = {name: compare(base, run, score=score, cluster=cluster) for name, run in others}
-        rows = [{**table.rows[0], "a": first, "b": name} for name, table in found.items()]
-        notes = [f"{first}, {name}: {note}" for name, table in found.items() for note in table.notes]
+        compared = {name: compare(base, run, score=score, cluster=cluster) for name, run in others}
+        rows = [{**table.rows[0], "a": first, "b": name} for name, table in compared.items()]
+        notes = [f"{first}, {name}: {note}" for name, table in compared.items() for note in table.notes]
         return ScoreTable(rows, ("a", "b", "score"), notes)
     tables = {name: summarize_scores(run, by, cluster) for name, run in runs.items()}
     if not others:
@@ -232,7 +235,7 @@ def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, fl
         return {}
     name = _choose(_names(results), score)
     values = ((index, list(_values(result, name))) for index, result in enumerate(results))
-    return {index: fmean(found) for index, found in values if found}
+    return {index: fmean(numbers) for index, numbers in values if numbers}
 
 
 def _choose(names: Sequence[str], score: str | None) -> str:
@@ -274,9 +277,9 @@ def _models(results: Sequence[AnyResult]) -> list[str]:
     for each in results:
         model = str(each.model)
         if isinstance(each, LLMError) and (each.provider, model) not in answered:
-            asked = model.rpartition("/")[2]
+            bare = model.rpartition("/")[2]
             same = [
-                name for provider, name in answered if provider == each.provider and name.startswith(asked)
+                name for provider, name in answered if provider == each.provider and name.startswith(bare)
             ]
             model = same[0] if len(same) == 1 else model
         models.append(model)
