@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, ToolCall, call
+from llm_provider import (
+    Choice,
+    LLMError,
+    RateLimitError,
+    RequestError,
+    Response,
+    Results,
+    ToolCall,
+    call,
+    call_many,
+)
 from llm_provider._core.types.response import Result
 from llm_provider._features.views import results_page
 from llm_provider._features.views.results_page import embed_json, pair_results
@@ -119,6 +129,28 @@ def test_of_two_runs_differences_come_before_equal_rows(tmp_path: Path) -> None:
         ("failed", [3, 2]), ("single", [2, None]), ("different", [1, 1]), ("same", [0, 0]),
     ]  # fmt: skip
     assert [run["name"] for run in data["runs"]] == ["m (1)", "m (2)"]
+
+
+def test_a_model_is_summed_up_by_its_questions(tmp_path: Path) -> None:
+    """Two samples of one question are no two questions, so the interval does not shrink."""
+    alone = [response(str(n), metadata={"score": n % 2}) for n in range(8)]
+    twice = [response(choices=(Choice(text="a"),) * 2, metadata={"score": n % 2}) for n in range(8)]
+    lines = [read_page(results, tmp_path)[0]["runs"][0]["models"][0] for results in (alone, twice)]
+    assert [line["n"] for line in lines] == [8, 16]
+    assert lines[0]["interval"] == lines[1]["interval"] == pytest.approx(1.96 * (2 / 7 / 8) ** 0.5)
+    data, _ = read_page([failure(), response("a", metadata={"score": None}, price=None)], tmp_path)
+    [line] = data["runs"][0]["models"]
+    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 unknown")
+    assert "score" not in line
+
+
+def test_an_index_that_counts_the_rows_is_there_once(simulator: Simulator, tmp_path: Path) -> None:
+    import pandas
+
+    for index, shown in (([0, 1], False), ([7, 8], True)):
+        results = call_many("gpt-5.5", pandas.Series(["1+1?", "2+2?"], index=index), max_tokens=50)
+        data, _ = read_page(results, tmp_path)
+        assert ("index" in data["runs"][0]["columns"]) == shown
 
 
 def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
