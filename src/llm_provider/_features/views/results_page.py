@@ -24,7 +24,7 @@ from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
 from ..._core.types.usage import Cost
-from .results_views import write_file
+from .results_views import is_score, write_file
 
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
@@ -217,10 +217,6 @@ class _Table:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
-
-
-def is_score(name: str) -> bool:
-    return name.partition(".")[0] in ("score", "scores")
 
 
 def _reading_order(name: str) -> int:
