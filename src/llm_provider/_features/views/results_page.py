@@ -31,8 +31,8 @@ STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "sam
 """The states of rows in the order of the page. The last is of a single run, the three before of two."""
 
 _FOLDER = Path(__file__).parent / "page"
-_COMPONENTS = ("ag-grid-community", "diff")
-"""The packages in `page/vendor`: the table, and the differences of two answers. One run needs no second."""
+_COMPONENTS = ("ag-grid-community", "markdown-it", "diff")
+"""The packages in `page/vendor`: the table, Markdown, and the differences of two answers, for two runs."""
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -89,7 +89,7 @@ def write_page(
 
 def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
     scripts = []
-    for name in _COMPONENTS[: len(tables)]:
+    for name in _COMPONENTS[: 1 + len(tables)]:
         ends = (".min.js", ".LICENSE.txt")
         code, licence = ((_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8") for end in ends)
         # Each copy of a component must have its licence.

@@ -187,7 +187,7 @@ const grid = agGrid.createGrid(byId("table"), {
     foregroundColor: "var(--text)", textColor: "var(--text)", headerTextColor: "var(--muted)", iconColor: "var(--muted)",
     chromeBackgroundColor: "var(--page)", headerBackgroundColor: "var(--page)", rowHoverColor: "var(--hover)",
     inputPlaceholderTextColor: "var(--muted)", browserColorScheme: "inherit", fontFamily: "inherit", fontSize: 13,
-    headerHeight: 34, wrapperBorder: false, wrapperBorderRadius: 0,
+    headerHeight: 34, rowHeight: 50, wrapperBorder: false, wrapperBorderRadius: 0,
   }),
   rowData: rows,
   columnDefs: columns(),
@@ -333,10 +333,55 @@ dialog.addEventListener("close", () => document.activeElement?.matches("input") 
 dialog.addEventListener("keydown", (event) => {
   if (event.key === "ArrowLeft") move(-1);
   if (event.key === "ArrowRight") move(1);
+  if (event.key === "m" && !event.ctrlKey && !event.metaKey && !event.altKey) toggleMarkdown();
 });
+
+// Markdown is parsed when the reader asks for it. Only its tokens are taken, never HTML: a tag that is not in
+// the list is not made, an image is its description and address, and a link is its text and address.
+const TAGS = new Set([
+  "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "em", "strong", "s",
+  "table", "thead", "tbody", "tr", "th", "td",
+]);
+const MOST_MARKDOWN = 200_000;
+let rendersMarkdown = false;
+
+function markdown(text) {
+  const root = element("div", "rendered");
+  root.dir = "auto";
+  const links = [];
+  let at = root;
+  const add = (token) => {
+    if (token.type === "inline") token.children.forEach(add);
+    else if (token.type === "image") at.append(visible(`[${token.content}] (${token.attrGet("src")})`));
+    else if (token.type === "link_open") links.push(token.attrGet("href"));
+    else if (token.type === "link_close") at.append(visible(` (${links.pop()})`));
+    else if (token.hidden) return;
+    else if (token.nesting < 0) at = at.parentNode;
+    else if (token.nesting > 0) {
+      const node = element(TAGS.has(token.tag) ? token.tag : "div");
+      if (token.tag === "ol") node.start = Number(token.attrGet("start") ?? 1);
+      at.append(node);
+      at = node;
+    } else if (token.type === "fence" || token.type === "code_block") at.append(element("pre", "code", token.content.trimEnd()));
+    else if (token.type === "code_inline") at.append(element("code", "", token.content));
+    else if (token.type.endsWith("break")) at.append(element("br"));
+    else if (token.type === "hr") at.append(element("hr"));
+    else at.append(visible(token.content));
+  };
+  markdownit({ html: false }).parse(text, {}).forEach(add);
+  return root;
+}
+
+function toggleMarkdown() {
+  rendersMarkdown = !rendersMarkdown;
+  byId("markdown").setAttribute("aria-pressed", String(rendersMarkdown));
+  openRow(openIndex);
+}
+byId("markdown").addEventListener("click", toggleMarkdown);
 
 /** A block of text in the direction of its script. */
 function block(text, name = "") {
+  if (rendersMarkdown && !name && text && text.length <= MOST_MARKDOWN) return markdown(text);
   const node = element("pre", name, text);
   node.dir = "auto";
   return node;
@@ -396,7 +441,7 @@ function details(sides) {
     const texts = contents.map((content) => content?.map((node) => node.textContent).join("\n"));
     const once = name === "Prompt" ? !texts[1] || !texts[0] || texts[0] === texts[1] : texts[0] === texts.at(-1);
     if (once) contents = [contents.find(Boolean)];
-    else if (name === "Answer" && sides.every((side) => side?.cells.text)) contents = differences(sides);
+    else if (name === "Answer" && !rendersMarkdown && sides.every((side) => side?.cells.text)) contents = differences(sides);
     const heading = name === "Answer" && once && sideBySide ? "Answer of both" : name;
     const isAnswer = name === "Answer";
     nodes.push(...contents.map((content) => element(
