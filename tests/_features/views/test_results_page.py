@@ -207,7 +207,8 @@ def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> Non
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1]["tool_calls"][0]["function"]["name"] == "weather"
     assert messages[2]["content"] == "sunny in Bern"
-    assert extra["facts"]["output_tokens"] == answer.usage.output_tokens
+    columns, cells = data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"]
+    assert cells[columns.index("output_tokens")] == answer.usage.output_tokens
 
 
 def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:

@@ -294,7 +294,9 @@ def _read_extra(sample: AnyResult, is_carrier: bool) -> JSONObject:
     """What an open row shows besides its cells. What is empty is left out."""
     usage = sample.usage if is_carrier else None
     counts = {} if usage is None else asdict(usage)
-    details: JSONObject = {"facts": {name: count for name, count in counts.items() if count}}
+    cells = ("input_tokens", "output_tokens")
+    facts = {name: count for name, count in counts.items() if count and name not in cells}
+    details: JSONObject = {"facts": facts}
     details["failures"] = [asdict(failure) for failure in sample.failures]
     if isinstance(sample, Response):
         rounds = sample.tool_rounds

@@ -40,7 +40,9 @@ for (const [number, row] of rows.entries()) {
   row.sides.forEach((side, run) => {
     if (!side) return;
     // Without a prototype: a column may be named like a method of every object.
-    side.cells = Object.setPrototypeOf(Object.fromEntries(runs[run].columns.map((name, column) => [name, side.cells[column]])), null);
+    const cells = { __proto__: null };
+    for (let column = 0; column < side.cells.length; column++) cells[runs[run].columns[column]] = side.cells[column];
+    side.cells = cells;
     side.cells.prompt ??= runs[run].prompts[side.cells.input_index] ?? null;
   });
 }
