@@ -121,12 +121,14 @@ class TestHTML:
         parsed = dataclasses.replace(parsed, response_format={"type": "object", "properties": {}})
         html = Results([parsed, response("b", prompt="x" * 999)])._repr_html_()
         assert re.findall("<th[^>]*>([^<]*)</th>", html) == [
-            "", "prompt", "answer", "score", "id", "finish", "in", "out", "cost", "s",
+            "", "prompt", "answer", "score", "id", "in", "out", "cost", "s",
         ]  # fmt: skip
         assert ">What is 1+1?</td>" in html
         assert "Be brief" not in html
         assert ">sum: 2\nby.name: m</td>" in html
         assert html.startswith("<div>m · 2 responses")
+        cut = response(choices=(Choice(text="a", finish_reason="length"),))
+        assert "<td" in Results([cut])._repr_html_().partition("<th>finish</th>")[2]
         two = Results([parsed, dataclasses.replace(parsed, model="other")])._repr_html_()
         assert re.findall("<th[^>]*>([^<]*)</th>", two)[3:5] == ["score", "model"]
         strange = (

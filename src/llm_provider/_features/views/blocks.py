@@ -105,15 +105,15 @@ def _style(content: str) -> str:
 
 
 def table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", wide: str | None = None,
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", wide: Collection[str] = (),
     left_out: int = 0,
 ) -> str:  # fmt: skip
     """A table of cells that are HTML. Without titles it has no head.
 
-    `wide` is the title of a column of long texts, and `left_out` the number of rows that are not in it.
+    `wide` has the titles of columns of long texts, and `left_out` the number of rows that are not in it.
     """
     heading = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
-    head = "".join(f"<th{_WIDE if title == wide else ''}>{safe(title)}</th>" for title in titles)
+    head = "".join(f"<th{_WIDE if title in wide else ''}>{safe(title)}</th>" for title in titles)
     head = f'<thead style="text-align: end"><tr>{head}</tr></thead>' if titles else ""
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     body = f'<tbody style="text-align: end">{body}</tbody>'

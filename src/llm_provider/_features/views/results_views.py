@@ -12,7 +12,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
-from ..._core.types.messages import ToolCall
+from ..._core.types.messages import INCOMPLETE, ToolCall
 from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import AnyResult, OtherResult, metadata_columns, row_count, table_rows
 from ..._core.types.usage import cost_text
@@ -137,7 +137,7 @@ def as_html(results: Sequence[AnyResult], summary: str) -> str:
         *filter(is_score, named),
         *(["model"] if len(models) > 1 else ()),
         *dict.fromkeys(name for values in own for name in values if not is_score(name)),
-        "finish_reason",
+        *(["finish_reason"] if any(row.get("finish_reason") in INCOMPLETE for _, row in rows) else ()),
         *_FIGURES,
     ]
     if len(models) == 1:
@@ -149,7 +149,7 @@ def as_html(results: Sequence[AnyResult], summary: str) -> str:
         cells.append([html.figure(label), *(_cell(title, values | row, result) for title in titles)])
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
     left_out = sum(map(row_count, results)) - len(rows)
-    table = html.table(heads, cells, wide="answer", left_out=left_out) if results else ""
+    table = html.table(heads, cells, wide=("prompt", "answer"), left_out=left_out) if results else ""
     return html.block(html.safe(summary), table)
 
 
