@@ -100,10 +100,11 @@ def test_no_other_module_names_a_host() -> None:
             continue
         file = path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else ROOT).as_posix()
         texts = set(strings(path))
-        text = "\n".join(texts)
+        text = "\n".join(texts).lower()
         # Names of other hosts are words, such as "lambda".
         for host, stem in stems.items():
-            found = host != "local" and re.search(rf"(?i)(?<![a-z]){stem}(?![a-z])", text)
+            # The search takes long, so it is made only where the letters are.
+            found = host != "local" and stem in text and re.search(rf"(?<![a-z]){stem}(?![a-z])", text)
             if host in texts or found:
                 names.add((file, stem))
     assert names == set(OF_ONE_HOST)
