@@ -171,8 +171,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     # The log of `llm-provider ask`, which is in the user's data directory by default.
     monkeypatch.setenv("LLM_PROVIDER_LOGS", str(tmp_path / "logs.db"))
     yield directory
-    if (pricing := sys.modules.get("llm_provider._core.money.pricing")) is not None:
-        pricing._warned.clear()
+    if (unknown_prices := sys.modules.get("llm_provider._core.money.unknown_prices")) is not None:
+        unknown_prices._warned.clear()
     # They share one client, which read the environment on its first use: the next test needs a new one.
     functions = sys.modules.get("llm_provider._core.client.functions")
     while functions is not None and functions._default:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .._features.foreign import mcp_servers as remote_servers
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
+    from .._features.fresh_prices import update as fresh_prices
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.mcp import listing as mcp_tools
@@ -77,6 +78,7 @@ _MODULES = {
     "remote_servers": "foreign.mcp_servers",
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
+    "fresh_prices": "fresh_prices.update",
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",

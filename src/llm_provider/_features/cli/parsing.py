@@ -163,8 +163,8 @@ def _use_prices(context: click.Context, _: click.Parameter, path: str | None) ->
 
 
 prices_option = click.option(
-    "--prices", metavar="FILE", expose_value=False, callback=_use_prices,
-    help="prices that the table lacks, in a file with its columns (docs/prices.md)",
+    "--prices", metavar="FILE|fresh", expose_value=False, callback=_use_prices,
+    help="prices that the table lacks, in a file with its columns, or those of `prices update`",
 )  # fmt: skip
 
 
