@@ -19,6 +19,7 @@ from ..errors import InternalServerError, LLMError, PendingBatchError, RequestEr
 from ..formats.shared.batches import DAY, Part
 from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
+from ..money.budget import UNKNOWN
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts
 from ..requests.routing import Target, find_key
@@ -185,7 +186,7 @@ class BatchDelivery:
                 spending.release()
             else:
                 # It may be billed.
-                spending.settle(None)
+                spending.settle(UNKNOWN)
                 group[0].sent += 1
             raise
         self._spending[record.id] = spending

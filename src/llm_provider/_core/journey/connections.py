@@ -25,7 +25,7 @@ from ..settings import Settings
 from .call import Call
 from .key_pool import KeyPools
 from .recorder import CostRecorder
-from .reservation import BudgetedRequest
+from .reservation import BudgetedRequest, list_budgets
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
@@ -83,12 +83,12 @@ class Connections:
 
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
         """Whether the budgets have room for some parts of a call."""
-        return self.budget(call, parts).affordable()
+        spending = self.budget(call, parts)
+        return spending is None or spending.affordable()
 
-    def budget(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
-        limits = (call.request.budget, self.settings.budget)
-        budgets = [budget for budget in limits if budget is not None]
-        return BudgetedRequest(call, parts, budgets, self.recorder.prices())
+    def budget(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest | None:
+        budgets = list_budgets(call.request, self.settings)
+        return BudgetedRequest(call, parts, budgets, self.recorder.prices()) if budgets else None
 
     def connection(self, call: Call[Any]) -> Connection:
         transport = self.settings.transport or call.target.route.transport

@@ -1,4 +1,4 @@
-"""The balance of a budget: the money that is spent and the money that is reserved.
+"""The balance of a budget: the money or the tokens that are spent, and those that are reserved.
 
 `MemoryBalance` is the store of one process, `balance_file` the store that several processes share. A store
 decides nothing: `budget` does.
@@ -17,7 +17,7 @@ from ..runtime.exact_decimal import exact
 
 
 class Balance(NamedTuple):
-    """The state of a budget at one moment, in USD."""
+    """The state of a budget at one moment, in its unit."""
 
     spent: Decimal
     reserved: Decimal
