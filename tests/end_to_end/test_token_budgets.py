@@ -1,24 +1,29 @@
 """A budget in tokens counts, in every way of calling, the tokens that the provider bills, and never more."""
 
 import asyncio
+import contextlib
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from counting_server import CountingServer
 from llm_provider import (
+    APIConnectionError,
     Budget,
     BudgetExceededError,
     Client,
     LLMError,
     RequestError,
+    SchemaMismatchError,
     UnknownPriceError,
 )
 from llm_provider.simulator import Fault, Simulator
+from openai_support import completion
 from support import wait_until
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -250,3 +255,150 @@ def test_the_environment_and_a_file_share_a_budget(
         monkeypatch.setenv("LLM_PROVIDER_TOKEN_BUDGET", wrong)
         with pytest.raises(RequestError, match=f"LLM_PROVIDER_TOKEN_BUDGET.*{text}"):
             Client()
+
+
+class UsageServer(CountingServer):
+    """Answers Chat Completions with a usage that a test chooses, in the shapes of public reports."""
+
+    def __init__(self, usage: Any, text: str = "Hello") -> None:
+        super().__init__(self.answer)
+        self.usage, self.text = usage, text
+
+    def answer(self, path: str, headers: Any, body: Any) -> tuple[int, dict[str, str], Any]:
+        whole = completion({"content": self.text}) | {"usage": self.usage}
+        if not body.get("stream"):
+            return 200, {}, whole
+        head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        delta = {"index": 0, "delta": {"role": "assistant", "content": self.text}, "finish_reason": "stop"}
+        chunks = [head | {"choices": [delta]}, head | {"choices": [], "usage": self.usage}]
+        data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+        return 200, {"content-type": "text/event-stream"}, data + b"data: [DONE]\n\n"
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    with contextlib.ExitStack() as stack:
+        yield lambda *usage: stack.enter_context(UsageServer(*usage))
+
+
+LIVE = ["call", "acall", "stream", "astream"]
+
+
+@pytest.mark.parametrize("way", LIVE)
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (None, None),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, None),
+        ({}, None),
+        ({"prompt_tokens": 11, "completion_tokens": 9, "total_tokens": 88}, 88),
+        ({"prompt_tokens": 11, "completion_tokens": 9}, 20),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13,
+          "prompt_tokens_details": {"cached_tokens": 8}}, 13),
+        ({"prompt_tokens": 9, "completion_tokens": 40, "total_tokens": 49,
+          "completion_tokens_details": {"reasoning_tokens": 38}}, 49),
+    ],
+)  # fmt: skip
+def test_whatever_usage_a_server_reports(
+    own_cache: Path, serve: Any, way: str, usage: Any, counted: int | None
+) -> None:
+    server, budget = serve(usage), Budget(10_000, unit="tokens")
+    where = {"base_url": f"{server.root}/v1", "api_key": "sk-test", "token_budget": budget}
+    with Client(cache_dir=own_cache, max_retries=0) as client:
+        (answer,) = ask(WAYS[way], client, "gpt-5.5", {**where, **SHORT})
+    assert answer.text == "Hello"
+    assert budget.reserved == 0
+    if counted is None:
+        # What is not known counts as the most that it can be.
+        assert budget.spent == budget.uncertain > 2_300
+    else:
+        assert (budget.spent, budget.uncertain) == (counted, 0)
+
+
+@pytest.mark.parametrize("way", LIVE)
+def test_an_answer_that_took_more_than_it_might_is_returned_and_the_next_call_refused(
+    own_cache: Path, serve: Any, way: str
+) -> None:
+    server = serve({"prompt_tokens": 9, "completion_tokens": 8_000, "total_tokens": 8_009})
+    budget = Budget(5_000, unit="tokens")
+    where = {"base_url": f"{server.root}/v1", "api_key": "sk-test", "token_budget": budget}
+    with Client(cache_dir=own_cache, max_retries=0) as client:
+        (answer,) = ask(WAYS[way], client, "gpt-5.5", {**where, **SHORT})
+        assert (answer.text, budget.spent, budget.left) == ("Hello", 8_009, 0)
+        assert client.call("gpt-5.5", PROMPTS[0], **where, **SHORT).cached
+        with pytest.raises(BudgetExceededError, match="and 0 tokens of the budget of 5,000 tokens are left"):
+            client.call("gpt-5.5", "another", **where, **SHORT)
+    assert server.requests == 1
+
+
+@pytest.mark.parametrize("way", LIVE[:2])
+def test_answers_that_cannot_be_used_count_by_their_usage(own_cache: Path, serve: Any, way: str) -> None:
+    server = serve({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 55}, "no number")
+    budget = Budget(50_000, unit="tokens")
+    where = {"base_url": f"{server.root}/v1", "api_key": "sk-test", "token_budget": budget}
+    with Client(cache_dir=own_cache, max_retries=0) as client:
+        more = {**where, **SHORT, "response_format": int, "max_repairs": 2}
+        (error,) = ask(WAYS[way], client, "gpt-5.5", more)
+    assert isinstance(error, SchemaMismatchError)
+    assert server.requests == 3
+    assert (budget.spent, budget.uncertain) == (3 * 55, 0)
+
+
+def test_with_many_requests_at_once_the_count_stays_below_and_close(
+    client: Client, simulator: Simulator
+) -> None:
+    simulator.configure(latency=0.03, latency_jitter=0.03, output_tokens=280)
+    prompts, most = [f"question {number}" for number in range(200)], Decimal(0)
+    budget = Budget(30_000, unit="tokens")
+    more: dict[str, Any] = {"progress": False, "max_concurrent": 64, "token_budget": budget}
+    for _ in client.iter_many("gpt-5.5", prompts, **more, **SHORT):
+        balance = budget._store.read()
+        most = max(most, balance.spent + balance.reserved)
+    assert most <= budget.limit
+    assert budget.spent == billed(simulator)
+    assert (budget.left < 3_000, budget.reserved) == (True, 0)
+
+
+def test_a_stream_that_is_left_early_counts_its_worst_case(client: Client, simulator: Simulator) -> None:
+    simulator.configure(output_tokens=200, chunk_interval=0.05)
+    budget = Budget(10_000, unit="tokens")
+    with client.stream("claude-haiku-5-5", "Hi", token_budget=budget, **SHORT) as deltas:
+        next(iter(deltas))
+    wait_until(lambda: budget.reserved == 0)
+    assert budget.spent == budget.uncertain > 2_300
+
+
+def test_connections_that_are_refused_take_no_tokens(own_cache: Path) -> None:
+    budget = Budget(5_000, unit="tokens")
+    with Client(cache_dir=own_cache, outage_patience=0.2) as client, pytest.raises(APIConnectionError):
+        client.call("local/m", "Hi", base_url="http://127.0.0.1:9/v1", token_budget=budget, **SHORT)
+    assert (budget.spent, budget.reserved) == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, float("nan"), float("inf"), 10**16, "1000", True, Budget(5)])
+def test_what_is_no_number_of_tokens_is_refused(client: Client, simulator: Simulator, wrong: Any) -> None:
+    makers: list[Callable[[], object]] = [
+        lambda: Budget(wrong, unit="tokens"),
+        lambda: client.call("gpt-5.5", "Hi", token_budget=wrong),
+        lambda: client.call_many("gpt-5.5", ["Hi"], token_budget=wrong),
+        lambda: Client(token_budget=wrong),
+    ]
+    for make in makers:
+        with pytest.raises(RequestError, match="tokens"):
+            make()
+    assert simulator.ledger().requests == 0
+
+
+def test_calls_of_a_variant_of_several_models_and_of_a_recheck_share_a_budget(
+    client: Client, simulator: Simulator
+) -> None:
+    budget = Budget(100_000, unit="tokens")
+    with client.with_options(token_budget=budget) as variant:
+        variant.call("gpt-5.5", "Hi", **SHORT)
+        assert budget.spent == billed(simulator) > 0
+        variant.call_many(["gpt-5.5", "claude-haiku-5-5"], PROMPTS, **SHORT)
+    assert budget.spent == billed(simulator)
+    client.recheck("gpt-5.5", PROMPTS, floor=0.01, budget=1.0, token_budget=budget, **SHORT)
+    assert budget.spent == billed(simulator)
+    assert (budget.reserved, budget.uncertain) == (0, 0)
+    assert client.estimate("gpt-5.5", PROMPTS, token_budget=5).requests == 3
