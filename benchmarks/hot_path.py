@@ -277,8 +277,8 @@ async def _settled(read: Callable[[], int], awaited: int | None = None) -> int:
 
 
 @contextlib.contextmanager
-def cases(routes: Sequence[str] = ("OpenAI",)) -> Iterator[dict[str, Case]]:
-    """All cases by name; batches, streams and hits on these routes."""
+def cases(routes: Sequence[str] = ("OpenAI",), chunks: int = CHUNKS) -> Iterator[dict[str, Case]]:
+    """All cases by name; batches, streams of so many chunks and hits on these routes."""
     with (
         tempfile.TemporaryDirectory() as directory,
         Client(cache="off", max_concurrent=PARKED[1]) as client,
@@ -308,7 +308,7 @@ def cases(routes: Sequence[str] = ("OpenAI",)) -> Iterator[dict[str, Case]]:
             assert number == 0 or all(getattr(answer, "cached", False) for answer in answers)
 
         async def stream(model: str, number: int) -> None:
-            async with client.astream(model, "w " * (CHUNKS - 1)) as deltas:
+            async with client.astream(model, "w " * (chunks - 1)) as deltas:
                 async for _ in deltas:
                     pass
 
@@ -319,7 +319,7 @@ def cases(routes: Sequence[str] = ("OpenAI",)) -> Iterator[dict[str, Case]]:
             name, model = "" if len(routes) == 1 else f", {route}", MODELS[route]
             made[f"hit{name}"] = Case(partial(hit, model))
             made[f"call_many{name}"] = Case(partial(many, model), calls=BATCH, rounds=3, warm=1)
-            made[f"stream of {CHUNKS} chunks{name}"] = Case(partial(stream, model), rounds=5, warm=1)
+            made[f"stream of {chunks} chunks{name}"] = Case(partial(stream, model), rounds=5, warm=1)
             if len(routes) > 1:
                 made[f"hit in call_many{name}"] = Case(partial(hits, model), calls=HITS, rounds=5, warm=2)
         yield made

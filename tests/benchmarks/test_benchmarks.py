@@ -165,7 +165,8 @@ def test_committed_pages_are_those_of_the_results(monkeypatch: pytest.MonkeyPatc
     assert len((tmp_path / "performance.md").read_text().splitlines()) < 80
 
 
-MODULES = "__main__ clients clients._wire fleet goals hot_path journeys provider report scenarios worker"
+MODULES = """__main__ clients clients._wire fleet goals hot_path journeys provider report scenarios
+scenarios.profiles worker"""
 
 
 @pytest.mark.parametrize("module", MODULES.split())

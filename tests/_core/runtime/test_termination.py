@@ -39,8 +39,6 @@ STATEMENTS = {
 }
 
 
-# Known defect: under load, two batches at once do not always end as they should.
-@pytest.mark.long
 @pytest.mark.parametrize("way", STATEMENTS)
 def test_a_terminated_batch_keeps_what_is_paid(
     client: Client, simulator: Simulator, warm_python: list[str], way: str
@@ -49,22 +47,30 @@ def test_a_terminated_batch_keeps_what_is_paid(
     code = (
         f"import asyncio, llm_provider\ntry:\n    exec({STATEMENTS[way]!r})\nfinally:\n    print('cleaned')"
     )
-    program = subprocess.Popen(
+    models = ["gpt-6.1-sol", "gpt-5.5"][: 2 if way == "two at once" else 1]
+
+    def is_kept() -> bool:
+        # An answer that the simulator has sent may not be read yet: what is stored counts.
+        stored = client.call_many(models, ["1+1?", "2+2?"], cache="only").values()
+        return sum(len(of_model.ok) for of_model in stored) == simulator.ledger().in_flight == 2 * len(models)
+
+    with subprocess.Popen(
         [*warm_python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    times = 2 if way == "two at once" else 1
-    assert wait_until(
-        lambda: (simulator.ledger().answered, simulator.ledger().in_flight) == (2 * times, 2 * times)
-    )
-    program.send_signal(signal.SIGTERM)
-    out, errors = program.communicate(timeout=60)
+    ) as program:
+        try:
+            assert wait_until(is_kept)
+            program.send_signal(signal.SIGTERM)
+            out, errors = program.communicate(timeout=60)
+        finally:
+            program.kill()
     assert program.returncode == 143
     assert out == "cleaned\n"
-    said = r"^llm_provider: SIGTERM ended the batch: 2 of 4 calls are answered; .*$"
+    # An answer is stored before the batch counts it.
+    said = r"^llm_provider: SIGTERM ended the batch: [012] of 4 calls are answered; .*$"
     told = re.findall(said, errors, re.MULTILINE)
     # As with Ctrl-C, nothing is told if the signal meets the code of the user between two results.
     least = {"iter_many": 0, "aiter_many": 0, "two at once": 1}.get(way, 1)
-    assert least <= len(told) <= times
+    assert least <= len(told) <= len(models)
     assert "Traceback" not in errors
     assert wait_until(lambda: simulator.ledger().in_flight == 0)
     simulator.drop_faults()
