@@ -71,7 +71,7 @@ class MemoryBalance:
         if os.getpid() != self._process:
             raise RequestError(
                 "this budget was made by the parent of this forked process, and both would spend all of it: "
-                "give it a file to share, as in Budget(5.00, path='run.budget')"
+                "give it a file to share, as in Budget(..., path='run.budget')"
             )
         yield self
 

@@ -263,7 +263,7 @@ class Budget:
         if self._path is None:
             raise TypeError(
                 "a budget in memory cannot be sent to another process: give it a file to share, as in "
-                "Budget(5.00, path='run.budget')"
+                "Budget(..., path='run.budget')"
             )
         make = functools.partial(Budget, path=self._path, allow_unknown=self._allow_unknown)
         return make if self._unit == "USD" else functools.partial(make, unit=self._unit), (self._limit,)
