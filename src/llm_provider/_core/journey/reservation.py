@@ -166,14 +166,14 @@ def find_most(
     unknown = [unit for unit in strict if most.by(unit) is None]
     if not unknown:
         return most
-    problem, remedy = f"the most tokens that {subject} {model} can take are", ""
+    problem, remedy, unit = f"the most tokens that {subject} {model} can take are", "", "unit='tokens', "
     if "USD" in unknown:
-        problem = f"the most that {subject} {model} can cost is"
+        problem, unit = f"the most that {subject} {model} can cost is", ""
         variant = f", with variant {variants[0]!r}" if variants else ""
         remedy = f"give a price (prices=, or --prices on the command line{variant}), "
     raise UnknownPriceError(
         f"{problem} not known, so no budget can be kept: {remedy}set max_tokens, leave out features with "
-        "which the provider adds input by itself, or allow it with Budget(..., allow_unknown=True)",
+        f"which the provider adds input by itself, or allow it with Budget(..., {unit}allow_unknown=True)",
         provider=call.target.provider,
         model=model,
     )
