@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -70,6 +71,8 @@ class Collector:
     metadata: Callable[[str], object] = lambda custom_id: None
     """Gives the metadata of the input that waits for a row."""
     patience: float = RESULTS_PATIENCE
+    has_budgets: bool = True
+    """Whether what the rows came to is asked for."""
     spent: Amounts = field(default=NOTHING, init=False)
     """What the rows that were read came to; not known if that of one is not known."""
     at_most: Amounts = field(default=NOTHING, init=False)
@@ -267,7 +270,7 @@ class Collector:
             bound = self._bound(call, line)
             record_answer, row = self.engine.recorder.record_answer, self._batch_row(line)
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
-            self._count(call, line, Amounts.of_usage(cost, answer.usage))
+            self._count(call, line, cost, answer.usage)
             sample.price = cost_of([cost])
         samples = [sample]
         if len(line.parts) > 1:
@@ -315,13 +318,16 @@ class Collector:
         batch = self._batch_row(line)
         cost = self.engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
         call.sent.write_to(error)
-        self._count(call, line, Amounts.of_usage(cost, usage))
+        self._count(call, line, cost, usage)
 
     def _batch_row(self, line: RowLine) -> BatchRow:
         name, again = self.record.ledger_name, line.custom_id in self._entered
         return BatchRow(name, line.custom_id, again=again, delivery=self._delivery)
 
-    def _count(self, call: Call[Any], line: RowLine, row: Amounts) -> None:
+    def _count(self, call: Call[Any], line: RowLine, cost: Decimal | None, usage: Usage | None) -> None:
+        if not self.has_budgets:
+            return
+        row = Amounts.of_usage(cost, usage)
         self.spent = self.spent.plus(row)
         if row.usd is None:
             row = row._replace(usd=self._bound(call, line)(self.engine.recorder.prices()))

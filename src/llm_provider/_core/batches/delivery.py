@@ -313,7 +313,11 @@ class BatchDelivery:
         # A call with the parameters of the job that waits for the batch.
         shared = next((job.calls[row.kind] for job, row in waiting if row.custom_id in record.rows), None)
         patience = self._patience(shared)
-        collector = Collector(self._engine, remote, record, shared, self._end_row, self._metadata, patience)
+        reserved = self._spending.get(record.id)
+        has_budgets = reserved is None or bool(reserved.budgets)
+        collector = Collector(
+            self._engine, remote, record, shared, self._end_row, self._metadata, patience, has_budgets
+        )
         if not await collector.collect():
             # It was another program's batch.
             return await self._collect(record, remote)

@@ -18,9 +18,10 @@ from .. import doors
 from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError
 from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
 from ..journey.call import Call
+from ..journey.connections import list_budgets
 from ..journey.engine import Engine
 from ..journey.recorder import variants_of
-from ..journey.reservation import find_most, list_budgets
+from ..journey.reservation import find_most
 from ..money.budget import NOTHING, PLACEHOLDERS, Amounts, Reservation, release, reserve
 from ..runtime import clock, files
 from ..runtime.files import full_disk

@@ -25,15 +25,23 @@ from ..settings import Settings
 from .call import Call
 from .key_pool import KeyPools
 from .recorder import CostRecorder
-from .reservation import BudgetedRequest, list_budgets
+from .reservation import BudgetedRequest
 
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
     from ..._features.user_limits.scope_limits import Counts
+    from ..money.budget import Budget
     from ..requests.api_keys import Credential
+    from ..requests.request import CommonArguments
 
 _LONGEST_LIST = 5.0
 """Seconds for the list of models."""
+
+
+def list_budgets(request: CommonArguments, settings: Settings) -> list[Budget]:
+    """The budgets of a call and of its client."""
+    budgets = (request.budget, request.token_budget, settings.budget, settings.token_budget)
+    return [budget for budget in budgets if budget is not None]
 
 
 class Connections:

@@ -36,8 +36,6 @@ from .call import Call
 from .key_pool import KeySelection
 
 if TYPE_CHECKING:
-    from ..requests.request import CommonArguments
-    from ..settings import Settings
     from ..types.usage import Usage
 
 _INPUT = ("input", "cache_read", "cache_write")
@@ -138,12 +136,6 @@ class Hold:
             text = " and ".join(format_amount(most, unit) for unit, most in worst.items())
             error.message += f" (perhaps billed, so its budget counts its worst case, {text})"
             error.args = (error.message,)
-
-
-def list_budgets(request: CommonArguments, settings: Settings) -> list[Budget]:
-    """The budgets of a call and of its client."""
-    budgets = (request.budget, request.token_budget, settings.budget, settings.token_budget)
-    return [budget for budget in budgets if budget is not None]
 
 
 def find_most(
