@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-import pydantic
-
 from counting_server import CountingServer
+from sdk_types import checker
 
 INPUT_PRICE = Decimal("0.1") / 1_000_000
 """USD of an input token in both rows of `prices.csv`."""
@@ -135,7 +134,7 @@ def check_openai(body: Any) -> None:
     with contextlib.suppress(ImportError):
         from openai.types.decision_create_params import DecisionCreateParams
 
-        pydantic.TypeAdapter(DecisionCreateParams).validate_python(body)
+        checker(DecisionCreateParams).validate_python(body)
 
 
 def check_google(body: Any) -> None:

@@ -78,6 +78,7 @@ WITHOUT_TESTS = {
     "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
     "tools/readme_links.py": "test_packaging.py reads the links that the index gets",
+    "tools/chroot.py": "it needs root and a mirror of Debian; `make test-matrix` runs it",
 }
 """Module → the reason why it has no test file of its own."""
 

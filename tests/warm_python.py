@@ -150,6 +150,7 @@ def preload() -> None:
 
     import llm_provider
 
+    gc.disable()  # what is imported leaves little garbage
     for name in PRELOADED:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."):
@@ -159,6 +160,7 @@ def preload() -> None:
     # The collections of a forked process would copy the memory of everything that was imported.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def run_here(arguments: list[str], directory: str, environment: dict[str, str]) -> None:

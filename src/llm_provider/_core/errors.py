@@ -61,7 +61,7 @@ class LLMError(Exception):
         samples: The answered samples of a call with `n` above 1. The same call asks for the rest.
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
-        metadata, prompt: Those of the input in its batch, as in a `Response`; else None.
+        metadata, prompt, score_values: As in a `Response`; the last score is that of the call that failed.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -81,6 +81,7 @@ class LLMError(Exception):
     metadata: Any = None
     prompt: Any = None
     row_label: Any = None
+    score_values: tuple[Any, ...] = ()
     _cost: float | None = None
 
     if TYPE_CHECKING:

@@ -94,6 +94,7 @@ FILES = {
     "prompts.txt": "".join(f"What is {number}+{number}?\n" for number in range(120)),
     "reviews.csv": "number,review\n1,Great soup\n2,Slow service\n",
     "questions.jsonl": '{"question": "Which city has the Eiffel Tower?"}\n',
+    "scoring.py": "def exact(sample):\n    return sample.text == 'Paris'\n",
 }
 
 

@@ -19,7 +19,8 @@ from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping, JSONObject
 from ..money.ledger import Ledger
 from ..money.price_rows import VARIANTS
-from ..money.pricing import NO_PRICE, warn_of_unknown_cost
+from ..money.pricing import NO_PRICE
+from ..money.unknown_prices import warn_of_unknown_cost
 from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.parameter_table import check_defaults
@@ -145,7 +146,7 @@ class Client(BatchMethods):
         from pathlib import Path
 
         for name in ("cache_dir", "ledger", "prices", "env_file"):
-            if settings.get(name) is not None:
+            if settings.get(name) is not None and (name, settings[name]) != ("prices", "fresh"):
                 # The other process may have another working directory.
                 settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
         with _lock:
@@ -385,7 +386,7 @@ class Client(BatchMethods):
         from datetime import date
 
         settings = self._engine.settings
-        names = price_names(find_route(model, settings.hosts, settings.deployments))
+        target = find_route(model, settings.hosts, settings.deployments)
         if not isinstance(usage, Usage):
             raise RequestError(
                 f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
@@ -406,9 +407,13 @@ class Client(BatchMethods):
                 f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write "
                 "date(2026, 1, 31)"
             )
-        cost = self._runner.prices().explain_cost(*names, usage, variant=variant, at=at)
+        cost = self._runner.prices().explain_cost(*price_names(target), usage, variant=variant, at=at)
         if not isinstance(cost, str):
             return cost
+        if target.provider == "litellm":
+            known = doors.litellm_prices.litellm_cost(target.model, None, usage, variant)
+            if known is not None:
+                return known
         if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
             warn_of_unknown_cost(cost)
         return None

@@ -24,8 +24,8 @@ from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
 from ..store.entry import Entry, Question, cache_key
-from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of
-from ..types.response import Choice, Response, text_to_parse
+from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of, text_to_parse
+from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 

@@ -15,7 +15,7 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
@@ -26,6 +26,7 @@ from ..._core.errors import OutputError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import files
 from ..._core.runtime.files import encode_line, lines_of
+from ..._core.runtime.locks import lock_file
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response, Result
 from ..._core.types.usage import Cost
@@ -96,13 +97,29 @@ class Table:
         return self._encode_record(self.columns)
 
     def name_columns(
-        self, inputs: Iterable[str], parsed: Iterable[str], *, by_id: bool, samples: bool, tools: bool
+        self,
+        inputs: Iterable[str],
+        parsed: Iterable[str],
+        *,
+        by_id: bool,
+        samples: bool,
+        tools: bool,
+        scored: bool = False,
     ) -> None:
         """Choose the columns: one for each field of the rows and of the answers, where these are known."""
         fields = [f"input.{name}" for name in inputs] or ["input"]
         answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
         more = [*["texts"] * samples, *["tool_calls"] * tools]
-        names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_LAST_COLUMNS]
+        names = [
+            "index",
+            *["id"] * by_id,
+            *fields,
+            "text",
+            *more,
+            *answers,
+            *["score"] * scored,
+            *_LAST_COLUMNS,
+        ]
         self.columns = list(map(_encode_cell, names))
 
     def encode(self, line: JSONObject) -> bytes:
@@ -254,6 +271,7 @@ class StandardOutput:
     """Prints lines."""
 
     name = "standard output"
+    is_kept = False
 
     def write(self, line: JSONObject) -> None:
         sys.stdout.write(f"{json.dumps(line)}\n")
@@ -346,13 +364,8 @@ class OutputFile:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = descriptor = files.open_descriptor(self.path, flags, 0o666)
         if self.is_kept:
-            if sys.platform != "win32":
-                import fcntl
-
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise RequestError(f"another process writes {self.name}; wait for its end") from None
+            if not lock_file(descriptor):
+                raise RequestError(f"another process writes {self.name}; wait for its end")
             now, read = os.fstat(descriptor), self._read
             known = now.st_size == (read.st_size if read else 0) and os.path.samestat(now, read or now)
             if not (known or overwrite) or not os.path.samestat(now, self.path.stat()):
@@ -409,6 +422,13 @@ class OutputFile:
         for _, _, line in self._lines():
             tally.add(line)
         return tally
+
+    def rewrite(self, change: Callable[[JSONObject], JSONObject]) -> None:
+        """Change each line. The file is replaced when all are on disk."""
+        with files.replace_file(self.path) as new:
+            new.write(self.form.head)
+            for _, _, line in self._lines():
+                new.write(self.form.encode(change(line)))
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from ..._core.requests.request import (
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.messages import Message
 from ..._core.types.results_table import OtherResult
+from ..._core.types.score_values import list_scores
 from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 from .questions import Kind, Question, read_questions
 
@@ -246,7 +247,7 @@ class Decisions(OtherResult, Hinting):
         del plain["parsed"]
         for each in plain["decisions"]:
             del each["value"]
-        return plain | {"metadata": json_value(self.metadata)}
+        return plain | {"metadata": json_value(self.metadata)} | list_scores(self)
 
     @classmethod
     def from_dict(cls, entries: JSONMapping) -> Decisions:

@@ -21,6 +21,8 @@ from ..._core.journey.call import Call
 from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS, WINDOW_SHARES
+from ..._core.money.pricing import PriceTable
+from ..._core.money.unknown_prices import advise_update
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
@@ -30,7 +32,6 @@ from .prompt_cache import CachedInput
 if TYPE_CHECKING:
     from ..._core.journey.call import Call
     from ..._core.money.price_rows import PriceRow
-    from ..._core.money.pricing import PriceTable
     from ..._core.pace.scopes import ScopeStatistics
     from ..._core.types.messages import Prompt
 
@@ -203,6 +204,12 @@ class Estimator:
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
+        target = self._first.target
+        if target.provider == "litellm" and not prices().applicable(*self._priced):
+            rows = doors.litellm_prices.list_rows(target.model)
+            if rows:
+                table, self._priced = PriceTable(rows), rows[0][:2]
+                self._prices = lambda: table
         self._variant = self._first.operation.variant(self._first)
         options = (self._first.request.options or {}).get("background_options") or {}
         if (variant := f"background-{options.get('completion_window')}") in WINDOW_SHARES:
@@ -211,7 +218,7 @@ class Estimator:
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._made[1])
         self._loops = self._first.request.max_tool_rounds is not None
-        target, self._concurrent = self._first.target, self._first.concurrency.most
+        self._concurrent = self._first.concurrency.most
         self._rate: float | None = None
         """The most requests a second; None while no limit is known."""
         for scope in scopes:
@@ -412,7 +419,8 @@ class Estimator:
         yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
-            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
+            names = "/".join(self._priced)
+            yield f"no price of {names} ({self._variant}) is known{where}{advise_update()}"
         listed = self._first.upstream and self._prices().find_key(*self._priced)
         if listed and listed[0] != self._priced[0]:
             yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
