@@ -18,7 +18,6 @@ from .. import doors
 from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError
 from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
 from ..journey.call import Call
-from ..journey.connections import list_budgets
 from ..journey.engine import Engine
 from ..journey.recorder import variants_of
 from ..journey.reservation import find_most
@@ -304,7 +303,9 @@ class Spending:
 
     def __init__(self, engine: Engine, shared: Call[Any], delivery: str = "batch") -> None:
         self._prices, self._variants = engine.recorder.prices, variants_of(delivery)
-        self.budgets = list_budgets(shared.request, engine.settings)
+        asked, own = shared.request, engine.settings
+        budgets = (asked.budget, asked.token_budget, own.budget, own.token_budget)
+        self.budgets = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
