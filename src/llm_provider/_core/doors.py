@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .._features.user_limits import scope_limits
     from .._features.user_limits import settings as limit_settings
     from .._features.views import blocks as html
-    from .._features.views import ledger_views, results_page, results_views
+    from .._features.views import client_view, ledger_views, results_page, results_views
 
 _MODULES = {
     "background": "background.relay",
@@ -112,6 +112,7 @@ _MODULES = {
     "observer": "telemetry.observer",
     "limit_settings": "user_limits.settings",
     "scope_limits": "user_limits.scope_limits",
+    "client_view": "views.client_view",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "results_page": "views.results_page",

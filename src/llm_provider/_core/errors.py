@@ -103,19 +103,11 @@ class LLMError(Exception):
         response_format: Never
 
     def __init__(
-        self,
-        message: str,
-        *,
-        provider: str | None = None,
-        model: str | None = None,
-        status: int | None = None,
-        code: str | None = None,
-        request_id: str | None = None,
-        attempts: int = 0,
-        retry_after: float | None = None,
-        retryable: bool | None = None,
+        self, message: str, *, provider: str | None = None, model: str | None = None,
+        status: int | None = None, code: str | None = None, request_id: str | None = None,
+        attempts: int = 0, retry_after: float | None = None, retryable: bool | None = None,
         maybe_billed: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.message, self.provider, self.model, self.status = message, provider, model, status
         self.code, self.request_id, self.attempts, self.retry_after = code, request_id, attempts, retry_after
@@ -184,6 +176,10 @@ class LLMError(Exception):
 
     def _repr_html_(self) -> str:
         return doors.html.error_view(self)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of this error when it ends a cell."""
+        return doors.client_view.render_traceback(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.__dict__.copy())

@@ -155,6 +155,17 @@ class Client(BatchMethods):
         variant = None if self is original else dict(variant_defaults)
         return restore_client, (name, type(original), settings, dict(own_defaults), variant)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(doors.client_view.describe_client(*self._state()))})"
+
+    def _repr_html_(self) -> str:
+        return doors.client_view.client_as_html(*self._state())
+
+    def _state(self) -> tuple[JSONObject, Ledger]:
+        """The settings and the defaults of calls, as they were given, and the sums."""
+        keys = {"keys": ...} if self._has_keys else {}
+        return {**self._own_settings, **keys, **self._runner.defaults}, self._usage
+
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
         return self

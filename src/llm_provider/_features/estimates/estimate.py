@@ -93,6 +93,9 @@ _DEFAULT_OUTPUT = Range(1, 500, 4000)
 _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
 """Seconds of an answer if nothing is known of it: until its first token, and for each token."""
 
+_REFUSED = 2.0
+"""The longest time in times of one without refusals: each refusal halves what may be sent at once."""
+
 _READ_CLOSELY = 2000
 """Requests whose texts are read. The tokens of further requests are estimated from their length."""
 
@@ -146,14 +149,16 @@ class Estimate(Hinting):
     def __str__(self) -> str:
         lines = (f"  {name:24}{likely:>12}  {more}".rstrip() for name, likely, more in self._rows())
         notes = (f"  - {assumption}" for assumption in self.assumptions)
-        return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
+        return "\n".join([self._title(), *lines, *notes])
 
     def _repr_html_(self) -> str:
         html = doors.html
         rows = ([html.words(name), html.figure(each), html.words(more)] for name, each, more in self._rows())
-        title = f"{self.model}: {self.inputs:,} inputs"
         notes = (html.small(f"- {assumption}") for assumption in self.assumptions)
-        return html.block(html.table((), rows, caption=title), *notes)
+        return html.block(html.table((), rows, caption=self._title()), *notes)
+
+    def _title(self) -> str:
+        return f"{self.model}: {self.inputs:,} inputs{count_duplicates(self.duplicates)}"
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         """The name of a figure, the likely one, and what else is to be said of it."""
@@ -162,8 +167,6 @@ class Estimate(Hinting):
             return name, write(number.likely), f"{write(number.low)} to {write(number.high)}"
 
         yield "answered by the cache", f"{self.cached:,}", ""
-        if self.duplicates:
-            yield "duplicates", f"{self.duplicates:,}", ""
         if self.invalid:
             index, error = self.invalid[0]
             reason = f"inputs[{index}]: {error.message}"
@@ -177,14 +180,20 @@ class Estimate(Hinting):
             yield describe("  from the prompt cache", self.cached_input_tokens, format_count)
         yield describe("output tokens", self.output_tokens, format_count)
         yield ("cost", "unknown", "") if self.cost is None else describe("cost", self.cost, format_usd)
-        for variant, cost in self.costs.items():
-            if variant != self.variant:
-                yield describe(f"  as {variant}", cost, format_usd)
         yield describe("time", self.seconds, format_duration)
 
 
 def format_count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def count_duplicates(number: int) -> str:
+    """The end of a heading.
+
+    >>> count_duplicates(17), count_duplicates(1), count_duplicates(0)
+    (', 17 duplicates', ', 1 duplicate', '')
+    """
+    return f", {number:,} duplicate{'' if number == 1 else 's'}" if number else ""
 
 
 class Estimator:
@@ -388,9 +397,9 @@ class Estimator:
         # A batch takes at least the time of one request, even if the limit allows more requests at once.
         requests = self._requests * scale
         in_turn = each.times(max(1.0, requests / self._concurrent))
-        if self._rate is None:
-            return in_turn
-        return Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+        if self._rate is not None:
+            in_turn = Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+        return in_turn._replace(high=in_turn.high * _REFUSED)
 
     def _assumptions(self, inputs: int | None) -> Iterator[str]:
         if inputs is not None and inputs > self._inputs:
@@ -416,7 +425,7 @@ class Estimator:
         cached = "no input is cached by the provider"
         if self._cached_input is not None and self._cached_input.tokens(self._read).likely:
             cached = "the provider caches each common prefix once"
-        yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
+        yield f"{self._concurrent:,} requests at once{rate}, in the longest time half as many; {cached}"
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
             names = "/".join(self._priced)
