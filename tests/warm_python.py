@@ -38,7 +38,8 @@ def run(address: str, arguments: list[str]) -> int:
         socket.send_fds(connection, [json.dumps(order).encode() + b"\n"], [0, 1, 2])
         code = int(connection.recv(100))
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 

@@ -67,6 +67,8 @@ OF_ONE_HOST = {
     ("_core/formats/shared/embeddings.py", "mistral"): "the names of its models; one is suggested",
     ("_core/formats/shared/embeddings.py", "local"): "its users give their models any names",
     ("_core/formats/openai/embeddings.py", "mistral"): "the dimensions of its models, by their names",
+    ("_features/decide/litellm.py", "openrouter"): "litellm knows its endpoint for decisions",
+    ("_features/decide/litellm.py", "fireworks"): "as above",
     ("simulator/_batches/openai.py", "mistral"): "its files have fields that its SDK requires",
     ("simulator/_simulator.py", "local"): "no price list has it, from which the simulator takes the others",
     ("simulator/formats/vectors.py", "mistral"): "the dimensions of its models, by their names",

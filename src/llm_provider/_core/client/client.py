@@ -30,7 +30,7 @@ from ..requests.signatures import document, take_types_of, with_parameters
 from ..runtime import randomness
 from ..settings import NAMES, parse_settings
 from ..store.response_cache import ResponseCache
-from ..types.messages import Prompt
+from ..types.messages import EmbedInput, Prompt
 from ..types.response import Response
 from ..types.usage import Usage
 from .batch_methods import BatchMethods
@@ -136,12 +136,13 @@ class Client(BatchMethods):
                 "api_key= is an API key", "set the variable of the environment, or write env_file='.env'"
             )
         settings: JSONObject = dict(self._own_settings)
-        budget = settings.get("budget")
-        if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
-            _refuse_pickle(
-                f"budget={budget} holds within one process",
-                f"write budget=Budget({budget}, path='run.budget'), which processes share",
-            )
+        for name, unit in (("budget", ""), ("token_budget", ", unit='tokens'")):
+            budget = settings.get(name)
+            if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
+                _refuse_pickle(
+                    f"{name}={budget} holds within one process",
+                    f"write {name}=Budget({budget}, path='run.{name}'{unit}), which processes share",
+                )
         from pathlib import Path
 
         for name in ("cache_dir", "ledger", "prices", "env_file"):
@@ -153,6 +154,17 @@ class Client(BatchMethods):
             _pickled[name] = original
         variant = None if self is original else dict(variant_defaults)
         return restore_client, (name, type(original), settings, dict(own_defaults), variant)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(doors.client_view.describe_client(*self._state()))})"
+
+    def _repr_html_(self) -> str:
+        return doors.client_view.client_as_html(*self._state())
+
+    def _state(self) -> tuple[JSONObject, Ledger]:
+        """The settings and the defaults of calls, as they were given, and the sums."""
+        keys = {"keys": ...} if self._has_keys else {}
+        return {**self._own_settings, **keys, **self._runner.defaults}, self._usage
 
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
@@ -201,7 +213,9 @@ class Client(BatchMethods):
         return AsyncStream(make, runner.report)
 
     @with_parameters
-    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    def embed(
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
         """`llm_provider.embed` with the settings and defaults of this client."""
         seal(parameters)
         runner, run = self._runner, self._choose_run(model, parameters)
@@ -209,7 +223,7 @@ class Client(BatchMethods):
 
     @with_parameters
     async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
     ) -> Embeddings:
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
@@ -329,6 +343,11 @@ class Client(BatchMethods):
         Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
         """
         return self._engine.settings.budget
+
+    @property
+    def token_budget(self) -> Budget | None:
+        """The budget in tokens of this client's calls; None if there is none."""
+        return self._engine.settings.token_budget
 
     @property
     def usage(self) -> Ledger:
