@@ -335,8 +335,8 @@ class Spending:
 
     def __init__(self, engine: Engine, shared: Call[Any], delivery: str = "batch") -> None:
         self._prices, self._variants = engine.recorder.prices, variants_of(delivery)
-        asked, own = shared.request, engine.settings
-        budgets = (asked.budget, asked.token_budget, own.budget, own.token_budget)
+        request, own = shared.request, engine.settings
+        budgets = (request.budget, request.token_budget, own.budget, own.token_budget)
         self.budgets = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
