@@ -86,12 +86,14 @@ class InteractionsServer(CountingServer):
         """Questions for an interaction in the background until it has ended."""
         self.fetched: list[str] = []
         self.made: dict[str, dict[str, Any]] = {}
+        self.after: Callable[[str], Fault | None] = lambda identifier: None
+        """Called when an interaction exists, before its submission is answered; an answer that hides it."""
         self._lock = threading.Lock()
 
     def serve_path(self, path: str, headers: Mapping[str, str], body: Any) -> Fault:
         path = path.partition("?")[0]
-        if match := re.fullmatch(r"/v1beta/interactions/(\w+)", path):
-            return self._fetch(match[1])
+        if match := re.fullmatch(r"/v1beta/interactions/(\w+)(/cancel)?", path):
+            return self._cancel(match[1]) if match[2] else self._fetch(match[1])
         assert path == "/v1beta/interactions", path
         with self._lock:
             number = len(self.bodies)
@@ -115,7 +117,8 @@ class InteractionsServer(CountingServer):
         if body.get("stream"):
             return 200, STREAM, b"".join(frames(stream_of(whole)))
         if body.get("background"):
-            return 200, {}, {"id": whole["id"], **named, "status": "in_progress"}
+            begun = {"id": whole["id"], **named, "status": "in_progress", "created": "2026-11-29T10:00:00Z"}
+            return self.after(whole["id"]) or (200, {}, begun)
         return 200, {}, whole
 
     def _fetch(self, identifier: str) -> Fault:
@@ -126,8 +129,14 @@ class InteractionsServer(CountingServer):
             return fault
         if identifier not in self.made:
             return 404, {}, {"error": {"code": "not_found", "message": "no such interaction"}}
-        if times < self.questions:
+        if times < self.questions and self.made[identifier]["status"] != "cancelled":
             return 200, {}, {"id": identifier, "status": "in_progress"}
+        return 200, {}, self.made[identifier]
+
+    def _cancel(self, identifier: str) -> Fault:
+        whole = self.made[identifier]
+        self.made[identifier] = {name: whole[name] for name in ("id", "model", "agent") if name in whole}
+        self.made[identifier]["status"] = "cancelled"
         return 200, {}, self.made[identifier]
 
 

@@ -31,7 +31,7 @@ from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
 from ..requests.request import describe_input, describe_prompt
-from ..requests.routing import ROUTES, Target
+from ..requests.routing import INTERACTIONS, ROUTES, Target
 from ..runtime import clock, randomness
 from ..runtime.json_pieces import canonical, loads, write_exactly
 from .journal import Header, Record, RowLine
@@ -215,7 +215,7 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
 
 def target_of(header: Header) -> Target:
     """The destination of a batch's rows; a `KeyError` if this version has no such provider."""
-    route = ROUTES[header.provider]
+    route = INTERACTIONS if header.operation.endswith("/interactions") else ROUTES[header.provider]
     return Target(route, header.name, header.base_url, header.custom_base_url, header.deployed)
 
 

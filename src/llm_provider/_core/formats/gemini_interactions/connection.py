@@ -58,6 +58,7 @@ class _Connection(SDKConnection):
         """The ids of interactions that no request waits for any more, by what was asked."""
 
     async def send(self, outgoing: Outgoing) -> bytes:
+        """The answer. The payload, not the body, says whether it runs in the background, and is awaited."""
         if not outgoing.encoded.payload.get("background"):
             return await super().send(outgoing)
         target, body = outgoing.target, outgoing.body
