@@ -153,7 +153,7 @@ def test_the_options_of_another_queue_are_refused(
 
 @pytest.mark.parametrize("way", ["call", "call_many"])
 def test_generate_content_has_no_jobs(google: InteractionsServer, make_client: MakeClient, way: str) -> None:
-    with pytest.raises(RequestError, match="(?i)interactions"):
+    with pytest.raises(RequestError, match=r"(?i)interactions"):
         WAYS[way](make_client(), MODEL, "Hi", delivery="background")
 
 
