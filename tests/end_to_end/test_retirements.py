@@ -1,13 +1,10 @@
-"""The day of a model's retirement, by the provider's list or the file, and one warning of it."""
+"""The day of a model's retirement, as the lists of Anthropic and OpenAI tell it, and one warning of it."""
 
-import contextlib
-import csv
 import json
 import pickle
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,8 @@ import pytest
 
 from counting_server import CountingServer
 from llm_provider import Client
-from llm_provider import models as list_known_models
 from llm_provider._core.journey import recorder
-from llm_provider._core.requests.routing import ROUTES, Target
-from llm_provider._core.runtime import clock
-from llm_provider._features.models import retirements as known
 from support import WAYS, ask
-from tools.prices import retirements
 from wire_shapes import SHAPES
 
 OLD, NEW = (
@@ -104,50 +96,3 @@ def test_a_warning_as_an_error_costs_no_answer(client: Client, provider: str) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert client.call(f"{provider}/{OLD[provider]}", "Hi").text
-
-
-def test_the_file_says_what_the_installed_packages_say() -> None:
-    with retirements.FILE.open() as file:
-        _, *rows = map(tuple, csv.reader(file))
-    # Another release of a source may know more; `python -m tools.prices.retirements` writes the file.
-    assert all(date.fromisoformat(day) for *_, day, _ in rows)
-    with contextlib.suppress(FileNotFoundError):  # without litellm
-        installed = retirements.read_rows()
-        if {row[3] for row in rows} == {row[3] for row in installed}:
-            assert rows == installed
-
-
-def test_models_have_the_day_without_a_list() -> None:
-    days = {model.name: model.retires_at for model in list_known_models()}
-    assert days["claude-opus-4-5"] == "2027-01-22"
-    assert days["gemini/gemini-2.5-pro"] == "2026-12-01"
-    assert days["claude-haiku-5-5"] is None
-
-
-NAMES = {
-    "near": ("claude-opus-4-5-20251101", "retires on 2027-01-22"),
-    "the answer's name": ("claude-opus-latest", "retires on 2027-01-22"),
-    "far": ("gemini-embedding-001", None),
-    "past": ("gpt-3.5-turbo", None),
-    "unknown": ("claude-haiku-5-5", None),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("custom", [False, True])
-def test_a_run_is_warned_once_at_the_providers_own_server(
-    monkeypatch: pytest.MonkeyPatch, name: str, custom: bool
-) -> None:
-    model, words = NAMES[name]
-    route = ROUTES["gemini" if "gemini" in model else "openai" if "gpt" in model else "anthropic"]
-    target = Target(route, model, "http://127.0.0.1:9" if custom else route.base_url, custom)
-    answered = "claude-opus-4-5" if name == "the answer's name" else None
-    monkeypatch.setattr(clock, "time", datetime(2026, 11, 29, 12, tzinfo=UTC).timestamp)
-    known._retiring_soon.cache_clear()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        known.warn_of_retirement(target, (model, answered))
-        known.warn_of_retirement(target, (model, answered))
-    known._retiring_soon.cache_clear()
-    assert len(caught) == (words is not None and not custom)
-    assert all(words is not None and words in str(each.message) for each in caught)

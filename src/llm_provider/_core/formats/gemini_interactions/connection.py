@@ -108,40 +108,40 @@ class _Connection(SDKConnection):
         self, outgoing: Outgoing, is_complete: IsComplete
     ) -> AsyncGenerator[Iterable[Any], None]:
         """The events of an interaction, each once, over as many connections as they take."""
-        place, in_vain = _Place(self._take_left(outgoing)), 0
+        progress, in_vain = _Progress(self._take_left(outgoing)), 0
         failure: Exception | None
         while True:
-            number, begun = len(place.seen), place.identifier is not None
-            source = _resume(outgoing, place) if begun else super().stream(outgoing, is_complete)
+            number, begun = len(progress.seen), progress.identifier is not None
+            source = _resume(outgoing, progress) if begun else super().stream(outgoing, is_complete)
             failure, error_event = None, None
             try:
                 async with contextlib.aclosing(source) as batches:
                     async for batch in batches:
                         for event in batch:
-                            if type(event) is WholeReply and not place.shown:
+                            if type(event) is WholeReply and not progress.has_content:
                                 yield (event,)
                                 return
                             if event.get("error") or event.get("event_type") == "error":
                                 error_event = event
-                            elif place.take(event):
+                            elif progress.take(event):
                                 yield (event,)
             except Exception as error:
                 failure = error
             except asyncio.CancelledError as cancellation:
-                if place.identifier is not None and not is_complete():
-                    self._leave(outgoing, place.identifier, cancellation)
+                if progress.identifier is not None and not is_complete():
+                    self._leave(outgoing, progress.identifier, cancellation)
                 raise
             if is_complete():
                 return
-            in_vain = in_vain + 1 if len(place.seen) == number else 0
+            in_vain = in_vain + 1 if len(progress.seen) == number else 0
             gone = getattr(failure, "status_code", None) == 404
-            if place.identifier is None or not place.exact or in_vain >= _MOST_RESUMED or gone:
+            if progress.identifier is None or not progress.exact or in_vain >= _MOST_RESUMED or gone:
                 break
             await asyncio.sleep(min(_FIRST_PAUSE * 1.5**in_vain, _LONGEST_PAUSE))
         if error_event is not None:
             yield (error_event,)
-        elif place.identifier is not None:
-            self._leave(outgoing, place.identifier, failure or EOFError())
+        elif progress.identifier is not None:
+            self._leave(outgoing, progress.identifier, failure or EOFError())
         if failure is not None:
             raise failure
 
@@ -158,7 +158,7 @@ def _question(outgoing: Outgoing) -> object:
 
 
 @dataclass(slots=True)
-class _Place:
+class _Progress:
     """How far the stream of an interaction has come."""
 
     identifier: str | None
@@ -169,7 +169,7 @@ class _Place:
     """The ids of all events: a gateway may begin with the first event again."""
     exact: bool = True
     """Whether the stream can go on after the last event: no later part of the answer came without an id."""
-    shown: bool = False
+    has_content: bool = False
     """Whether a part of the answer has arrived."""
 
     def take(self, event: Any) -> bool:
@@ -186,19 +186,19 @@ class _Place:
             self.exact = True
         elif kind.startswith("step."):
             self.exact = False
-        self.shown |= kind.startswith("step.")
+        self.has_content |= kind.startswith("step.")
         return True
 
 
-async def _resume(outgoing: Outgoing, place: _Place) -> AsyncGenerator[Iterable[Any], None]:
+async def _resume(outgoing: Outgoing, progress: _Progress) -> AsyncGenerator[Iterable[Any], None]:
     """The rest of a stream, by the SDK's own form for it."""
     encoded = outgoing.encoded
     clients = sdk_clients.gemini_client(outgoing.target, outgoing.key)
     try:
         async with clients[0].aio.interactions.with_streaming_response.get(
-            place.identifier,
+            progress.identifier,
             stream=True,
-            last_event_id=place.last,
+            last_event_id=progress.last,
             api_version=encoded.operation.partition("/")[0],
             extra_headers=dict(encoded.headers),
             timeout=outgoing.timeout,
