@@ -21,6 +21,7 @@ from llm_provider import (
     InternalServerError,
     Ledger,
     LLMError,
+    PendingBatchError,
     RequestError,
     UncertainBatchError,
 )
@@ -202,6 +203,31 @@ def test_a_lost_submission_waits_for_a_decision(
     assert isinstance(ask("call_many", make_client(), who), UncertainBatchError)
     make_client().close()
     run("batches", "claim", uncertain.batch, "v1_0")
+    assert ask("call", make_client(), who).text == "You said: Hi"
+    assert len(google.made) == 1
+
+
+def test_an_interaction_may_end_under_another_id(google: InteractionsServer, make_client: MakeClient) -> None:
+    # LionSR/TeXRA#9570
+    serve = google.reply
+
+    def rename(path: str, headers: Any, body: Any) -> Fault:
+        status, fields, reply = serve(path, headers, body)
+        return status, fields, reply if body else {**reply, "id": "v1_other"}
+
+    google.reply = rename
+    assert ask("call", make_client()).text == "You said: Hi"
+    assert set(google.fetched) == {"v1_0"}
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_a_job_that_is_not_found_stays_open(
+    google: InteractionsServer, make_client: MakeClient, who: str
+) -> None:
+    # googleapis/python-genai#2985
+    google.fetch_fault = lambda number: (404, {}, {"error": {"code": "not_found", "message": "no"}})
+    assert isinstance(ask("call", make_client(), who), PendingBatchError)
+    google.fetch_fault = lambda number: None
     assert ask("call", make_client(), who).text == "You said: Hi"
     assert len(google.made) == 1
 

@@ -7,6 +7,7 @@ a label.
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,8 @@ class BackgroundJobs:
         return _remote(parse_reply(reply))
 
     async def retrieve(self, identifier: str) -> shared.RemoteBatch:
-        return _remote((await self._read(identifier))[0])
+        # An interaction that has ended may have another id: LionSR/TeXRA#9570.
+        return replace(_remote((await self._read(identifier))[0]), identifier=identifier)
 
     def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         """A `NotFoundError`: there is no such list."""

@@ -178,7 +178,7 @@ class _Progress:
         if event is END or mark in self.seen:
             return False
         identifier = part(event, "interaction").get("id") or event.get("interaction_id")
-        if isinstance(identifier, str):
+        if self.identifier is None and isinstance(identifier, str):
             self.identifier = identifier
         if isinstance(mark, str) and mark:
             self.last = mark
