@@ -1,7 +1,6 @@
 """Every test runs without the user's keys, servers, proxies and cache."""
 
 import asyncio
-import fcntl
 import gc
 import inspect
 import itertools
@@ -205,6 +204,7 @@ def plain_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.fixture(scope="session")
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """What starts a program like `python -W error`, with the SDKs imported already."""
+    fcntl = pytest.importorskip("fcntl", reason="the server of warm programs forks")
     program = str(Path(__file__).with_name("warm_python.py"))
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -82,12 +82,8 @@ def test(version: str, options: Sequence[str]) -> bool:
         f"{python} -m pytest {' '.join(options)}",
     )
     print(f"== full suite on python {version}", flush=True)
-    environment = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": "/root",
-        "PIP_CERT": f"/{CERTIFICATES}",
-        "LANG": "C.UTF-8",
-    }
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+    environment |= dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), f"/{CERTIFICATES}")
     script = "cd /src && " + " && ".join(steps)
     command = [shutil.which("chroot") or "/usr/sbin/chroot", str(SYSTEM), "sh", "-c", script]
     return subprocess.run(command, env=environment, check=False).returncode == 0  # noqa: S603

@@ -116,7 +116,7 @@ class Budget:
         path: A file through which several processes of a machine share the budget. It is made if it is
             missing, and keeps the amount that was spent: with the same file and a higher limit, a program
             continues from there. If a process is killed, the worst case of its requests under way counts as
-            spent. The file must be on a local disk; not on Windows.
+            spent. The file must be on a local disk.
         allow_unknown: Whether to send calls whose price, or longest answer, is not known. They count their
             cost once it is known, or nothing where it stays unknown, so the limit does not hold for them.
 

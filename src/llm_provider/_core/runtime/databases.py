@@ -6,19 +6,18 @@ statement about their tables. They would choose what is read, delete what is wri
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from . import clock, files
 from .files import Identity, identity_of
 from .forks import run_around_forks
+from .locks import hold_folder
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
@@ -103,27 +102,6 @@ def is_corrupt(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT or str(error).startswith(
         ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")
     )
-
-
-@contextlib.contextmanager
-def hold_folder(directory: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a directory, at the latest until the process ends; `BlockingIOError` without `wait`.
-
-    Whoever replaces a damaged database holds the lock on its folder.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            if sys.platform != "win32":
-                import fcntl
-
-                descriptor = files.open_descriptor(directory, os.O_RDONLY)
-                stack.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            pass  # a file system without locks
-        yield
 
 
 def remove_database(path: Path, identity: Identity | None) -> None:

@@ -15,6 +15,7 @@ import select
 import shutil
 import stat
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from os import fsync, ftruncate, rename, replace, write
 from os import open as open_descriptor
@@ -24,13 +25,14 @@ from typing import IO, Any, TypeAlias
 import orjson
 
 from ..errors import RequestError, cite
-from . import clock, randomness
+from . import clock
 
 __all__ = [
-    "LONGEST_LINE", "TEMPORARY", "Identity", "LineFile", "append_line", "check_path", "create_file",
-    "encode_line", "file_remedy", "fsync", "ftruncate", "full_disk", "identity_of", "is_replaceable",
-    "limit_data", "lines_of", "open_data", "open_descriptor", "read_at", "read_lines", "read_text",
-    "remove_file", "rename", "replace_file", "require_locks", "sync_folder", "write", "write_at",
+    "LONGEST_LINE", "PRIVATE", "TEMPORARY", "Identity", "LineFile", "append_line", "check_path",
+    "create_file", "encode_line", "file_remedy", "fsync", "ftruncate", "full_disk", "identity_of",
+    "is_replaceable", "limit_data", "lines_of", "open_data", "open_descriptor", "position_lock",
+    "read_at", "read_lines", "read_text", "remove_file", "rename", "replace_file", "sync_folder",
+    "write", "write_at",
 ]  # fmt: skip
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -104,7 +106,8 @@ def _open_by_kind(descriptor: int, path: str | os.PathLike[str]) -> IO[bytes]:
         begin = _wait_for_writer(descriptor, path)
     elif not os.isatty(descriptor) and not os.path.samestat(status, Path(os.devnull).stat()):
         raise RequestError(f"{path} is a device, which may have no end: name a file or a pipe")
-    os.set_blocking(descriptor, True)
+    if sys.platform != "win32":
+        os.set_blocking(descriptor, True)
     return limit_data(io.FileIO(descriptor), path, begin)
 
 
@@ -258,17 +261,38 @@ def encode_line(fields: Mapping[str, object]) -> bytes:
         return f"{json.dumps(fields)}\n".encode()
 
 
+PRIVATE = (
+    os.O_RDWR
+    | os.O_CREAT
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+"""How a file for this process's own descriptor is opened, on each system."""
+
+position_lock = threading.Lock()
+"""Held while a thread uses the position of a file, on Windows."""
+
+
 def write_at(descriptor: int, data: bytes, position: int) -> None:
-    """Write to a position of a file; not on Windows."""
+    """Write to a position of a file."""
     if sys.platform != "win32":
         os.pwrite(descriptor, data, position)
+    else:
+        with position_lock:
+            os.lseek(descriptor, position, os.SEEK_SET)
+            os.write(descriptor, data)
 
 
 def read_at(descriptor: int, length: int, position: int) -> bytes:
-    """Read from a position of a file; nothing on Windows."""
-    if sys.platform == "win32":
-        return b""
-    return os.pread(descriptor, length, position)
+    """Read from a position of a file."""
+    if sys.platform != "win32":
+        return os.pread(descriptor, length, position)
+    else:  # noqa: RET505  # the type checker skips the branch of the other system
+        with position_lock:
+            os.lseek(descriptor, position, os.SEEK_SET)
+            return os.read(descriptor, length)
 
 
 def remove_file(path: Path) -> None:
@@ -326,34 +350,6 @@ def is_replaceable(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
         return True
-
-
-def require_locks(directory: Path) -> None:
-    """Raise an `OSError` if no byte of a file can be locked there. SQLite would wait for such a lock.
-
-    Nobody else knows the file, so the system's error does not mean that another process holds a lock. Raises
-    `FileNotFoundError` for a missing directory. One where no file can be made passes.
-    """
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    path = directory / f".locks-{os.getpid()}-{randomness.make_token(4)}"
-    try:
-        descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-    except OSError as error:
-        raise OSError(
-            errno.ENOLCK, f"the file system has no locks ({error.strerror})", str(directory)
-        ) from None
-    finally:
-        os.close(descriptor)
-        remove_file(path)
 
 
 def sync_folder(folder: Path) -> None:

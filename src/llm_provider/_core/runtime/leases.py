@@ -1,6 +1,6 @@
 """Leases: names that one process of a machine holds at a time. A dead process never keeps one.
 
-A lease is a lock of the operating system (`fcntl`) on one byte of a file. The byte's position is a hash of
+A lease is a lock of the operating system on one byte of a file (`locks`). The byte's position is a hash of
 the name, so names need no creation and no cleanup, and their number has no limit. Taking and releasing a
 lease takes some microseconds in the calling thread.
 
@@ -12,7 +12,7 @@ lease takes some microseconds in the calling thread.
 | the holder is stopped (Ctrl-Z, a debugger) | its heartbeat ends, and one waiting process takes over |
 | the holder forks | the child holds no lease, and does not keep the leases of a parent that dies |
 | the disk is full | there are no marks, and waiting processes take the lease one after the other |
-| there is no file, no lock, or Windows | all leases are granted, without a message: processes do not share |
+| there is no file or no lock | all leases are granted, without a message: processes do not share |
 
 SQLite rows instead: taking and releasing would take 13 µs, but a transaction may wait for one of another
 process. It would need its own thread, and waking a thread costs several times as much. Dead holders would
@@ -33,17 +33,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import hashlib
 import os
 import stat
-import sys
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from . import clock, files
+from . import clock, files, locks
 from .forks import run_around_forks
 
 _FILES = 8
@@ -108,22 +105,12 @@ class _Mark(NamedTuple):
 class _Files:
     """The open files of one directory. A process has one such object per directory."""
 
-    _lockf: Callable[[int, int, int, int], object]
-    _take: int
-    _unlock: int
-
     def __init__(self, directory: Path) -> None:
-        if sys.platform == "win32":
-            raise OSError("Windows has no locks of single bytes")
-        import fcntl
-
-        self._lockf, self._take, self._unlock = fcntl.lockf, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
         self.held: dict[bytes, Lease] = {}
         self._descriptors: list[int] = []
         weakref.finalize(self, _close, self._descriptors).atexit = False
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         for number in range(_FILES):
-            self._descriptors.append(files.open_descriptor(directory / str(number), flags, 0o600))
+            self._descriptors.append(files.open_descriptor(directory / str(number), files.PRIVATE, 0o600))
 
     def address_of(self, tag: bytes) -> _Address:
         number = int.from_bytes(tag, "big")
@@ -135,12 +122,8 @@ class _Files:
         if tag in self.held:
             return None
         descriptor, position, mark = address = self.address_of(tag)
-        try:
-            self._lockf(descriptor, self._take, 1, position)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                return None
-            raise
+        if not locks.lock_byte(descriptor, position):
+            return None
         lease = self.held[tag] = Lease(self, tag, address)
         with contextlib.suppress(OSError):  # the next check finds out
             stored = files.read_at(descriptor, _BEAT_OFFSET, mark)
@@ -156,7 +139,7 @@ class _Files:
         try:
             files.write_at(descriptor, tag + (_token() if finished else _UNFINISHED), mark)
         finally:
-            self._lockf(descriptor, self._unlock, 1, position)
+            locks.unlock_byte(descriptor, position)
 
     def mark(self, tag: bytes) -> _Mark:
         descriptor, _, mark = self.address_of(tag)
@@ -271,7 +254,7 @@ def _files_in(directory: Path) -> _Files:
     identity = check_own_directory(directory)
     opened = _open_files.get(identity)
     if opened is None:
-        files.require_locks(directory)
+        locks.require_locks(directory)
         opened = _open_files[identity] = _Files(directory)
     return opened
 

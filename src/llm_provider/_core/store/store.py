@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..runtime import clock, files
-from ..runtime.databases import hold_folder, is_busy, is_corrupt, make_lock, open_database
-from ..runtime.files import Identity, identity_of, require_locks
+from ..runtime.databases import is_busy, is_corrupt, make_lock, open_database
+from ..runtime.files import Identity, identity_of
+from ..runtime.locks import hold_folder, require_locks
 from .entry import (
     CHECK,
     COUNT,

@@ -22,6 +22,7 @@ from ..._core.errors import RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock, files, randomness
 from ..._core.runtime.databases import open_database
+from ..._core.runtime.locks import require_locks
 from ..._core.types.messages import INCOMPLETE, Message
 from ..._core.words import format_cost
 from . import output
@@ -160,7 +161,7 @@ class LogFile:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The database in a transaction. A file of a newer version is refused."""
-        files.require_locks(self.path.parent)
+        require_locks(self.path.parent)
         with closing(open_database(self.path, timeout=10.0)) as database, database:
             database.execute("BEGIN IMMEDIATE")
             (version,) = database.execute("PRAGMA user_version").fetchone()

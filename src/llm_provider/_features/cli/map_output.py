@@ -26,6 +26,7 @@ from ..._core.errors import OutputError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import files
 from ..._core.runtime.files import encode_line, lines_of
+from ..._core.runtime.locks import lock_file
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response, Result
 from ..._core.types.usage import Cost
@@ -346,13 +347,8 @@ class OutputFile:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = descriptor = files.open_descriptor(self.path, flags, 0o666)
         if self.is_kept:
-            if sys.platform != "win32":
-                import fcntl
-
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise RequestError(f"another process writes {self.name}; wait for its end") from None
+            if not lock_file(descriptor):
+                raise RequestError(f"another process writes {self.name}; wait for its end")
             now, read = os.fstat(descriptor), self._read
             known = now.st_size == (read.st_size if read else 0) and os.path.samestat(now, read or now)
             if not (known or overwrite) or not os.path.samestat(now, self.path.stat()):

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -130,10 +131,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None
         process.stdin.close()
         if not await _has_ended(process, _GRACE):
-            _signal_group(process, signal.SIGTERM)
+            _signal_group(process, "SIGTERM")
             await _has_ended(process, _TERM_GRACE)
     finally:  # also where this is cancelled
-        _signal_group(process, signal.SIGKILL)
+        _signal_group(process, "SIGKILL")
         # A process that has left the group may hold the other ends of the pipes.
         process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     await _has_ended(process, _GRACE)
@@ -148,6 +149,10 @@ async def _has_ended(process: asyncio.subprocess.Process, seconds: float) -> boo
     return process.returncode is not None
 
 
-def _signal_group(process: asyncio.subprocess.Process, number: int) -> None:
+def _signal_group(process: asyncio.subprocess.Process, name: str) -> None:
+    """Signal a process and what it has started. Windows has no groups: the process alone ends."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, getattr(signal, name))

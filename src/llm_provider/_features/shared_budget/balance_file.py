@@ -35,9 +35,10 @@ from ..._core.errors import RequestError
 from ..._core.money.balance import Balance, BusyError
 from ..._core.runtime import clock, randomness
 from ..._core.runtime.databases import is_busy, open_database
-from ..._core.runtime.files import Identity, file_remedy, identity_of, require_locks
+from ..._core.runtime.files import Identity, file_remedy, identity_of
 from ..._core.runtime.forks import run_for_each_around_forks
 from ..._core.runtime.leases import Lease, hold
+from ..._core.runtime.locks import require_locks
 
 T = TypeVar("T")
 
