@@ -25,6 +25,7 @@ from llm_provider import (
     RequestError,
     UncertainBatchError,
 )
+from llm_provider.simulator import Simulator
 from support import RunCommand
 
 MakeClient = Callable[..., Client]
@@ -262,3 +263,8 @@ def test_a_killed_process_loses_no_job(
     assert len(google.made) == len(google.bodies) == 1
     make_client().close()
     assert float(Ledger.read(own_cache.parent / "ledger.jsonl").total.spent) == pytest.approx(again.cost or 0)
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_the_simulator_keeps_interactions(simulator: Simulator, client: Client, who: str) -> None:
+    assert ask("call", client, who).text == "echo: Hi"
