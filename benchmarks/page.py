@@ -1,4 +1,4 @@
-"""What the page of results costs a browser: 10,000 rows, of one run and of two side by side.
+"""What the page of results costs a browser: 10,000 rows, of one run and of two side by side; 100,000 to open.
 
     CHROMIUM=/usr/bin/chromium .venv-browser/bin/python -m benchmarks.page [--write]
 
@@ -21,7 +21,7 @@ from llm_provider import Choice, Response, Results, Usage
 
 from . import report
 
-ROWS, FRAMES = 10_000, 200
+ROWS, LARGE, FRAMES = 10_000, 100_000, 200
 WORDS = (
     "a",
     "rule",
@@ -63,16 +63,36 @@ OBSERVE = """window.tasks = [];
         .observe({type: "longtask", buffered: true})"""
 
 
-def make_results(model: str, step: int) -> Results[Any]:
+def make_results(model: str, step: int, rows: int = ROWS, words: int = 80) -> Results[Any]:
     """Answers of 80 words to prompts of 5."""
     return Results(
         Response(
-            choices=(Choice(text=" ".join(WORDS[(row * at * step) % len(WORDS)] for at in range(80))),),
+            choices=(Choice(text=" ".join(WORDS[(row * at * step) % len(WORDS)] for at in range(words))),),
             usage=Usage(input_tokens=row, output_tokens=80), model=model, provider="p", cost=row / 1e6,
             prompt=f"Question {row}: which rule holds?", metadata={"id": row, "topic": WORDS[row % 9]},
         )
-        for row in range(ROWS)
+        for row in range(rows)
     )  # fmt: skip
+
+
+def measure_large(browser: Any, folder: Path) -> list[str]:
+    """How long a page of many rows takes until its first row is shown, as a table of one line."""
+    path, results = folder / "large.html", make_results("first", 1, LARGE, 104)
+    length = sum(len(text or "") for text in results.texts) // LARGE
+    results.to_html(path)
+    page = browser.new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    begin = time.monotonic()
+    page.goto(path.as_uri(), wait_until="commit")
+    page.wait_for_selector(".ag-row")
+    seconds = time.monotonic() - begin
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    used = next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
+    about = f"{LARGE:,} rows of {length} characters, {path.stat().st_size / 1e6:.0f} MB"
+    print(f"{about}: first row after {used:.2f} CPU seconds, {seconds:.2f} s", flush=True)
+    return ["", f"| {about} | CPU seconds | seconds |", "|---|---|---|",
+            f"| open, until the first row | {used:.2f} | {seconds:.2f} |"]  # fmt: skip
 
 
 def measure(page: Any, path: Path) -> list[str]:
@@ -126,6 +146,7 @@ def main() -> None:
             about = f"{size:.1f} MB, written in {seconds:.1f} CPU seconds"
             head = f"| {name}: {about} | CPU seconds | longest task, ms |"
             lines += ["", head, "|---|---|---|", *measure(browser.new_page(), path)]
+        lines += measure_large(browser, Path(folder))
     if arguments.write:
         text = (
             f"{ROWS:,} rows in headless Chromium {version} without a graphics card. "

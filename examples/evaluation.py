@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from llm_provider import Client, LLMError, Results, verify
+from llm_provider import Client, LLMError, Results, compare, verify
 from llm_provider.simulator import Simulator
 
 QUESTIONS = pd.DataFrame(
@@ -45,39 +45,34 @@ def ask(client: Client, models: list[str]) -> dict[str, Results[Any]]:
     )
 
 
-def score(sweep: dict[str, Results[Any]]) -> pd.DataFrame:
-    """A row for each sample, and for each call that failed, which counts as wrong."""
-    table = pd.concat({model: results.to_pandas() for model, results in sweep.items()}, names=["asked"])
-    table["correct"] = table["text"].str.strip() == table["expected"]
-    return table.reset_index("asked")
+def score(sweep: dict[str, Results[Any]]) -> dict[str, Results[Any]]:
+    """A score for each sample. A failed call counts as wrong."""
+    return {
+        model: results.score(lambda sample: sample.text.strip() == sample.metadata["expected"], failed=0)
+        for model, results in sweep.items()
+    }
 
 
-def summarize(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each model. Samples of a question depend on each other, so the error is that of the means."""
-    means = table.groupby(["asked", "id"], sort=False)["correct"].mean().groupby("asked", sort=False)
-    half = 1.96 * means.sem()
-    rows = pd.DataFrame(
-        {
-            "accuracy": means.mean(),
-            "low": (means.mean() - half).clip(0),
-            "high": (means.mean() + half).clip(upper=1),
-        }
-    )
-    models = table.groupby("asked", sort=False)
-    rows["failed"] = models["error"].count()
-    # `price` is what the answers cost when they were bought, in this run or before.
-    rows[["input_tokens", "output_tokens", "USD"]] = models[["input_tokens", "output_tokens", "price"]].sum()
+def summarize(scored: dict[str, Results[Any]]) -> pd.DataFrame:
+    """A row for each model: its accuracy, by questions, and what it served and cost."""
+    rows = []
+    for model, results in scored.items():
+        (row,) = results.summarize_scores().rows
+        low, high = row["interval"]
+        # `price` is what the answers cost when they were bought, in this run or before.
+        counts = {"input_tokens": results.usage.input_tokens, "output_tokens": results.usage.output_tokens}
+        rows.append({
+            "model": model, "accuracy": row["mean"], "low": low, "high": high, "failed": len(results.errors),
+            **counts, "USD": float(results.price),
+        })  # fmt: skip
     # Not every provider tells a fingerprint.
+    tables = {model: results.to_pandas() for model, results in scored.items()}
+    table = pd.concat(tables, names=["asked"]).reset_index("asked")
     who = table.reindex(columns=["asked", "model", "served_by.fingerprint"]).fillna("-").groupby("asked")
-    rows[["served", "fingerprint"]] = who.agg(lambda names: " ".join(sorted(set(names))))
-    return rows.round({"accuracy": 3, "low": 3, "high": 3}).reset_index(names="model")
-
-
-def write_latex(rows: pd.DataFrame, path: Path) -> None:
-    """Write the body of a `tabular`. `rows.to_latex` writes more, with the package jinja2."""
-    cells = [rows.columns, *rows.to_numpy()]
-    lines = [" & ".join(map(str, row)).replace("_", r"\_") + r" \\" for row in cells]
-    path.write_text("\n".join([lines[0], r"\midrule", *lines[1:], ""]), encoding="utf-8")
+    served = who.agg(lambda names: " ".join(sorted(set(names))))
+    frame = pd.DataFrame(rows).set_index("model", drop=False)
+    frame[["served", "fingerprint"]] = served[["model", "served_by.fingerprint"]]
+    return frame.round({"accuracy": 3, "low": 3, "high": 3})
 
 
 def interrupt_after(number: int) -> Any:
@@ -91,16 +86,18 @@ def evaluate(client: Client, models: list[str], folder: Path) -> None:
     sweep = ask(client, models)
     price, paid = (sum(getattr(results, name) for results in sweep.values()) for name in ("price", "cost"))
     print(f"the answers cost {price}; this run paid {paid}")
-    table = score(sweep)
-    rows = summarize(table)
+    scored = score(sweep)
+    rows = summarize(scored)
     print(rows.to_string(index=False))
+    first, *others = scored
+    for model in others:
+        print(compare(scored[first], scored[model]))
     folder.mkdir(parents=True, exist_ok=True)
     rows.to_csv(folder / "table.csv", index=False)
-    write_latex(rows, folder / "table.tex")
-    # One file for all models, with the mean of its samples as the score of each question.
-    everything: Results[Any] = sum(sweep.values(), Results())
-    means = table.groupby(["asked", "input_index"], sort=False)["correct"].mean()
-    print(everything.export(folder / "study.evidence.zip", scores=means.tolist(), client=client))
+    # One list of all models, for the table of a paper, and for one file of evidence.
+    everything: Results[Any] = sum(scored.values(), Results())
+    (folder / "table.tex").write_text(everything.summarize_scores().to_latex(), encoding="utf-8")
+    print(everything.export(folder / "study.evidence.zip", client=client))
     assert verify(folder / "study.evidence.zip").rows == len(everything)
     if failed := everything.errors:
         sys.exit(f"evaluation: {len(failed)} calls failed, and the same command asks them again: {failed[0]}")

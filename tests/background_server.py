@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pydantic
-
 from counting_server import CountingServer
+from sdk_types import checker
 
 Reply = tuple[int, Mapping[str, str], Any]
 
@@ -134,7 +133,7 @@ def check(body: Any) -> None:
     with contextlib.suppress(ImportError):
         from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
-        pydantic.TypeAdapter(ResponseCreateParamsNonStreaming).validate_python(json.loads(json.dumps(body)))
+        checker(ResponseCreateParamsNonStreaming).validate_python(json.loads(json.dumps(body)))
     window = (body.get("background_options") or {}).get("completion_window", "soonest")
     if window != "soonest":
         assert body["background"] is True

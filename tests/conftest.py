@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -117,6 +118,7 @@ def pytest_collection_finish() -> None:
     """Leave thousands of collected tests out of later collections of garbage, 7 % of the CPU time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(2_000, 10, 50)
     gc.enable()
 
 
@@ -147,11 +149,18 @@ _numbers = itertools.count()
 
 
 @pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of the test's own. pytest's fixture looks through those of all tests before it."""
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory of the test's own, which stays if the test fails.
+
+    pytest's fixture looks through those of all tests before it, and leaves all of them. One process removes
+    those of an earlier run after the last test: 250,000 files.
+    """
     directory = tmp_path_factory.getbasetemp() / f"test-{next(_numbers)}"
     directory.mkdir(mode=0o700)
-    return directory
+    failed = request.session.testsfailed
+    yield directory
+    if request.session.testsfailed == failed:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -162,8 +171,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     # The log of `llm-provider ask`, which is in the user's data directory by default.
     monkeypatch.setenv("LLM_PROVIDER_LOGS", str(tmp_path / "logs.db"))
     yield directory
-    if (pricing := sys.modules.get("llm_provider._core.money.pricing")) is not None:
-        pricing._warned.clear()
+    if (unknown_prices := sys.modules.get("llm_provider._core.money.unknown_prices")) is not None:
+        unknown_prices._warned.clear()
     # They share one client, which read the environment on its first use: the next test needs a new one.
     functions = sys.modules.get("llm_provider._core.client.functions")
     while functions is not None and functions._default:

@@ -1,5 +1,8 @@
 """A server with the endpoints for decisions of OpenAI and Google, by the types of their SDKs.
 
+`/v1/systemone`, at OpenRouter `/alpha/decisions`, is the endpoint of the hosts that litellm reaches, by
+`litellm/types/decisions.py`.
+
 A probability is a function of the input and the question, so that every answer can be told from any other.
 The server keeps books: each question that it answered, and what it bills by `prices.csv`.
 """
@@ -14,9 +17,8 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-import pydantic
-
 from counting_server import CountingServer
+from sdk_types import checker
 
 INPUT_PRICE = Decimal("0.1") / 1_000_000
 """USD of an input token in both rows of `prices.csv`."""
@@ -56,9 +58,12 @@ class DecisionServer(CountingServer):
             self.bodies.append(body)
         if (fault := self.fault(number, body)) is not None:
             return fault
-        google = path.endswith("v1beta/decisions")
+        systemone = path.endswith(("/v1/systemone", "/alpha/decisions"))
+        google = path.endswith("v1beta/decisions") or systemone
         assert google or path.endswith("/v1/decisions"), path
-        if self.validates:
+        if systemone:
+            body = {**body, "input": [body["state"], body.get("images")]}
+        elif self.validates:
             (check_google if google else check_openai)(body)
         tokens = len(json.dumps(body)) // 4
         questions = body["questions"]
@@ -66,7 +71,10 @@ class DecisionServer(CountingServer):
             self.tokens += tokens
             for question in questions.values() if google else questions:
                 self.asked[json.dumps(body["input"]), json.dumps(question, sort_keys=True)] += 1
-        return 200, {}, (self._google if google else self._openai)(body, tokens)
+        reply = (self._google if google else self._openai)(body, tokens)
+        if systemone:
+            reply |= {"model": body["model"], "usage": {"input_tokens": tokens, "output_tokens": 0}}
+        return 200, {}, reply
 
     def _openai(self, body: Any, tokens: int) -> Any:
         return {
@@ -135,7 +143,7 @@ def check_openai(body: Any) -> None:
     with contextlib.suppress(ImportError):
         from openai.types.decision_create_params import DecisionCreateParams
 
-        pydantic.TypeAdapter(DecisionCreateParams).validate_python(body)
+        checker(DecisionCreateParams).validate_python(body)
 
 
 def check_google(body: Any) -> None:

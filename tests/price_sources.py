@@ -13,8 +13,9 @@ import pytest
 
 from golden import as_json
 from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._features.fresh_prices.quotes import Cells
 from tools.prices import litellm_prices
-from tools.prices.quotes import Cells, Source
+from tools.prices.quotes import Source
 from tools.prices.refresh import Refreshed, refresh
 
 TODAY = "2026-11-20"

@@ -18,7 +18,7 @@ from support import RunScript
 # What has another form on a client: a property there, or nothing, as it sums what all clients do.
 MODULE_FUNCTIONS = {"track", "usage", "verify"} | {
     # They make questions or name servers, or work on numbers.
-    "brier_score", "choice", "cohen_kappa", "mcp", "predicate", "reliability", "score_levels",
+    "brier_score", "choice", "cohen_kappa", "compare", "mcp", "predicate", "reliability", "score_levels",
 }  # fmt: skip
 FUNCTIONS = sorted(
     name

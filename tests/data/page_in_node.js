@@ -7,6 +7,7 @@ const node = () => ({
   parts: [],
   style: { setProperty() {} },
   append(...parts) { this.parts.push(...parts); },
+  prepend(...parts) { this.parts.unshift(...parts); },
   replaceChildren(...parts) { this.parts = parts; },
   addEventListener() {},
   setAttribute() {},

@@ -96,17 +96,26 @@ def test_a_finished_bar_is_saved_as_finished(run: Run) -> None:
         outputs = run("batch = client.call_many('gpt-6.1-sol', ['1+1?', '8+2?'], delivery='batch')")
         assert re.search(r"2/2 \[.*cached=1.*elapsed", texts(outputs))
     run("there = sys.modules.pop('ipywidgets', None); sys.modules['ipywidgets'] = None")
-    outputs = run(cell.format(call="client.call_many", a=2))
+    one, two = (
+        run(cell.format(call="client.call_many", a=2)),
+        run("both = client.call_many(['gpt-6.1-sol', 'gpt-5.5'], [f'2+{n}?' for n in range(60)])"),
+    )
     run("sys.modules.pop('ipywidgets')\nif there: sys.modules['ipywidgets'] = there")
-    assert {output.output_type for output in outputs} == {"stream"}
-    assert re.match(finished, texts(outputs).splitlines()[-1].split("\r")[-1])
+    # One output, whose text is replaced.
+    for outputs, count in ((one, "60/60"), (two, "120/120")):
+        (output,) = outputs
+        assert output.output_type == "display_data"
+        assert count in texts([output])
+        assert not {"\r", "\x1b", "\n"} & {*texts([output])}
+    assert "cached=60" in texts(two)
 
 
 def test_values_have_pictures_and_views_and_errors_have_tracebacks(run: Run, server: Simulator) -> None:
     server.inject(Fault(status=400), match="fails", times=None)
     run("results = client.call_many('gpt-6.1-sol', ['7+8?', 'fails <b>'], progress=False)")
     for value in (
-        "results", "results[0]", "results[1]", "client.usage", "client.estimate('gpt-6.1-sol', ['7+9?'])",
+        "results", "results[0]", "client", "results[1]", "client.usage",
+        "client.estimate('gpt-6.1-sol', ['7+9?'])",
         "client.embed('text-embedding-3-small', ['a'])",
         "client.submit_many('gpt-6.1-sol', ['7+9?'])",
     ):  # fmt: skip
@@ -116,6 +125,14 @@ def test_values_have_pictures_and_views_and_errors_have_tracebacks(run: Run, ser
     (raised,) = run("client.call('gpt-6.1-sol', 'fails')", fails=True)
     assert raised.ename == "BadRequestError"
     assert any("Traceback" in line for line in raised.traceback)
+    shown = "\n".join(raised.traceback)
+    assert "client.call('gpt-6.1-sol', 'fails')" in shown
+    assert re.search(r"\n  \[\d+ frames of installed packages; .*\nBadRequestError: ", shown)
+    assert len(raised.traceback) < 10
+    (client,) = run("Client(keys={'openai': 'sk-secret-1234567890'}, max_concurrent=3)")
+    assert "max_concurrent=3" in client.data["text/plain"]
+    assert "keys=..." in client.data["text/html"]
+    assert "sk-secret" not in str(client.data)
     if importlib.util.find_spec("matplotlib") is not None:
         for code in ("client.usage.plot()", "import matplotlib.pyplot\nclient.usage.plot()"):
             (output,) = run(code)

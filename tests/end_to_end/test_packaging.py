@@ -116,7 +116,7 @@ def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["License-Expression"] == "MIT AND BSD-3-Clause"
     assert set(re.findall(r"\]\((.{8})", metadata.get_payload())) == {"https://"}  # beside it are no files
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "mcp", "otel", "plot",
+        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "markdown", "mcp", "otel", "plot",
         "ray", "simulator", "valkey", "zstd",
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ MOMENT = datetime.fromisoformat(RECORDED["header"]["moment"])
 WRONG = {
     "genai mistral devstral-small-latest standard": "without a price of cache reads it bills them in full",
     "litellm mistral mistral-large-4 standard": "it has the price of 20 to 28 October, not that since",
-    "litellm together_ai Qwen/Qwen3.7-Max standard": "undecided between the two; the dearer is kept",
+    "litellm together_ai Qwen/Qwen3.7-Max standard": "its map has another figure than genai-prices",
     **{
         f"litellm fireworks_ai {model} priority": "it bills the standard price, and has the other in its map"
         for model in ("deepseek-v4p1-flash", "ember-1", "glm-5p3", "minimax-m3")
@@ -31,8 +31,14 @@ WRONG = {
         f"genai azure {level}": "it has the price of OpenAI, not that of Azure"
         for level in ("gpt-5 batch", "gpt-5 priority", "gpt-5.6-terra flex", "gpt-5.6-terra priority")
     },
+    **{
+        f"litellm gemini {model} flex": "it was recorded before its map had the prices of long prompts"
+        for model in ("gemini-2.5-pro", "gemini-3.1-pro-preview-customtools")
+    },
     "genai bedrock us-gov.openai.gpt-oss-120b-1:0 standard": "it has no prices of the government's regions",
-    "litellm bedrock anthropic.claude-opus-4-5-20251101-v1:0 standard": "undecided; the dearer is kept",
+    "litellm bedrock anthropic.claude-opus-4-5-20251101-v1:0 standard": (
+        "its map has another figure than genai-prices"
+    ),
 }
 """Peer, provider, model and service level → why the peer is wrong."""
 

@@ -119,7 +119,7 @@ def test_every_row_of_the_table_is_walked() -> None:
 
 
 # Some hosts have no price for some classes of tokens.
-@pytest.mark.filterwarnings("ignore::llm_provider._core.money.pricing.PriceWarning")
+@pytest.mark.filterwarnings("ignore::llm_provider._core.money.price_rows.PriceWarning")
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("way", LIVE)
 def test_text_usage_and_facts(simulator: Simulator, plain_client: Client, way: Way, how: str) -> None:
@@ -149,7 +149,7 @@ def test_text_usage_and_facts(simulator: Simulator, plain_client: Client, way: W
     assert len(simulator.requests()) == 1
 
 
-@pytest.mark.filterwarnings("ignore::llm_provider._core.money.pricing.PriceWarning")
+@pytest.mark.filterwarnings("ignore::llm_provider._core.money.price_rows.PriceWarning")
 @pytest.mark.parametrize("way", LIVE)
 def test_a_streamed_answer_equals_a_whole_one(simulator: Simulator, plain_client: Client, way: Way) -> None:
     simulator.configure(cached_tokens=4, reasoning_tokens=7)

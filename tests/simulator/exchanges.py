@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import pytest
 from anthropic.types import Message, RawMessageStreamEvent
 from google.genai.types import GenerateContentResponse
@@ -24,6 +23,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from golden import as_json
 from json_lines import json_lines
 from llm_provider.simulator import Fault, Simulator
+from sdk_types import checker
 
 FOLDER = Path(__file__).parents[1] / "data" / "simulator"
 MADE_UP = re.compile(r"(chatcmpl-|[a-z]+_|sim-)?[0-9a-f]{24}")
@@ -122,14 +122,14 @@ def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
         if types:
             # The types of Anthropic have no ping.
             known = [event for event in events if event.get("type") != "ping"]
-            pydantic.TypeAdapter(list[types[1]]).validate_python(known)
+            checker(list[types[1]]).validate_python(known)
         return {"status": status, **shown, "events": events, "done": data[-1] == "[DONE]"}
     whole = json.loads(body)
     if step.get("brief"):
         text = whole["choices"][0]["message"]["content"] if status == 200 else whole["error"]["message"]
         return {"status": status, **shown, "text": text}
     if types:
-        pydantic.TypeAdapter(types[0]).validate_python(whole)
+        checker(types[0]).validate_python(whole)
     return {"status": status, **shown, "json": whole}
 
 

@@ -243,6 +243,18 @@ async def decisions(own: llm.Client) -> None:
     assert_type(llm.cohen_kappa(["a"], ["b"]).interval, tuple[float, float])
 
 
+def given_scores(answers: llm.Results[llm.Response | llm.LLMError]) -> None:
+    scored = answers.score(lambda sample: sample.text == sample.metadata, failed=0, on_error="return")
+    assert_type(scored, llm.Results[llm.Response | llm.LLMError])
+    assert_type(answers.score(scores=[1, None, {"correct": True}])[0], llm.Response | llm.LLMError)
+    assert_type(scored.summarize_scores(["level"], cluster="text"), llm.ScoreTable)
+    assert_type(scored.summarize_scores().to_latex(), str)
+    compared = llm.compare(scored, answers, score="correct")
+    assert_type(compared, llm.Comparison)
+    assert_type(compared.p_value, float | None)
+    assert_type(compared.count_questions(0.03, power=0.9), int)
+
+
 def evidence(own: llm.Client, results: llm.Results[llm.Response]) -> None:
     assert_type(results.export("a.zip", client=own), llm.Evidence)
     assert_type(llm.verify("a.zip").manifest, dict[str, Any])

@@ -21,6 +21,7 @@ from llm_provider._core.tokens.model_limits import ModelLimits
 from llm_provider._core.tokens.model_limits import read as limits_file
 
 from . import genai_prices, litellm_prices
+from .difference import difference_table
 from .model_limits import LimitSource, RefreshedLimits, refresh_limits
 from .model_limits import read_sources as limit_sources_in
 from .refresh import Disagreement, Refreshed, Source, refresh
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _report(refreshed)
     if options.disagreements is not None:
         _write(options.disagreements, disagreements_text(refreshed, sources))
+    if options.difference is not None:
+        options.difference.parent.mkdir(parents=True, exist_ok=True)
+        _write(options.difference, difference_table(rows, refreshed.rows, options.day))
     texts = {file: rows_text(refreshed.rows)}
     if beside.is_file():
         models = {(row.provider, row.model) for row in refreshed.rows}
@@ -69,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--disagreements", type=Path, help="write the figures on which the sources disagree to this file"
+    )
+    made.add_argument(
+        "--difference", type=Path, help="write the prices that change, as a table in Markdown, to this file"
     )
     today = time.strftime("%Y-%m-%d", time.gmtime())
     made.add_argument(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from llm_provider._core.money.price_rows import CLOUDS
+from llm_provider._features.fresh_prices.quotes import Cells, Key, PriceList, find_decision
 
-from .quotes import Cells, Key, PriceList, Source, keep_complete_levels
+from .quotes import Source, keep_complete_levels
 
 NOT_PUBLISHED = "none"
 """The `source` of a row without prices, which keeps a cheaper row from being applied."""
-
-Held: TypeAlias = Callable[[str, int, str], "Decimal | None"]
-"""Variant, `min_input_tokens` and column → the figure in the file today."""
 
 
 class Disagreement(NamedTuple):
@@ -32,10 +29,14 @@ class Disagreement(NamedTuple):
 
 @dataclass(slots=True)
 class Tier:
-    """One new row: its prices, and the sources that have at least one of them."""
+    """One new row: its prices, and the sources that have at least one of them.
+
+    `highest` has the highest figure of each column if one is higher than that of `cells`.
+    """
 
     cells: Cells = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    highest: Tier | None = None
 
     @property
     def source(self) -> str:
@@ -58,18 +59,16 @@ def newest(days: Iterable[str], limit: str) -> str | None:
 
 
 def merge(
-    key: Key, sources: Sequence[Source], held: Held, today: str, others: Iterable[str] = ()
+    key: Key, sources: Sequence[Source], today: str, others: Iterable[str] = ()
 ) -> tuple[dict[str, Dated], list[Disagreement]]:
     """Combine the price lists of a model, by variant.
 
-    Where sources disagree on a figure of today, the file's figure stays if a source still has it. Otherwise
-    the highest figure is taken, so that no cost is understated. Past and announced lists are those of the
-    first source that has them.
+    Of two figures of today, that of the last source counts, except where `DECISIONS` names another one.
+    Past and announced lists are those of the first source that has them.
 
     Args:
         key: The model.
         sources: All sources, in the order in which `Disagreement` lists their figures.
-        held: The figures of the file.
         today: The day (UTC), as "2026-11-20".
         others: Variants that only the file has.
     """
@@ -88,7 +87,7 @@ def merge(
                 current[name] = days[day]
         if current:
             start = max(newest(lists[name], today) or "" for name in current)
-            dated[start], found = _agreed(current, lambda *cell, of=variant: held(of, *cell))
+            dated[start], found = _agreed(current, find_decision(key))
             disagreements += [
                 Disagreement(
                     *key, variant, *cell, tuple(figures.get(source.name, "") for source in sources), kept
@@ -109,25 +108,34 @@ def _past_and_announced(lists: Mapping[str, Mapping[str, PriceList]], today: str
 
 
 def _agreed(
-    lists: Mapping[str, PriceList], held: Callable[[int, str], Decimal | None]
+    lists: Mapping[str, PriceList], decision: str
 ) -> tuple[dict[int, Tier], list[tuple[tuple[int, str], dict[str, str], str]]]:
     """One price list of several, and the cells on which they disagree."""
     agreed: dict[int, Tier] = {}
     differing = []
+    alone = next((name for name in lists if decision and name.startswith(decision)), None)
     for minimum in sorted({minimum for tiers in lists.values() for minimum in tiers}):
-        tier = agreed[minimum] = Tier()
+        tier, most = Tier(), Tier()
         rows = {name: tiers.get(minimum) for name, tiers in lists.items()}
         for column in dict.fromkeys(column for cells in rows.values() for column in cells or ()):
             figures = {name: cells[column] for name, cells in rows.items() if cells and column in cells}
-            kept = max(figures.values())
-            if held(minimum, column) in figures.values():
-                kept = next(price for price in figures.values() if price == held(minimum, column))
-            tier.cells[column] = kept
-            tier.sources |= {name for name, price in figures.items() if price == kept}
+            kept = figures.get(alone) if alone else list(figures.values())[-1]
+            most.cells[column] = max(figures.values())
+            most.sources |= {name for name, price in figures.items() if price == most.cells[column]}
+            if kept is not None:
+                tier.cells[column] = kept
+                tier.sources |= {name for name, price in figures.items() if price == kept}
             # A source without this column has no opinion; a source without the whole tier says there is none.
             if len(set(figures.values())) > 1 or (column == "input" and None in rows.values()):
                 shown = {name: format(price, "f") for name, price in figures.items()}
-                differing.append(((minimum, column), shown, format(kept, "f")))
+                applies = agreed[0].cells.get(column) if kept is None and agreed else kept
+                differing.append(((minimum, column), shown, "" if applies is None else format(applies, "f")))
+        # Prompts of a size without a price of its own have that of shorter ones.
+        usual = agreed.setdefault(minimum, tier) if tier.cells else agreed[0]
+        before = usual.highest or usual
+        if any(price > before.cells.get(column, 0) for column, price in most.cells.items()):
+            cells = {c: max(p, before.cells.get(c, p)) for c, p in most.cells.items()}
+            usual.highest = Tier({**before.cells, **cells}, most.sources)
     return agreed, differing
 
 

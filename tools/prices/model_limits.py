@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from llm_provider._core.tokens.model_limits import ModelLimits
 from llm_provider._features.clouds.price_names import drop_region
+from llm_provider._features.fresh_prices import genai_data, litellm_map
+from llm_provider._features.fresh_prices.quotes import Key
 
 from . import genai_prices, litellm_prices
-from .quotes import Key
 
 Figures: TypeAlias = tuple[int | None, int | None]
 """Context window and longest output, in tokens."""
@@ -98,7 +99,7 @@ def refresh_limits(
 def _of_litellm(price_map: Path) -> LimitSource:
     source = LimitSource(litellm_prices.version_name(price_map))
     for name, entry in json.loads(price_map.read_text(encoding="utf-8")).items():
-        key = litellm_prices.key_of(name, entry)
+        key = litellm_map.key_of(name, entry)
         if key is None:
             continue
         window = _tokens(entry.get("max_input_tokens"))
@@ -113,7 +114,7 @@ def _of_genai() -> LimitSource:
     source = LimitSource(genai_prices.version_name())
     for provider, model in genai_prices.listed():
         if model.context_window:
-            for name in genai_prices.spellings(model):
+            for name in genai_data.spellings(model):
                 key = (provider, drop_region(provider, name))
                 source.spellings.setdefault(key, (model.context_window, None))
     return source

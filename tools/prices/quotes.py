@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import TypeAlias
 
 from llm_provider._core.money.price_rows import PART_OF
-
-Cells: TypeAlias = dict[str, Decimal]
-"""Price column → price, in the units of that column."""
-
-PriceList: TypeAlias = dict[int, Cells]
-"""`min_input_tokens` → prices of prompts from that size on."""
-
-Quotes: TypeAlias = dict[str, dict[str, PriceList]]
-"""Variant → `effective_from` → price list; "" where the source gives no start date."""
-
-Key: TypeAlias = tuple[str, str]
-"""A provider and a model, named as `prices.csv` names them."""
+from llm_provider._features.fresh_prices.quotes import Key, Quotes
 
 
 @dataclass(slots=True)
@@ -46,26 +32,6 @@ class Source:
         return self.models.get(key) or self.spellings.get((key[0], key[1].lower())) or self.match(key)
 
 
-def usable(cells: Cells) -> Cells:
-    """The cells from which a cost can be computed.
-
-    A cell is left out if it repeats the price of the token class that it is part of. So is a price of writing
-    to the cache below that of plain input: it is either a fee for storage in addition to the input or a
-    mistake, and the sources do not say which.
-
-    >>> usable({"output": Decimal(2), "output_reasoning": Decimal(2), "output_audio": Decimal(9)})
-    {'output': Decimal('2'), 'output_audio': Decimal('9')}
-    >>> usable({"input": Decimal(2), "cache_write": Decimal(1)})
-    {'input': Decimal('2')}
-    """
-    return {
-        column: price
-        for column, price in cells.items()
-        if price != cells.get(PART_OF.get(column, ("",))[0])
-        and not (column.startswith("cache_write") and price < cells.get("input", 0))
-    }
-
-
 def keep_complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
     """The service levels with a price of every kind of input and output that a standard level prices apart.
 
@@ -86,16 +52,3 @@ def keep_complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
         }
         for name, quotes in sources.items()
     }
-
-
-def plain(price: Decimal) -> Decimal:
-    """The same price without zeros at its end, and never in scientific notation.
-
-    >>> plain(Decimal("1E+1")), plain(Decimal("0.250"))
-    (Decimal('10'), Decimal('0.25'))
-    """
-    return Decimal(format(price.normalize(), "f"))
-
-
-SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}|[-@]\d{8}")
-"""The end of a dated snapshot's name, after the name of its family."""

@@ -6,16 +6,16 @@ which they disagree are listed. README.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._core.money.price_rows import AT_MOST, PRICE_COLUMNS, PriceRow
 from llm_provider._core.money.pricing import list_keys
+from llm_provider._features.fresh_prices.quotes import Key
 
-from .merge import NOT_PUBLISHED, Dated, Disagreement, Held, Tier, merge, newest
-from .quotes import Key, Source
+from .merge import NOT_PUBLISHED, Dated, Disagreement, Tier, merge, newest
+from .quotes import Source
 
 _OldModel: TypeAlias = dict[str, dict[str, dict[int, PriceRow]]]
 """The rows of a model by variant, `effective_from` and `min_input_tokens`."""
@@ -60,7 +60,7 @@ def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> 
 
     A price list that still holds stays, and its blank cells are filled in. A price list that has changed
     stays too, and a new one begins on the day that its source gives, else today. A second refresh with the
-    same sources changes nothing.
+    same sources changes nothing. Rows that only bound a cost follow from the sources of today alone.
 
     Args:
         rows: The valid rows of the file.
@@ -68,7 +68,11 @@ def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> 
         today: The day (UTC), as "2026-11-20".
     """
     old: dict[Key, _OldModel] = {}
+    bounds = {}
     for row in rows:
+        if row.variant.endswith(AT_MOST):
+            bounds[row._replace(source="", as_of="")] = row
+            continue
         variants = old.setdefault((row.provider, row.model), {})
         variants.setdefault(row.variant, {}).setdefault(row.effective_from, {})[row.min_input_tokens] = row
     refreshed = Refreshed()
@@ -76,24 +80,15 @@ def refresh(rows: Iterable[PriceRow], sources: Sequence[Source], today: str) -> 
         had = old.get(key, {})
         if not any(source.quotes(key) for source in sources):
             refreshed.unlisted.append(key)
-        told, disagreements = merge(key, sources, _held(had, today), today, had)
+        told, disagreements = merge(key, sources, today, had)
         refreshed.disagreements += disagreements
         for variant in {*had, *told}:
             lists = _Lists(key, variant, had.get(variant, {}), today, refreshed)
             lists.revise(told.get(variant, {}))
+            for row in lists.list_bounds(told.get(variant, {})):
+                refreshed.rows.append(bounds.get(row._replace(source="", as_of=""), row))
     refreshed.rows.sort(key=lambda row: (*row[:4], row.effective_from))
     return refreshed
-
-
-def _held(lists: _OldModel, today: str) -> Held:
-    """A function that looks up a model's figures of today in the file."""
-
-    def held(variant: str, minimum: int, column: str) -> Decimal | None:
-        days = lists.get(variant, {})
-        row = days.get(newest(days, today) or "", {}).get(minimum)
-        return getattr(row, column, None)
-
-    return held
 
 
 def _new_models(old: Iterable[Key], sources: Sequence[Source]) -> set[Key]:
@@ -148,6 +143,16 @@ class _Lists:
         self._refreshed.withdrawn += [
             row for row in gone if (row.effective_from, row.min_input_tokens) not in days
         ]
+
+    def list_bounds(self, told: Dated) -> Iterator[PriceRow]:
+        """Rows with the highest figures of the sources, for the list in effect."""
+        day, current = newest(self._new, self._today), newest(told, self._today)
+        if day is None or current is None:
+            return
+        for minimum, tier in told[current].items():
+            if tier.highest:
+                row = self._row(minimum, day, tier.highest)
+                yield row._replace(variant=f"{self._variant}{AT_MOST}")
 
     def _continue(self, day: str, tiers: dict[int, Tier]) -> None:
         """Keep the list in effect if the sources' list equals it; else begin a new one."""

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from .._features.clouds import identities as cloud_identities
     from .._features.clouds import price_names as cloud_price_names
     from .._features.clouds import routes as cloud_routes
-    from .._features.decide import decisions
+    from .._features.decide import calibration, decisions
     from .._features.decide import operation as decide
     from .._features.estimates import estimates
+    from .._features.evaluation import scoring
+    from .._features.evaluation import summary as score_summaries
     from .._features.evidence import export as evidence
     from .._features.fallback import fallback, passed_over
     from .._features.foreign import mcp_servers as remote_servers
     from .._features.foreign import messages as foreign_messages
     from .._features.foreign import remedies, sdk_messages
+    from .._features.fresh_prices import update as fresh_prices
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.mcp import listing as mcp_tools
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
     from .._features.user_limits import scope_limits
     from .._features.user_limits import settings as limit_settings
     from .._features.views import blocks as html
-    from .._features.views import ledger_views, results_page, results_views
+    from .._features.views import client_view, ledger_views, results_page, results_views
 
 _MODULES = {
     "background": "background.relay",
@@ -67,9 +70,12 @@ _MODULES = {
     "cloud_price_names": "clouds.price_names",
     "cloud_routes": "clouds.routes",
     "token_credential": "clouds.token_credential",
+    "calibration": "decide.calibration",
     "decide": "decide.operation",
     "decisions": "decide.decisions",
     "estimates": "estimates.estimates",
+    "score_summaries": "evaluation.summary",
+    "scoring": "evaluation.scoring",
     "evidence": "evidence.export",
     "fallback": "fallback.fallback",
     "passed_over": "fallback.passed_over",
@@ -77,6 +83,7 @@ _MODULES = {
     "remote_servers": "foreign.mcp_servers",
     "remedies": "foreign.remedies",
     "sdk_messages": "foreign.sdk_messages",
+    "fresh_prices": "fresh_prices.update",
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
@@ -106,6 +113,7 @@ _MODULES = {
     "observer": "telemetry.observer",
     "limit_settings": "user_limits.settings",
     "scope_limits": "user_limits.scope_limits",
+    "client_view": "views.client_view",
     "html": "views.blocks",
     "ledger_views": "views.ledger_views",
     "results_page": "views.results_page",

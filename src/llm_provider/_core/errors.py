@@ -61,7 +61,7 @@ class LLMError(Exception):
         samples: The answered samples of a call with `n` above 1. The same call asks for the rest.
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
-        metadata, prompt: Those of the input in its batch, as in a `Response`; else None.
+        metadata, prompt, score_values: As in a `Response`; the last score is that of the call that failed.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)
@@ -81,6 +81,7 @@ class LLMError(Exception):
     metadata: Any = None
     prompt: Any = None
     row_label: Any = None
+    score_values: tuple[Any, ...] = ()
     _cost: float | None = None
 
     if TYPE_CHECKING:
@@ -102,19 +103,11 @@ class LLMError(Exception):
         response_format: Never
 
     def __init__(
-        self,
-        message: str,
-        *,
-        provider: str | None = None,
-        model: str | None = None,
-        status: int | None = None,
-        code: str | None = None,
-        request_id: str | None = None,
-        attempts: int = 0,
-        retry_after: float | None = None,
-        retryable: bool | None = None,
+        self, message: str, *, provider: str | None = None, model: str | None = None,
+        status: int | None = None, code: str | None = None, request_id: str | None = None,
+        attempts: int = 0, retry_after: float | None = None, retryable: bool | None = None,
         maybe_billed: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.message, self.provider, self.model = message, provider, model
         self.status, self.code, self.request_id = status, code, request_id
@@ -185,6 +178,10 @@ class LLMError(Exception):
 
     def _repr_html_(self) -> str:
         return doors.html.error_view(self)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of this error when it ends a cell."""
+        return doors.client_view.render_traceback(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.__dict__.copy())

@@ -117,6 +117,11 @@ def _is_list(value: object, *, of: Callable[[object], bool] = lambda _: True) ->
     return isinstance(value, (list, tuple)) and all(map(of, value))
 
 
+def _is_score(value: object) -> bool:
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return all(each is None or _is_number(each) for each in values)
+
+
 def _has_texts(value: object) -> bool:
     return value is None or (isinstance(value, Mapping) and all(map(_is_text, value.values())))
 
@@ -135,6 +140,7 @@ _KINDS: tuple[tuple[str, str, Callable[[object], bool]], ...] = (
         functools.partial(_is_list, of=lambda value: value is None or _is_text(value)),
     ),
     ("origins", "a list of objects of texts", functools.partial(_is_list, of=_has_texts)),
+    ("score_values", "a list of numbers", functools.partial(_is_list, of=_is_score)),
     ("choices tool_calls failures!", "a list", _is_list),
 )
 """The fields of a result, what each is unless it is null, and how to tell. One with "!" is never null."""

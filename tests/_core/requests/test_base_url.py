@@ -129,13 +129,13 @@ def test_any_text_is_a_url_or_our_error(base_url: str) -> None:
 )
 @pytest.mark.parametrize("way", ["call", "stream", "call_many"])
 def test_a_404_names_what_may_be_wrong(
-    client: Client, monkeypatch: pytest.MonkeyPatch, model: str, path: str, hint: str, way: str
+    plain_client: Client, monkeypatch: pytest.MonkeyPatch, model: str, path: str, hint: str, way: str
 ) -> None:
     said = json.dumps({"error": {"message": "Not Found", "status": "NOT_FOUND"}}).encode()
     if model.startswith("litellm/"):
         monkeypatch.setenv("OPENAI_API_KEY", "key")
     with RawServer(answering(said, status=404)) as server, pytest.raises(NotFoundError) as caught:
-        ask(client, way, model, base_url=server.root + path, api_key="key")
+        ask(plain_client, way, model, base_url=server.root + path, api_key="key")
     message, expected = caught.value.message, hint.format(root=server.root)
     assert message.endswith(expected) if not expected.startswith("; did") else expected in message
     assert expected or "; " not in message

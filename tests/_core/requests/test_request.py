@@ -194,7 +194,7 @@ OF_DELIVERY = {"batch_size", "delivery", "resend"}
 class TestEmbedParameters:
     def test_every_parameter_has_a_field_and_the_other_way_round(self) -> None:
         names = {field.name for field in dataclasses.fields(EmbedRequest)}
-        assert names == {"model", "inputs", *EmbedParameters.__annotations__} - OF_DELIVERY
+        assert names == {"model", "inputs", "has_media", *EmbedParameters.__annotations__} - OF_DELIVERY
 
     def test_those_that_call_has_too_are_checked_as_call_does(self) -> None:
         shared = EmbedParameters.__annotations__.keys() & BatchParameters.__annotations__.keys()

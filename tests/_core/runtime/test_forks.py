@@ -124,8 +124,8 @@ def test_both_processes_keep_their_connections(simulator: Simulator, run_warm_sc
     assert (done.stdout, done.stderr) == ("whole\n", "")
 
 
-def test_a_child_of_a_coroutine_leaves_its_client(simulator: Simulator, run_script: RunScript) -> None:
-    run_script(
+def test_a_child_of_a_coroutine_leaves_its_client(simulator: Simulator, run_warm_script: RunScript) -> None:
+    run_warm_script(
         """
         import asyncio, os, sys, warnings
         from llm_provider import Client

@@ -138,6 +138,7 @@ class ChangingServer(RecordingProxy):
 @pytest.fixture
 def account(simulator: Simulator, fast_batches: None, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     """A simulator that behaves like an account: with a key, limits, lists and windows."""
+    monkeypatch.setattr("llm_provider._features.check.check._PATIENCE", 1.0)
     for provider in PROVIDERS:
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
     simulator.configure(

@@ -87,6 +87,7 @@ PAGES = [
 ]  # fmt: skip
 FILES = {
     "article.txt": "A long article.\n",
+    "mails.txt": "Pay me!\nHello\n",
     "error.log": "disk full\n",
     "report.csv": "city,days\nBern,3\n",
     "page.pdf": "%PDF-1.7 a page",
@@ -94,6 +95,7 @@ FILES = {
     "prompts.txt": "".join(f"What is {number}+{number}?\n" for number in range(120)),
     "reviews.csv": "number,review\n1,Great soup\n2,Slow service\n",
     "questions.jsonl": '{"question": "Which city has the Eiffel Tower?"}\n',
+    "scoring.py": "def exact(sample):\n    return sample.text == 'Paris'\n",
 }
 
 

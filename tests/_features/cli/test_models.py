@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import llm_provider
+from llm_provider._features.fresh_prices.update import table_path
 from llm_provider.simulator import Simulator
 from support import RunCommand
 
@@ -66,3 +67,23 @@ def test_hosts_and_deployments_of_the_environment_have_prices(
     assert json.loads((tmp_path / "out.jsonl").read_text())["text"] == "5"
     monkeypatch.setenv("LLM_PROVIDER_DEPLOYMENTS", "mine=gpt-5.4")
     assert "LLM_PROVIDER_DEPLOYMENTS has 'mine'" in run("prices", "azure/mine").err
+
+
+def test_prices_are_renewed_only_by_what_is_newer_and_only_from_https(run: RunCommand) -> None:
+    # The packages of this environment are those of the table, or older.
+    ended = run("prices", "update")
+    assert (ended.code, ended.out) == (0, "the prices are those of the newest source that is installed\n")
+    for arguments in (("http://127.0.0.1/prices.csv",), ("https://127.0.0.1:1/x",), ("a", "b")):
+        ended = run("prices", "update", *arguments)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.count("\n") == 1
+
+
+def test_fresh_prices_are_those_of_the_last_update(run: RunCommand) -> None:
+    path = table_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("provider,model,input,output,source\nopenai,gpt-77,7,8,my own\n")
+    path.chmod(0o600)
+    assert run("prices", "openai/gpt-77").code == 2
+    (row,) = json.loads(run("prices", "openai/gpt-77", "--prices", "fresh", "--json").out)
+    assert (row["input"], row["output"]) == (7, 8)

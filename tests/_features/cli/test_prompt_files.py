@@ -22,8 +22,8 @@ def estimate(run: RunCommand, simulator: Simulator) -> Iterator[RunCommand]:
 def test_lines_of_standard_input_are_prompts(estimate: RunCommand) -> None:
     code, out, err = estimate("gpt-6.1-sol", stdin="Hi\n\nGrüße\r\nHi\n".encode())
     assert (code, err) == (0, "")
-    assert out.startswith("gpt-6.1-sol: 3 inputs\n")
-    assert "duplicates" in out
+    assert out.startswith("gpt-6.1-sol: 3 inputs, 1 duplicate\n")
+    assert "1 duplicate" in out
 
 
 def test_lines_of_a_file_are_prompts(estimate: RunCommand, tmp_path: Path) -> None:

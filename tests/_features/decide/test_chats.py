@@ -186,8 +186,8 @@ class TestSampled:
         here = {"base_url": server.root + "/v1", "kind": "decision", "method": "sampled"}
         one, ten = (client.estimate(MODEL, [("Hello", [POLITE])], draws=draws, **here) for draws in (1, 10))
         assert ten.input_tokens.likely == one.input_tokens.likely, "OpenAI reads the prompt once for all"
-        assert ten.output_tokens.high >= one.output_tokens.high
-        assert ten.assumptions[-1].endswith("1 requests; each stands for 10 draws")
+        assert ten.output_tokens == one.output_tokens.times(10)
+        assert ten.assumptions[-1].startswith("the input is paid again in each of 1 requests; an answer is a")
 
 
 def test_methods_never_share_a_key(client: Client, server: ChatServer) -> None:

@@ -6,10 +6,11 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -722,48 +723,90 @@ def test_whatever_is_packed_stored_refused_or_failing_each_question_is_answered_
 
 
 PROGRAM = """
-    import sys
-    from llm_provider import Client, predicate
+    import os
+    from llm_provider import BudgetExceededError, Client, Decisions, predicate
 
-    questions = {f"n{number}": predicate(f"Statement {number} is true.") for number in range(20)}
+    print(os.getpid(), flush=True)
+    questions = {f"n{number}": predicate(f"Statement {number} is true.") for number in range(%(questions)d)}
     texts = [f"input {number}" for number in range(%(inputs)d)]
     where = dict(base_url=%(url)r, api_key="sk-test", progress=False, max_concurrent=16)
-    with Client(cache_dir=%(cache)r, ledger=%(ledger)r, budget=1.00) as client:
+    with Client(cache_dir=%(folder)r + "/cache", ledger=%(folder)r + "/ledger", budget=%(budget)s) as client:
         results = client.decide_many("gpt-6-luna", texts, questions, **where)
-        print(len(results), sum(type(each).__name__ == "Decisions" for each in results))
+        print(*(sum(isinstance(each, kind) for each in results) for kind in (Decisions, BudgetExceededError)))
 """
 
 
-@pytest.mark.parametrize("inputs", [200, pytest.param(2_000, marks=pytest.mark.long)])
-def test_a_killed_run_asks_only_what_was_in_flight_again(
-    server: DecisionServer, tmp_path: Path, inputs: int
+class Runs:
+    """Processes that ask the same questions about the same inputs, one after another."""
+
+    def __init__(self, python: list[str], server: DecisionServer, folder: Path, inputs: int) -> None:
+        self.python, self.server, self.folder, self.inputs = python, server, folder, inputs
+
+    def start(self, budget: str = "1", questions: int = 20) -> subprocess.Popen[str]:
+        values = {"inputs": self.inputs, "folder": str(self.folder), "url": self.server.root + "/v1"}
+        code = textwrap.dedent(PROGRAM) % {**values, "budget": budget, "questions": questions}
+        return subprocess.Popen([*self.python, "-c", code], stdout=subprocess.PIPE, text=True)
+
+    def run_and_kill(self, requests: int) -> None:
+        """`kill -9` after so many requests."""
+        before = len(self.server.bodies)
+        with self.start() as process:
+            assert process.stdout is not None
+            pid = int(process.stdout.readline())
+            assert wait_until(
+                lambda: len(self.server.bodies) > before + requests, seconds=120 + self.inputs // 20
+            )
+            os.kill(pid, signal.SIGKILL)
+
+    def run(self, budget: str = "1", questions: int = 20) -> list[int]:
+        """Run to the end: how many inputs were answered, and for how many the budget was too small.
+
+        What the ledger notes is what the server bills.
+        """
+        bill, noted = self.server.bill, self.noted
+        with self.start(budget, questions) as process:
+            assert process.stdout is not None
+            _, counts = process.stdout.read().splitlines()
+        assert self.noted - noted == self.server.bill - bill
+        return [int(count) for count in counts.split()]
+
+    @property
+    def noted(self) -> Decimal:
+        return Decimal(Ledger.read(self.folder / "ledger").spent)
+
+
+@pytest.mark.parametrize(
+    "inputs", [120, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(1_800)])]
+)
+def test_killed_runs_ask_only_what_was_in_flight_again(
+    server: DecisionServer, tmp_path: Path, inputs: int, warm_python: list[str]
 ) -> None:
-    """20 questions about each input, every tenth request refused with 429, and `kill -9` in the middle."""
+    """20 questions about each input, every tenth request refused with 429, two kills, and a small budget."""
     server.validates = False
     busy = (429, {"retry-after": "0.01"}, {"error": {"message": "slow down"}})
     server.fault = lambda number, body: busy if number % 10 == 9 else None
-    ledger = tmp_path / "ledger.jsonl"
-    values = {"inputs": inputs, "cache": str(tmp_path / "cache"), "ledger": str(ledger)}
-    code = textwrap.dedent(PROGRAM) % (values | {"url": server.root + "/v1"})
-    program, environment = (
-        [sys.executable, "-c", code],
-        os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    with subprocess.Popen(program, env=environment) as process:
-        assert wait_until(lambda: len(server.bodies) > inputs // 3, seconds=120)
-        process.send_signal(signal.SIGKILL)
-    ran = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == [str(inputs)] * 2
-    assert len(server.asked) == inputs * 20
-    assert max(server.asked.values()) <= 2
-    twice = {given for (given, _), number in server.asked.items() if number == 2}
-    # The requests that were under way when the process died, and the answers that were not on disk yet.
-    assert len(twice) <= 2 * 16
-    # The process that was killed could not write down what those cost.
-    lost = sum(len(json.dumps(body)) // 4 for body in server.bodies if json.dumps(body["input"]) in twice)
-    noted = Ledger.read(ledger).spent
-    assert server.bill - lost * INPUT_PRICE <= noted <= server.bill
-    # Another run asks nothing.
-    known = server.asked.copy()
-    subprocess.run(program, env=environment, capture_output=True, check=True)
-    assert (server.asked, Ledger.read(ledger).spent) == (known, noted)
+    runs = Runs(warm_python, server, tmp_path, inputs)
+    runs.run_and_kill(inputs // 4)
+    runs.run_and_kill(inputs // 4)
+    bill, before = server.bill, len(server.asked) // 20
+    # Half of what the rest costs.
+    limit = bill / sum(server.asked.values()) * 20 * (inputs - before) / 2
+    answered, over = runs.run(str(float(limit)))
+    assert (answered + over, answered >= before - 2 * 16, over > 0) == (inputs, True, True)
+    assert 0 < server.bill - bill <= limit
+    assert runs.run() == [inputs, 0]
+    assert len(server.asked) == inputs * 20, "no answer is lost"
+    # The requests that were under way when a process died, and the answers that were not on disk yet.
+    again = {given for (given, _), number in server.asked.items() if number > 1}
+    assert len(again) <= 2 * 2 * 16
+    assert max(server.asked.values()) <= 3
+    # Two processes could not write down what those cost.
+    lost = sum(len(json.dumps(body)) // 4 for body in server.bodies if json.dumps(body["input"]) in again)
+    assert server.bill - lost * INPUT_PRICE <= runs.noted <= server.bill
+    known, requests = server.asked.copy(), len(server.bodies)
+    assert runs.run() == [inputs, 0]
+    assert (server.asked, len(server.bodies)) == (known, requests)
+    assert runs.run(questions=21) == [inputs, 0]
+    assert {len(body["questions"]) for body in server.bodies[requests:]} == {1}
+    assert server.asked - known == Counter(dict.fromkeys(server.asked - known, 1))
+    assert len(server.asked) == inputs * 21

@@ -212,17 +212,22 @@ def test_time_is_that_of_the_limits(client: Client) -> None:
     assert slow.seconds.likely == pytest.approx(10 * many.seconds.likely)
     alone = client.estimate(MODEL, questions(1), max_concurrent=10)
     assert alone.seconds.likely == pytest.approx(many.seconds.likely / 10)
-    assert "10 requests at once" in str(many)
+    assert "10 requests at once, in the longest time half as many" in str(many)
+    # A refusal halves what is sent at once, so the longest time is no promise that none comes.
+    assert many.seconds.high == pytest.approx(2 * 10 * alone.seconds.high / 2)
+    assert many.seconds.high >= 2 * many.seconds.likely
 
 
 def test_it_reads_as_a_table(client: Client) -> None:
     client.call(MODEL, "What is 0+0?")
     estimated = client.estimate(MODEL, [*questions(3), "What is 1+1?", ""])
     text = str(estimated)
-    assert text.startswith(f"{MODEL}: 5 inputs\n")
-    for name in ("answered by the cache", "duplicates", "cannot be sent", "requests", "time"):
+    assert text.startswith(f"{MODEL}: 5 inputs, 1 duplicate\n")
+    for name in ("answered by the cache", "cannot be sent", "requests", "time"):
         assert f"\n  {name}" in text
-    assert "  as batch" in text
+    # Other service levels are in `costs`, for those who ask.
+    assert " batch" not in text
+    assert "batch" in estimated.costs
     assert all(len(line) <= 110 for line in text.splitlines())
     (invalid,) = (line for line in text.splitlines() if "cannot be sent" in line)
     assert invalid.endswith("…"), "the error's message is longer than the row"
@@ -287,7 +292,7 @@ def test_a_notebook_shows_what_is_dear_before_it_begins(
 
 def test_a_long_batch_is_shown_by_some_of_its_inputs(displayed: list[Estimate], simulator: Simulator) -> None:
     with Client(show_estimate_above=0) as client:
-        assert [index for index, _ in client.iter_many(MODEL, questions(1))] == [0]
+        assert [index for index, _ in client.iter_many(MODEL, questions(1), progress=False)] == [0]
         batch = parse_batch("call_many", MODEL, questions(100_000, 1), {}, {})
         show_estimates(client._runner, batch, 0)
     assert [each.inputs for each in displayed] == [100_000]

@@ -31,6 +31,8 @@ def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:
     text, html = str(estimates), estimates._repr_html_()
     assert [line.split()[0] for line in text.splitlines()[:5]] == ["model", *MODELS, "total"]
     assert all(model in html for model in (*MODELS, "total"))
+    assert "- 9 inputs, 3 duplicates" in text
+    assert "9 inputs, 3 duplicates" in html
     if importlib.util.find_spec("pandas") is not None:
         frame = estimates.to_pandas()
         assert frame["model"].tolist() == MODELS

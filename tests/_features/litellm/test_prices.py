@@ -28,7 +28,8 @@ LIVE = [
     "litellm/vertex_ai/gemini-2.5-pro", "litellm/vertex_ai/gemini-3-flash-preview", "moonshot/kimi-k3",
     "litellm/dashscope/qwen-flash",
 ]  # fmt: skip
-UNLISTED = {"litellm/vertex_ai/gemini-2.5-pro", *LIVE[-2:]}
+UNLISTED = {"litellm/dashscope/qwen-flash"}
+"""Billed by the tier of a prompt, in a way that only a loaded litellm computes."""
 ONLY_LITELLM = "moonshot/kimi-k3"
 
 
@@ -80,10 +81,34 @@ def test_no_bound_without_a_price_or_in_other_units() -> None:
     assert most_cost({"input_cost_per_token": 1e-6}, 1, 0) == Decimal("0.000001")
 
 
+@pytest.mark.parametrize("tier", ["standard", "batch", "priority"])
+def test_price_and_estimate_know_what_an_answer_costs(tier: str) -> None:
+    usage = Usage(input_tokens=1000, output_tokens=100)
+    with Client(cache="off") as client:
+        known = client.price(ONLY_LITELLM, usage, service_tier=tier)
+        load()
+        assert known == litellm_cost(ONLY_LITELLM, None, usage, tier)
+        assert (known is not None) == (tier == "standard")
+        estimate = client.estimate(ONLY_LITELLM, ["Hi"], max_tokens=10)
+        most = bound(client, ONLY_LITELLM, max_tokens=10)
+    assert estimate.cost is not None
+    assert most is not None
+    assert 0 < estimate.cost.high <= most
+
+
+def test_a_price_of_the_map_has_no_noise_of_a_binary_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"litellm_provider": "novita", "input_cost_per_token": 8.000000000000001e-07}
+    monkeypatch.setitem(load().model_cost, "novita/tiny", {**entry, "output_cost_per_token": 1e-6})
+    assert litellm_cost("novita/tiny", None, Usage(input_tokens=1_000_000)) == Decimal("0.8")
+
+
 def test_litellm_is_not_loaded_for_a_bound(run_script: RunScript) -> None:
     run_script(
         """
         import sys
+        from llm_provider import Usage, estimate, price
+        assert price("moonshot/kimi-k3", Usage(input_tokens=1000, output_tokens=100))
+        assert estimate("moonshot/kimi-k3", ["Hi"]).cost.likely > 0
         from llm_provider._features.litellm.prices import litellm_cost, prices_of
         assert prices_of("bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0")
         assert litellm_cost("azure/gpt-4o", None, None) is None

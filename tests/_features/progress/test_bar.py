@@ -113,9 +113,20 @@ def test_several_models_have_a_line_each(simulator: Simulator, delivery: str, wa
         assert "failed=1" in line
 
 
-def test_a_kernel_without_widgets_has_no_bar_of_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_widgets_has_one_line_without_escapes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    assert jupyter_bar(total=60) is None
+    bar = jupyter_bar(total=60, unit="call", mininterval=0)
+    assert bar.is_single
+    bar.set_postfix_str("cost=$0.01 cached=20")
+    bar.update(60)
+    bar.close()
+    captured = capsys.readouterr()
+    # Outside a notebook, IPython prints what it would show.
+    assert "60/60" in captured.out
+    assert "cost=$0.01 cached=20" in captured.out
+    assert not {"\r", "\x1b"} & {*captured.out, *captured.err}
 
 
 def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,19 @@
 """The blocks of the views in notebooks."""
 
+import pytest
+
 from llm_provider import CacheMissError, LLMError, RateLimitError
 from llm_provider._features.views import blocks as html
+from llm_provider._features.views import markdown
 
 HOSTILE = "<script>alert('1')</script>\"&\ud800"
 SAFE = "&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;&quot;&amp;?"
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without the extra `markdown`, which has tests of its own."""
+    monkeypatch.setattr(markdown, "_load", lambda: (None, None))
 
 
 def test_every_block_shows_text_and_runs_nothing() -> None:

@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, ToolCall, call
+from llm_provider import (
+    Choice,
+    LLMError,
+    RateLimitError,
+    RequestError,
+    Response,
+    Results,
+    ToolCall,
+    call,
+    call_many,
+)
 from llm_provider._core.types.response import Result
 from llm_provider._features.views import results_page
 from llm_provider._features.views.results_page import embed_json, pair_results
@@ -89,13 +99,13 @@ def test_a_hostile_answer_adds_nothing_to_the_page(tmp_path: Path) -> None:
 def test_the_policy_lets_the_own_scripts_run_and_nothing_else(tmp_path: Path) -> None:
     _, page = read_page([response("a")], tmp_path)
     assert page.policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert page.policy.count("'sha256-") == len(page.texts) - 1 == 2
+    assert page.policy.count("'sha256-") == len(page.texts) - 1 == 3
     assert "connect" not in page.policy
     assert not re.search(
         r'(src|href)="', "".join((tmp_path / "page.html").read_text().partition("<script")[0])
     )
     _, two = read_page([response("a")], tmp_path, beside=Results([response("b")]))
-    assert two.policy.count("'sha256-") == 3
+    assert two.policy.count("'sha256-") == 4
 
 
 def test_failures_come_first_then_what_is_incomplete(tmp_path: Path) -> None:
@@ -119,6 +129,28 @@ def test_of_two_runs_differences_come_before_equal_rows(tmp_path: Path) -> None:
         ("failed", [3, 2]), ("single", [2, None]), ("different", [1, 1]), ("same", [0, 0]),
     ]  # fmt: skip
     assert [run["name"] for run in data["runs"]] == ["m (1)", "m (2)"]
+
+
+def test_a_model_is_summed_up_by_its_questions(tmp_path: Path) -> None:
+    """Two samples of one question are no two questions, so the interval does not shrink."""
+    alone = [response(str(n), metadata={"score": n % 2}) for n in range(8)]
+    twice = [response(choices=(Choice(text="a"),) * 2, metadata={"score": n % 2}) for n in range(8)]
+    lines = [read_page(results, tmp_path)[0]["runs"][0]["models"][0] for results in (alone, twice)]
+    assert [line["n"] for line in lines] == [8, 16]
+    assert lines[0]["interval"] == lines[1]["interval"] == pytest.approx(1.96 * (2 / 7 / 8) ** 0.5)
+    data, _ = read_page([failure(), response("a", metadata={"score": None}, price=None)], tmp_path)
+    [line] = data["runs"][0]["models"]
+    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 unknown")
+    assert "score" not in line
+
+
+def test_an_index_that_counts_the_rows_is_there_once(simulator: Simulator, tmp_path: Path) -> None:
+    import pandas
+
+    for index, shown in (([0, 1], False), ([7, 8], True)):
+        results = call_many("gpt-5.5", pandas.Series(["1+1?", "2+2?"], index=index), max_tokens=50)
+        data, _ = read_page(results, tmp_path)
+        assert ("index" in data["runs"][0]["columns"]) == shown
 
 
 def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
@@ -175,7 +207,8 @@ def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> Non
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1]["tool_calls"][0]["function"]["name"] == "weather"
     assert messages[2]["content"] == "sunny in Bern"
-    assert extra["facts"]["output_tokens"] == answer.usage.output_tokens
+    columns, cells = data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"]
+    assert cells[columns.index("output_tokens")] == answer.usage.output_tokens
 
 
 def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:
@@ -204,12 +237,13 @@ def test_an_earlier_page_stays_if_the_new_one_fails(tmp_path: Path) -> None:
 def test_each_component_is_the_file_that_its_line_names() -> None:
     with (VENDOR / "components.csv").open(encoding="utf-8", newline="") as lines:
         components = list(csv.DictReader(lines))
-    assert len(components) == 2
+    assert len(components) == 3
     for line in components:
         code = (VENDOR / f"{line['name']}.min.js").read_bytes()
         assert hashlib.sha256(code).hexdigest() == line["sha256"]
         assert b"</script" not in code.lower()
-        assert b"<!--" not in code
+        # After a comment's begin, a script would end only at its second end.
+        assert b"<script" not in code.lower()
         assert "Copyright" in (VENDOR / f"{line['name']}.LICENSE.txt").read_text(encoding="utf-8")
 
 

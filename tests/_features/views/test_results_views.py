@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,30 @@ class TestHTML:
         html = Results([several, RateLimitError("slow"), several])._repr_html_()
         assert (html.count("<tr>"), "<td>1</td>" in html) == (21, True)
         assert "41 more are not shown" in html
+
+    def test_shows_question_answer_score_and_model(self) -> None:
+        prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1+1?"}]
+        parsed = response('{"sum": 2, "by": {"name": "m"}}', prompt=prompt, metadata={"id": 1, "score": 0.5})
+        parsed = dataclasses.replace(parsed, response_format={"type": "object", "properties": {}})
+        html = Results([parsed, response("b", prompt="x" * 999)])._repr_html_()
+        assert re.findall("<th[^>]*>([^<]*)</th>", html) == [
+            "", "prompt", "answer", "score", "id", "in", "out", "cost", "s",
+        ]  # fmt: skip
+        assert ">What is 1+1?</td>" in html
+        assert "Be brief" not in html
+        assert ">sum: 2\nby.name: m</td>" in html
+        assert html.startswith("<div>m · 2 responses")
+        cut = response(choices=(Choice(text="a", finish_reason="length"),))
+        assert "<td" in Results([cut])._repr_html_().partition("<th>finish</th>")[2]
+        two = Results([parsed, dataclasses.replace(parsed, model="other")])._repr_html_()
+        assert re.findall("<th[^>]*>([^<]*)</th>", two)[3:5] == ["score", "model"]
+        strange = (
+            [],
+            [{"role": "user", "content": None}],
+            [{"role": "user", "content": [{"type": "image_url"}]}],
+        )
+        for each in strange:
+            assert "<table>" in Results([response("a", prompt=each)])._repr_html_()
 
     def test_of_an_answer_without_text_has_its_calls(self) -> None:
         called = Choice(tool_calls=(ToolCall(id="1", name="weather", arguments="{}"),))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_provider._core.money.price_rows import COLUMNS
+from llm_provider._core.money.price_rows import AT_MOST, COLUMNS
 from llm_provider._core.money.pricing import default_prices_path
 from llm_provider._core.tokens.model_limits import COLUMNS as LIMIT_COLUMNS
 from price_sources import TODAY, entry, needs_genai_prices, price_map
@@ -33,13 +33,18 @@ def test_the_command_refreshes_a_file_once(tmp_path: Path, command: Command) -> 
     file.write_text(before, encoding="utf-8")
     assert command(file, "--check")[0] == 1
     assert file.read_text(encoding="utf-8") == before
-    code, out, _ = command(file, "--disagreements", str(listed))
+    code, out, _ = command(
+        file, "--disagreements", str(listed), "--difference", str(tmp_path / "new" / "a.md")
+    )
     assert code == 0
+    difference = (tmp_path / "new" / "a.md").read_text(encoding="utf-8")
+    assert "\n| openai/tiny | standard | 0 |  | output |  | 10 |\n" in difference
     assert f"  openai,tiny,standard,0,2,,,,10{',' * 10}litellm 1.2.3,{TODAY}\n" in out
     after = file.read_text(encoding="utf-8")
     past = [line for line in before.splitlines() if line.split(",")[COLUMNS.index("effective_from")] <= TODAY]
     prices = {line.rsplit(",", 2)[0] for line in after.splitlines()}
-    assert {line.rsplit(",", 2)[0] for line in past} <= prices
+    # Rows that only bound a cost follow from the sources of the day.
+    assert {line.rsplit(",", 2)[0] for line in past if AT_MOST not in line} <= prices
     assert listed.read_text(encoding="utf-8").startswith(
         "provider,model,variant,min_input_tokens,column,litellm 1.2.3,genai-prices "
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_provider._core.money.price_rows import PRICE_COLUMNS, PriceRow
+from llm_provider._core.money.price_rows import AT_MOST, PRICE_COLUMNS, PriceRow
 from llm_provider._core.money.pricing import PriceTable, default_prices_path
 from price_sources import TINY, TODAY
 from tools.prices.refresh import Source, refresh
@@ -24,6 +24,31 @@ def test_the_disagreements_of_today_are_listed_and_what_was_kept_is_in_the_file(
         day = date.fromisoformat(TODAY)
         kept = table.find(*key, variant=disagreement["variant"], input_tokens=size, at=day)
         assert getattr(kept, disagreement["column"]) == Decimal(disagreement["kept"]), disagreement
+
+
+def test_no_figure_has_the_noise_of_a_binary_float() -> None:
+    for row in PriceTable.load():
+        for column in PRICE_COLUMNS:
+            price = getattr(row, column)
+            assert price is None or len(price.as_tuple().digits) <= 12, row
+
+
+def test_the_worst_case_has_the_higher_of_two_figures_and_the_price_that_of_the_last_source() -> None:
+    left = {"standard": {"": {0: {"input": Decimal(3), "output": Decimal(4)}}}}
+    right = {"standard": {"": {0: {"input": Decimal(2), "output": Decimal(5)}}}}
+    sources = [Source("left 1", {TINY: left}), Source("right 1", {TINY: right})]
+    refreshed = refresh([], sources, TODAY)
+    table = PriceTable(refreshed.rows)
+    row = table.find(*TINY)
+    assert row is not None
+    assert (row.input, row.output, row.source) == (2, 5, "right 1")
+    assert {(each.input, each.output) for each in table.applicable(*TINY)} == {(2, 5), (3, 5)}
+    # The bound ends with the disagreement, also if the price stays.
+    agreed = refresh(refreshed.rows, [sources[1]], TODAY)
+    assert [each.variant for each in agreed.rows] == ["standard"]
+    # A price of the user's own has no bound but itself.
+    table.replace_rows([row._replace(input=Decimal(1))])
+    assert {each.input for each in table.applicable(*TINY)} == {1}
 
 
 figures = st.integers(min_value=1, max_value=3).map(Decimal)
@@ -47,6 +72,8 @@ def test_past_prices_stay_and_a_second_run_changes_nothing(history: list[list[So
         before, rows = rows, refresh(rows, sources, day.isoformat()).rows
         after = {(*entry[:4], entry.effective_from): entry for entry in rows}
         for entry in before:
+            if AT_MOST in entry.variant:
+                continue
             if entry.effective_from < day.isoformat():
                 now = after[(*entry[:4], entry.effective_from)]
                 for column in PRICE_COLUMNS:

@@ -455,6 +455,12 @@ def limits_of_call(call: Call[Any]) -> BatchLimits:
             provider=call.target.provider,
             model=call.request.model,
         )
+    if call.encoded.contents:
+        raise RequestError(
+            "batches of embeddings take texts alone: embed images with delivery='live'",
+            provider=call.target.provider,
+            model=call.request.model,
+        )
     if call.encoded.secrets:
         raise RequestError(
             "a batch is kept in files, and so would be the token of an MCP server: use delivery='live'",

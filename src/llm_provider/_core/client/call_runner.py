@@ -417,20 +417,25 @@ Path = str | os.PathLike[str]
 def prices_of(path: Path | None, hosts: Mapping[str, Route] = NO_HOSTS) -> Callable[[], PriceTable]:
     """Returns the price table, with the prices of the user's own hosts. The first use reads it.
 
-    The user's own file is read at once: a `RequestError` comes before an answer is paid for.
+    The user's own file is read at once: a `RequestError` comes before an answer is paid for. "fresh" is the
+    table of the last update, which is renewed beside the calls.
     """
-    own = None if path is None else check_path("prices", path)
+    given = None if path is None else check_path("prices", path)
+    is_fresh = given == "fresh"
+    if is_fresh:
+        doors.fresh_prices.keep_fresh()
 
     @functools.cache
     def table() -> PriceTable:
         try:
+            own = doors.fresh_prices.find_table() if is_fresh else given
             loaded = PriceTable.load(overrides=own)
         except (OSError, ValueError) as error:
             raise RequestError(f"prices: {error}; docs/prices.md has the columns of such a file") from None
         loaded.replace_rows(row for route in hosts.values() if route.host for row in route.host.price_rows())
         return loaded
 
-    if own is not None:
+    if given is not None and not is_fresh:
         table()
     return table
 

@@ -19,7 +19,8 @@ from ..journey.recorder import CostRecorder
 from ..json_values import JSONMapping, JSONObject
 from ..money.ledger import Ledger
 from ..money.price_rows import VARIANTS
-from ..money.pricing import NO_PRICE, warn_of_unknown_cost
+from ..money.pricing import NO_PRICE
+from ..money.unknown_prices import warn_of_unknown_cost
 from ..pace.call_limits import UNBOUNDED, default_concurrency
 from ..requests.checks import DeliveryOptions
 from ..requests.parameter_table import check_defaults
@@ -29,7 +30,7 @@ from ..requests.signatures import document, take_types_of, with_parameters
 from ..runtime import randomness
 from ..settings import NAMES, parse_settings
 from ..store.response_cache import ResponseCache
-from ..types.messages import Prompt
+from ..types.messages import EmbedInput, Prompt
 from ..types.response import Response
 from ..types.usage import Usage
 from .batch_methods import BatchMethods
@@ -144,7 +145,7 @@ class Client(BatchMethods):
         from pathlib import Path
 
         for name in ("cache_dir", "ledger", "prices", "env_file"):
-            if settings.get(name) is not None:
+            if settings.get(name) is not None and (name, settings[name]) != ("prices", "fresh"):
                 # The other process may have another working directory.
                 settings[name] = str(Path(os.fspath(settings[name])).expanduser().absolute())
         with _lock:
@@ -152,6 +153,17 @@ class Client(BatchMethods):
             _pickled[name] = original
         variant = None if self is original else dict(variant_defaults)
         return restore_client, (name, type(original), settings, dict(own_defaults), variant)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(doors.client_view.describe_client(*self._state()))})"
+
+    def _repr_html_(self) -> str:
+        return doors.client_view.client_as_html(*self._state())
+
+    def _state(self) -> tuple[JSONObject, Ledger]:
+        """The settings and the defaults of calls, as they were given, and the sums."""
+        keys = {"keys": ...} if self._has_keys else {}
+        return {**self._own_settings, **keys, **self._runner.defaults}, self._usage
 
     def __copy__(self) -> Self:
         """The client itself, since a copy would count limits, budget and usage apart."""
@@ -200,7 +212,9 @@ class Client(BatchMethods):
         return AsyncStream(make, runner.report)
 
     @with_parameters
-    def embed(self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    def embed(
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
+    ) -> Embeddings:
         """`llm_provider.embed` with the settings and defaults of this client."""
         seal(parameters)
         runner, run = self._runner, self._choose_run(model, parameters)
@@ -208,7 +222,7 @@ class Client(BatchMethods):
 
     @with_parameters
     async def aembed(
-        self, model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]
+        self, model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
     ) -> Embeddings:
         """`llm_provider.aembed` with the settings and defaults of this client."""
         seal(parameters)
@@ -379,7 +393,7 @@ class Client(BatchMethods):
         from datetime import date
 
         settings = self._engine.settings
-        names = price_names(find_route(model, settings.hosts, settings.deployments))
+        target = find_route(model, settings.hosts, settings.deployments)
         if not isinstance(usage, Usage):
             raise RequestError(
                 f"usage is a llm_provider.Usage, not {type(usage).__name__}: write response.usage, or "
@@ -400,9 +414,13 @@ class Client(BatchMethods):
                 f"at is a datetime.date or datetime.datetime, not {type(at).__name__}: write "
                 "date(2026, 1, 31)"
             )
-        cost = self._runner.prices().explain_cost(*names, usage, variant=variant, at=at)
+        cost = self._runner.prices().explain_cost(*price_names(target), usage, variant=variant, at=at)
         if not isinstance(cost, str):
             return cost
+        if target.provider == "litellm":
+            known = doors.litellm_prices.litellm_cost(target.model, None, usage, variant)
+            if known is not None:
+                return known
         if not cost.endswith(NO_PRICE):  # the others are no news to who asks for a price
             warn_of_unknown_cost(cost)
         return None

@@ -11,7 +11,7 @@ from ..requests.inputs import AsyncInputs, Inputs
 from ..requests.request import seal
 from ..requests.signatures import with_parameters
 from ..types.embeddings import Embeddings
-from ..types.messages import Prompt
+from ..types.messages import EmbedInput, Prompt
 from ..types.response import Response, Result
 from .batch_methods import Models, OnError
 from .client import Client
@@ -110,17 +110,18 @@ async def acall(model: str, messages: Prompt, **parameters: Unpack[Parameters]) 
 
 
 @with_parameters
-def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
-    """Turn texts into vectors.
+def embed(model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+    """Turn texts, and images where a model takes them, into vectors.
 
-    Each text has a cache entry of its own, so a list with one new text sends only that text. Long lists are
+    Each input has a cache entry of its own, so a list with one new text sends only that text. Long lists are
     divided into as many requests as the provider's limits need, which are sent at the same time under rate
     control.
 
     Args:
         model: The name of an embedding model in the spelling of litellm: "text-embedding-3-small",
             "gemini/gemini-embedding-001", "mistral/mistral-embed", "local/my-model".
-        inputs: The texts. No text may be empty.
+        inputs: The texts. No text may be empty. With such a model as "gemini/gemini-embedding-2", an input
+            may also be a file, an image, or a list of contents that has one vector, as in a prompt.
         **parameters: See `EmbedParameters`.
 
     Returns:
@@ -142,7 +143,9 @@ def embed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameter
 
 
 @with_parameters
-async def aembed(model: str, inputs: Iterable[str], **parameters: Unpack[EmbedParameters]) -> Embeddings:
+async def aembed(
+    model: str, inputs: Iterable[EmbedInput], **parameters: Unpack[EmbedParameters]
+) -> Embeddings:
     """`embed` for any event loop. Cancelling it cancels the requests at the server."""
     seal(parameters)
     return await default_client().aembed(model, inputs, **parameters)

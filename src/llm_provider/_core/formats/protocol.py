@@ -59,6 +59,8 @@ class EncodedRequest:
     """The JSON that the answer must be; None for text. Adapters set it only where the prompt asks for it."""
     uploads: tuple[Attachment, ...] = ()
     """The files that are uploaded before it is sent. The payload has their references."""
+    contents: Mapping[str, Any] | None = None
+    """The form of each of the `Contents` of an embedding; None where all inputs are texts."""
     continues: JSONMapping | None = None
     """The reply so far, for a request that goes on with an answer."""
     secrets: tuple[SealedText, ...] = ()
@@ -252,7 +254,13 @@ class EmbeddingFormat(Protocol):
         """The operation, and all of the payload but the texts; `RequestError` if the model does not embed."""
 
     def payload_of(self, encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
-        """The payload of one request for these texts. The payload of a single text makes its cache key."""
+        """The payload of one request for these texts. The payload of a single text makes its cache key.
+
+        `encoded.contents` has the forms of those that are `Contents`.
+        """
+
+    def encode_contents(self, request: Request, target: Target) -> Any:
+        """The form of an input with media, as the message of a chat; `RequestError` if none is taken."""
 
     def limits(self, target: Target) -> EmbeddingLimits:
         """How much one request may hold."""

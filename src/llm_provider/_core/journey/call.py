@@ -24,8 +24,8 @@ from ..runtime import clock
 from ..runtime.frozen import LateValue
 from ..runtime.json_pieces import read_large, takes_long
 from ..store.entry import Entry, Question, cache_key
-from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of
-from ..types.response import Choice, Response, text_to_parse
+from ..types.messages import Commentary, Delta, Step, ToolCallDelta, delta_of, text_to_parse
+from ..types.response import Choice, Response
 from ..types.usage import Timing, Usage
 from .sent_requests import NOTHING_SENT, SentRequests, sum_of_prices
 
@@ -142,6 +142,10 @@ class Operation(Exchange, Generic[R, T]):
     @abstractmethod
     def groups(self, call: Call[T], parts: Sequence[int]) -> list[Sequence[int]]:
         """Parts in groups. One request can ask for each group."""
+
+    def count_requests(self, call: Call[T], parts: Sequence[int]) -> int:
+        """How many requests ask for a group: one, unless `fetch` sends others."""
+        return 1
 
     def smaller_groups(self, call: Call[T], parts: Sequence[int], error: LLMError) -> list[Sequence[int]]:
         """Smaller groups to request after the request for a group was refused; empty if that is final."""

@@ -1,23 +1,25 @@
 """The operation `embed`: texts in, one vector for each of them out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import orjson
 
-from ..errors import BadRequestError, ContextWindowExceededError, LLMError
+from .. import doors
+from ..errors import BadRequestError, ContextWindowExceededError, LLMError, RequestError
 from ..formats import registry
 from ..formats.protocol import Adapter, EmbeddingAnswer, EmbeddingFormat, EncodedRequest
 from ..formats.shared.payload import RequestFacts
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
-from ..requests.request import DEFAULTS, EmbedRequest
+from ..requests.attachments import Attachment
+from ..requests.request import DEFAULTS, EmbedRequest, Request
 from ..requests.routing import Target
 from ..runtime.json_pieces import canonical, loads
 from ..types.embeddings import Embeddings
 from ..types.usage import Usage
-from .call import Call, Operation, Sample, summarize
+from .call import MAX_REQUEST_BYTES, Call, Operation, Sample, summarize
 
 _LEAST_BYTES_PER_TOKEN = 2
 """For the token limit of a request. Text in every script has 3 bytes or more per token. Random characters,
@@ -30,8 +32,12 @@ _TOO_MANY_TOKENS = "max_tokens_per_request"
 """OpenAI's code for texts that are too long together, although each of them is short enough."""
 
 
+_MOST_MEDIA_BYTES = 15_000_000
+"""For one request with media. Gemini takes 20 MB."""
+
+
 class Embed(Operation[EmbedRequest, Embeddings]):
-    """Embedding of texts. Its parts are the distinct texts, numbered by their first index in the list."""
+    """Embedding of texts and media. Its parts are the distinct inputs, numbered by their first index."""
 
     name = "embeddings"
     patience = DEFAULT_BATCH_PATIENCE
@@ -43,8 +49,12 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return EmbedRequest(model=model, inputs=(), base_url=base_url)
 
     def encode(self, request: EmbedRequest, target: Target, adapter: Adapter) -> EncodedRequest:
-        """The payload without the texts."""
-        return registry.load_embeddings(target).encode(request, target)
+        """The payload without the texts, and the forms of media."""
+        form = registry.load_embeddings(target)
+        encoded = form.encode(request, target)
+        if request.has_media:
+            _encode_media(request, target, form, encoded)
+        return encoded
 
     def parts(self, request: EmbedRequest) -> Sequence[int]:
         """The first index of each distinct text."""
@@ -58,20 +68,20 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return self.body(call, (part,)), 0
 
     def groups(self, call: Call[Embeddings], parts: Sequence[int]) -> list[Sequence[int]]:
-        """As many texts in one request as the provider accepts, by their number and by their tokens."""
-        limits = _format(call).limits(call.target)
-        groups: list[Sequence[int]] = []
-        group: list[int] = []
-        tokens = 0
-        for part in parts:
-            more = len(call.request.inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1
-            full = len(group) == limits.texts or (limits.tokens is not None and tokens + more > limits.tokens)
-            if group and full:
-                groups.append(group)
-                group, tokens = [], 0
-            group.append(part)
-            tokens += more
-        return [*groups, group] if group else groups
+        """As many texts in one request as the provider accepts, by their number and by their tokens.
+
+        Texts and media are in requests of their own, so that each is billed what it costs.
+        """
+        limits, inputs = _format(call).limits(call.target), call.request.inputs
+        media = [part for part in parts if type(inputs[part]) is not str] if call.request.has_media else []
+        texts = [part for part in parts if type(inputs[part]) is str] if media else parts
+
+        def measure(part: int) -> int:
+            return len(inputs[part].encode()) // _LEAST_BYTES_PER_TOKEN + 1
+
+        most = limits.media or limits.texts
+        sized = _divide(media, most, _MOST_MEDIA_BYTES, lambda part: inputs[part].size)
+        return _divide(texts, limits.texts, limits.tokens, measure) + sized
 
     def smaller_groups(
         self, call: Call[Embeddings], parts: Sequence[int], error: LLMError
@@ -101,11 +111,14 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return float(sum(self._shares(call, parts)))
 
     def facts(self, call: Call[Embeddings], parts: Sequence[int]) -> RequestFacts:
-        """The texts. The model writes no tokens, and the provider adds no input."""
+        """The inputs. The model writes no tokens, and the provider adds no input."""
+        texts = self._texts(call, parts)
+        if call.request.has_media:
+            return _facts_of_media(texts)._replace(variant=self.variant(call))
         return RequestFacts(
             variant=self.variant(call),
             max_output_tokens=0,
-            texts=self._texts(call, parts),
+            texts=texts,
             media=(),
             turns=0,
             tools=(),
@@ -153,7 +166,11 @@ class Embed(Operation[EmbedRequest, Embeddings]):
         return [call.request.inputs[part] for part in parts]
 
     def _shares(self, call: Call[Embeddings], parts: Sequence[int]) -> list[int]:
-        return [len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 for text in self._texts(call, parts)]
+        texts: list[Any] = self._texts(call, parts)
+        return [
+            len(text.encode()) // _LIKELY_BYTES_PER_TOKEN + 1 if type(text) is str else text.tokens
+            for text in texts
+        ]
 
 
 def split_price(price: float | None, shares: Sequence[int]) -> list[float | None]:
@@ -162,6 +179,57 @@ def split_price(price: float | None, shares: Sequence[int]) -> list[float | None
         return [None] * len(shares)
     first = [price * share / sum(shares) for share in shares[:-1]]
     return [*first, float(Decimal(repr(price)) - sum(Decimal(repr(each)) for each in first))]
+
+
+def _divide(
+    parts: Sequence[int], most: int, size: int | None, measure: Callable[[int], int]
+) -> list[Sequence[int]]:
+    """Parts in groups of at most `most`, whose measures add up to at most `size` unless it is None."""
+    groups: list[Sequence[int]] = []
+    group: list[int] = []
+    total = 0
+    for part in parts:
+        more = measure(part)
+        if group and (len(group) == most or (size is not None and total + more > size)):
+            groups.append(group)
+            group, total = [], 0
+        group.append(part)
+        total += more
+    return [*groups, group] if group else groups
+
+
+def _encode_media(
+    request: EmbedRequest, target: Target, form: EmbeddingFormat, encoded: EncodedRequest
+) -> None:
+    """Set the forms of the inputs that are no texts, and their files that are uploaded."""
+    contents: dict[str, Any] = {}
+    uploads: dict[str, Attachment] = {}
+    for index, given in enumerate(request.inputs):
+        if type(given) is str or given in contents:
+            continue
+        own: Any = given
+        chat = Request(model=request.model, messages=({"role": "user", "content": [*own.parts]},))
+        try:
+            chat, files, _ = doors.uploads.refer_to_files(chat, target)
+            contents[given] = form.encode_contents(chat, target)
+        except RequestError as error:
+            error.message = error.message.replace("messages[0].content", f"inputs[{index}]")
+            error.args = (error.message,)
+            raise
+        uploads.update((file.reference, file) for file in files)
+        if not files and own.size > MAX_REQUEST_BYTES:
+            problem = f"inputs[{index}] has {own.size / 1e6:.0f} MB, and {target.provider} has no files API"
+            raise RequestError(f"{problem}: give smaller files", model=request.model)
+    encoded.contents, encoded.uploads = contents, tuple(uploads.values())
+
+
+def _facts_of_media(inputs: Sequence[Any]) -> RequestFacts:
+    from ..formats.openai_chat.decode import facts
+
+    parts = [({"type": "text", "text": each},) if type(each) is str else each.parts for each in inputs]
+    content = [part for several in parts for part in several]
+    counted = facts(EncodedRequest("", {"messages": [{"role": "user", "content": content}]}))
+    return counted._replace(max_output_tokens=0, turns=0)
 
 
 def _format(call: Call[Embeddings]) -> EmbeddingFormat:

@@ -26,7 +26,8 @@ from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
 from ..store.response_cache import Entry, ResponseCache
-from ..types.response import Response, text_to_parse
+from ..types.messages import text_to_parse
+from ..types.response import Response
 from ..words import format_duration
 from .call import MAX_REQUEST_BYTES, Call, Operation, Sample
 from .recorder import CostRecorder

@@ -18,8 +18,9 @@ from ..json_values import JSONObject, json_value
 from ..money.ledger_file import LedgerFile
 from ..money.model_drift import CHANGED, Alias, Answered, Change, ModelDriftWarning, Served
 from ..money.price_rows import PriceWarning
-from ..money.pricing import PriceTable, warn_of_unknown_cost
+from ..money.pricing import PriceTable
 from ..money.totals import HitGroup, Key, Posting, Totals
+from ..money.unknown_prices import warn_of_unknown_cost
 from ..runtime import clock
 from ..runtime.exact_decimal import total
 from ..runtime.warning import warn_user

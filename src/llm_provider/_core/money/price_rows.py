@@ -25,6 +25,10 @@ VARIANTS = frozenset(
 )
 """The service levels of rows. Each has prices of its own, and none replaces another."""
 
+AT_MOST = "_at_most"
+"""Ends the variant of rows with the higher figures of sources that disagree, such as `standard_at_most`. Only
+the worst case of a budget has them, beside the rows of the same variant and `effective_from`."""
+
 CLOUDS = frozenset({"azure", "azure_ai", "bedrock", "bedrock_mantle", "vertex_ai"})
 """The clouds, as litellm prefixes their models. Their rows have names with a region: `clouds/price_names`."""
 
@@ -101,13 +105,14 @@ class PriceFile:
 
     A file is UTF-8 with one row per line below a header. The header names the columns in any order. All but
     `provider`, `model` and `input` may be missing: the variant is then "standard", `min_input_tokens` 0,
-    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong.
+    `source` "override", `as_of` today, and every price blank. `ValueError` if the header is wrong. A `text`
+    replaces what the file has.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], text: str | None = None) -> None:
         self._name = os.path.basename(path)
         # Spreadsheets write a BOM. Undecodable bytes invalidate only their own row.
-        self._lines = read_text(path, errors="replace").split("\n")
+        self._lines = (read_text(path, errors="replace") if text is None else text).split("\n")
         header = self._lines[0].split(",")
         if len(set(header)) < len(header) or not _REQUIRED <= set(header) <= set(COLUMNS):
             raise ValueError(
@@ -125,6 +130,10 @@ class PriceFile:
             if number and comma:
                 numbers.setdefault((provider, rest.partition(",")[0]), []).append(number)
         return numbers
+
+    def newest_day(self) -> str:
+        """The last day on which a figure was read, of a file with its columns in the order of `COLUMNS`."""
+        return max(line.rstrip()[-10:] for line in self._lines[1:])
 
     def lines(self, numbers: Iterable[int] | None = None) -> Iterator[Line]:
         """The cells of some lines, by default of all. Lines with too few or too many cells are skipped."""
@@ -220,7 +229,7 @@ def check_row(cells: Sequence[str]) -> PriceRow:
         raise ValueError(f"provider {provider!r} is not a provider's name")
     if _MODEL.fullmatch(model) is None:
         raise ValueError(f"model {model!r} is not a model's name")
-    if variant not in VARIANTS:
+    if variant.removesuffix(AT_MOST) not in VARIANTS:
         raise ValueError(f"variant {variant!r} is none of {', '.join(sorted(VARIANTS))}")
     if _WHOLE_NUMBER.fullmatch(minimum) is None:
         raise ValueError(f"min_input_tokens {minimum!r} is not a whole number of tokens")

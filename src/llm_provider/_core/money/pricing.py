@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .. import doors
 from ..runtime import clock
 from ..runtime.exact_decimal import exact, total
-from ..runtime.warning import warn_user
 from .price_rows import (
+    AT_MOST,
     CLOUDS,
     PART_OF,
     PRICE_COLUMNS,
     WINDOW_SHARES,
     PriceFile,
     PriceRow,
-    PriceWarning,
     check,
     is_date,
     mapping_lines,
@@ -52,9 +51,6 @@ _PROVISIONED = re.compile(r"^provisioned/|:provisioned-model/")
 """Names of throughput that a cloud bills by the hour."""
 
 NO_PRICE = "no price is known"
-
-_warned: set[str] = set()
-"""The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
 
 _MOST_IN_EFFECT = 256
 """Price lists in effect that are remembered, one for each model, variant and hour; also models of hosts."""
@@ -102,7 +98,7 @@ def find_table(name: str) -> str:
 
 
 @functools.cache
-def _index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
+def index_package_file(path: str | os.PathLike[str]) -> tuple[PriceFile, dict[tuple[str, str], list[int]]]:
     """The package's own file and its index, which all clients share."""
     file = PriceFile(path)
     return file, file.by_model()
@@ -131,7 +127,7 @@ class PriceTable:
         """
         if path is None:
             table = cls()
-            table._file, models = _index_package_file(default_prices_path())
+            table._file, models = index_package_file(default_prices_path())
             table._models.update(models)
         else:
             table = cls(check(PriceFile(path).lines()))
@@ -145,7 +141,9 @@ class PriceTable:
         """Put rows in the place of all rows of their providers, models and variants."""
         self._host_of.cache_clear()
         for (provider, model, variant), its_rows in _group(rows).items():
-            self._variants(provider, model)[variant] = its_rows
+            variants = self._variants(provider, model)
+            variants.pop(f"{variant}{AT_MOST}", None)
+            variants[variant] = its_rows
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -193,7 +191,7 @@ class PriceTable:
             is_weekend = date.fromisoformat(day).isoweekday() > 5
             if is_weekend or not any(start <= hour < end for start, end in _PEAK_HOURS[provider]):
                 names.insert(0, "off_peak")
-        return [row for name in names for row in _in_effect(_rows_of(variants, name), day)]
+        return [row for name in names for row in in_effect(_rows_of(variants, name), day)]
 
     def applicable(
         self, provider: str, model: str, *, variant: str = "standard", input_tokens: int = 0
@@ -201,17 +199,21 @@ class PriceTable:
         """Every row at which a call may be billed that is sent now, for budgets.
 
         These include the rows for smaller prompts than `input_tokens`, and the rows of the next (UTC) day, on
-        which the call may end. "off_peak" does not replace "standard", as it may end before the call. Names
-        are found as by `find`.
+        which the call may end, and the rows with the higher figures of sources that disagree. "off_peak"
+        does not replace "standard", as it may end before the call. Names are found as by `find`.
 
         >>> rows = PriceTable.load().applicable("openai", "gpt-6.1-sol", input_tokens=300_000)
         >>> [(row.min_input_tokens, str(row.input)) for row in rows]
         [(0, '2'), (272001, '4')]
         """
-        rows = _rows_of(self._find_prices(provider, model), variant)
-        now = clock.time()
-        days = (time.strftime("%Y-%m-%d", time.gmtime(moment)) for moment in (now, now + 86_400))
-        applicable = dict.fromkeys(row for day in days for row in reversed(_in_effect(rows, day)))
+        variants = self._find_prices(provider, model)
+        rows, bounds = _rows_of(variants, variant), _rows_of(variants, f"{variant}{AT_MOST}")
+        now, applicable = clock.time(), dict[PriceRow, None]()
+        for moment in (now, now + 86_400):
+            billed = in_effect(rows, time.strftime("%Y-%m-%d", time.gmtime(moment)))
+            starts = {row.effective_from for row in billed}
+            higher = [row for row in bounds if row.effective_from in starts]
+            applicable |= dict.fromkeys([*reversed(billed), *higher])
         return [row for row in applicable if row.min_input_tokens <= input_tokens]
 
     def tiers(self, provider: str, model: str) -> list[int]:
@@ -336,13 +338,6 @@ class PriceTable:
         return variants
 
 
-def warn_of_unknown_cost(reason: str) -> None:
-    """Warn, once for each reason and process."""
-    if reason not in _warned:
-        _warned.add(reason)
-        warn_user(PriceWarning(f"{reason}; the cost is unknown"), stacklevel=3)
-
-
 def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow]]:
     groups: dict[tuple[str, str, str], list[PriceRow]] = {}
     for row in rows:
@@ -380,10 +375,12 @@ def _list_priced_parts(row: PriceRow) -> list[tuple[str, str, str]]:
 
 def _rows_of(variants: _Variants, variant: str) -> Iterable[PriceRow]:
     """The rows of a service level. A completion window without rows has a share of the standard prices."""
-    rows, share = variants.get(variant, ()), WINDOW_SHARES.get(variant)
+    rows, level = variants.get(variant, ()), variant.removesuffix(AT_MOST)
+    share = WINDOW_SHARES.get(level)
     if rows or share is None:
         return rows
-    return [_multiply(row, share) for row in variants.get("standard", ()) if row.provider == "openai"]
+    standard = variants.get(f"standard{variant[len(level) :]}", ())
+    return [_multiply(row, share) for row in standard if row.provider == "openai"]
 
 
 def _multiply(row: PriceRow, share: str) -> PriceRow:
@@ -397,7 +394,7 @@ def _multiply(row: PriceRow, share: str) -> PriceRow:
     return row._replace(**prices)
 
 
-def _in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
+def in_effect(rows: Iterable[PriceRow], day: str) -> list[PriceRow]:
     """The rows of the newest price list that had begun by that day, those for the largest prompts first."""
     begun = [row for row in rows if row.effective_from <= day]
     start = max((row.effective_from for row in begun), default=None)

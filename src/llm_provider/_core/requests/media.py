@@ -6,19 +6,21 @@ contents only. A file that is too large for a request is not read here, because 
 """
 
 import base64
+import hashlib
 import io
 import os
 import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from .. import doors
 from ..errors import RequestError, cite
 from ..json_values import JSONMapping
+from ..runtime.json_pieces import canonical
 from ..types.messages import Message
-from .attachments import Attachment
+from .attachments import Attachment, attachments_of, with_references
 
 Part: TypeAlias = JSONMapping
 """A content part in OpenAI's form."""
@@ -143,6 +145,45 @@ def is_medium(content: object) -> bool:
 
 def _encode_parts(contents: Sequence[object], where: str) -> list[Part]:
     return [part_of(content, f"{where}[{position}]") for position, content in enumerate(contents)]
+
+
+class Contents(str):
+    """The contents that `embed` makes one vector of, where one is no text. Equal contents have equal texts.
+
+    `parts` are in OpenAI's form, and `size` is the bytes of their JSON without files that are uploaded.
+    """
+
+    __slots__ = ("parts", "size")
+
+    parts: tuple[Part, ...]
+    size: int
+
+    def __new__(cls, parts: Sequence[Part]) -> Self:
+        message = {"role": "user", "content": parts}
+        # The text of a file that no request can hold does not tell its content.
+        files = {id(file): file.reference for _, file in attachments_of([message]) if not file.in_text}
+        body = canonical(with_references([message], files)[0]["content"])
+        made = super().__new__(cls, f"contents:sha256:{hashlib.sha256(body).hexdigest()}")
+        made.parts, made.size = tuple(parts), len(body)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (self.parts,)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens they have, to compare them with texts."""
+        # 258 are those of an image for gemini-embedding-2.
+        return sum(len(part["text"]) // 4 + 1 if part["type"] == "text" else 258 for part in self.parts)
+
+
+def contents_of(value: Any, where: str) -> str:
+    """What `embed` makes one vector of: a text, or `Contents`. `value` is one content, or a list of them."""
+    listed = isinstance(value, (list, tuple))
+    parts = _encode_parts(value, where) if listed else [part_of(value, where)]
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return str(parts[0]["text"])
+    return Contents(parts)
 
 
 def part_of(content: object, where: str) -> Part:

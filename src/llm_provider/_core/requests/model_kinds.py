@@ -21,7 +21,7 @@ _NOT_COVERED = tuple(
 )
 _EMBEDS = re.compile(r"text-embedding-.*|.*\bembed.*|embed-.*")
 
-_LIKELY_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae)-", re.IGNORECASE)
+_LIKELY_EMBEDS = re.compile(r"embed|(^|[/-])(bge|gte|uae|voyage|clip)-", re.IGNORECASE)
 
 ModelKind: TypeAlias = Literal["chat", "embedding"]
 EstimateKind: TypeAlias = Literal["chat", "embedding", "score", "decision"]

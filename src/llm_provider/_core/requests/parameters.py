@@ -224,7 +224,7 @@ class ClientSettings(TypedDict, total=False):
     """A `.env` file, such as ".env", with API keys and base URLs, which come after the
     environment. The file is read once and changes no variable. No file is read without this setting."""
     prices: str | os.PathLike[str] | None
-    """A CSV file with the columns of `prices.csv`, whose rows replace the shipped ones."""
+    """A CSV file whose rows replace rows of `prices.csv`; "fresh": the last `llm-provider prices update`."""
     budget: float | Decimal | Budget | None
     """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
     processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""

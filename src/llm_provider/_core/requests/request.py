@@ -355,10 +355,12 @@ class EmbedRequest(TextRequest):
 
     dimensions: int | None = None
     upstream: str | None = None
+    has_media: bool = False
+    """Whether one of the inputs is `Contents`."""
 
     @classmethod
     def build(
-        cls, model: str, inputs: Iterable[str], parameters: EmbedParameters, function: str = "embed"
+        cls, model: str, inputs: Iterable[Any], parameters: EmbedParameters, function: str = "embed"
     ) -> EmbedRequest:
         """Check and normalise the arguments of `embed` or `aembed`. An empty list of texts is allowed."""
         check_model_name(model)
@@ -374,7 +376,9 @@ class EmbedRequest(TextRequest):
         if is_table(inputs):
             raise RequestError(f"inputs is a {kind}: give one column, as in embed(model, df['text'])")
         texts = tuple(_text(index, text) for index, text in enumerate(inputs))
-        return cls(model=model, inputs=texts, **checked)
+        return cls(
+            model=model, inputs=texts, has_media=any(type(text) is not str for text in texts), **checked
+        )
 
 
 def _text(index: int, text: object) -> str:
@@ -389,6 +393,12 @@ def _text(index: int, text: object) -> str:
             f"inputs[{index}] holds token ids; embed() takes texts: turn the tokens back into text, "
             "with tiktoken by encoding.decode(tokens)"
         )
+    from .media import contents_of, is_medium
+
+    listed = isinstance(text, (list, tuple)) and not all(isinstance(each, str) for each in text)
+    if listed or isinstance(text, Mapping) or is_medium(text):
+        contents = contents_of(text, f"inputs[{index}]")
+        return contents or _text(index, contents)
     remedy = ": leave it out, as dropna() does" if is_missing(text) else ": write str(value)"
     raise RequestError(f"inputs[{index}] must be a str, not {cite(text)}{remedy}")
 

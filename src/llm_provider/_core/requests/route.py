@@ -23,6 +23,8 @@ class EmbeddingLimits(NamedTuple):
     """Most tokens of all texts of one request together; None where there is no such limit."""
     text_tokens: int | None
     """Most tokens of one text; None where it is not known."""
+    media: int | None = None
+    """Most inputs with media in one request; None for as many as texts."""
 
 
 UNPUBLISHED = EmbeddingLimits(texts=100, tokens=16_384, text_tokens=None)

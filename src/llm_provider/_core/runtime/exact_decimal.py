@@ -24,6 +24,18 @@ def exact() -> Context:
     return Context(prec=100)
 
 
+def without_noise(amount: Decimal) -> Decimal:
+    """The decimal that was meant by a computed binary float, whose noise begins at the 15th digit.
+
+    >>> from decimal import Decimal
+    >>> without_noise(Decimal("0.8000000000000001"))
+    Decimal('0.800000000000')
+    """
+    from decimal import Context
+
+    return Context(prec=12).plus(amount)
+
+
 def total(amounts: Iterable[Decimal | int]) -> Decimal:
     """The exact sum of some amounts; 0 if there are none."""
     from decimal import Decimal

@@ -288,6 +288,9 @@ def _claude(width: int, height: int, edge: int, most: int) -> int:
 
 
 def _gemini(model: str, width: int, height: int, detail: str) -> int:
+    if "embedding" in model:
+        # The answer of `countTokens` in BerriAI/litellm#24339.
+        return 258
     if _OLD_GEMINI.match(model) is None:
         return _GEMINI_DETAILS.get(detail, _GEMINI_DETAILS["high"])
     if max(width, height) <= 384:

@@ -38,6 +38,24 @@ class AssistantMessage(dict[str, Any]):
             raise missing_attribute(self, name)
 
 
+def text_to_parse(choice: Any) -> str:
+    """What `parsed` reads of a `Choice`: its text without the commentary of OpenAI's models before it.
+
+    Like `parse` of newer SDKs, it reads the messages of a Responses answer by their `phase`.
+    """
+    own = choice.message.get("provider_specific_fields")
+    items = own.get("content") if isinstance(own, Mapping) else None
+    items = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    messages = [item for item in items if item.get("type") == "message"]
+    answers = [item for item in messages if item.get("phase") != "commentary"]
+    if not answers or len(answers) == len(messages):
+        text: str = choice.text
+        return text
+    final = [item for item in answers if item.get("phase") == "final_answer"]
+    parts = [part for item in final or answers for part in item.get("content") or ()]
+    return "".join([part.get("text") or part.get("refusal") or "" for part in parts])
+
+
 class SavedImage(Protocol):
     """An image of Pillow. It is sent as PNG."""
 
@@ -48,6 +66,9 @@ class SavedImage(Protocol):
 Content: TypeAlias = str | os.PathLike[str] | bytes | SavedImage | Mapping[str, Any]
 """One part of a message: text, a file by its path, the bytes of a file, an image of Pillow, or a dict in
 OpenAI's form."""
+
+EmbedInput: TypeAlias = Content | Sequence[Content]
+"""What `embed` makes one vector of: a text, another content, or several contents together."""
 
 Prompt: TypeAlias = str | Sequence[Message] | Sequence[Content]
 """The input of a call: one user message as a `str` or a list of contents, or a whole conversation."""

@@ -23,7 +23,8 @@ from ..errors import (
 from ..hints import NoMapping
 from ..json_values import check_fields, json_value
 from ..runtime.frozen import quickly_made, with_late_field
-from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult
+from .messages import AssistantMessage, FinishReason, Message, ToolCall, ToolResult, text_to_parse
+from .score_values import list_scores, with_scores
 from .usage import PaidResult, RowLabel, ServedBy, Timing, TokenLogprob, cost_text, token_from_dict
 
 if TYPE_CHECKING:
@@ -57,23 +58,6 @@ class Choice(NoMapping):
 
 
 with_late_field(Choice, "logprobs")
-
-
-def text_to_parse(choice: Choice) -> str:
-    """The text that `parsed` reads: without the commentary that OpenAI's models write before their answer.
-
-    Like `parse` of newer SDKs, it reads the messages of a Responses answer by their `phase`.
-    """
-    own = choice.message.get("provider_specific_fields")
-    items = own.get("content") if isinstance(own, Mapping) else None
-    items = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    messages = [item for item in items if item.get("type") == "message"]
-    answers = [item for item in messages if item.get("phase") != "commentary"]
-    if not answers or len(answers) == len(messages):
-        return choice.text
-    final = [item for item in answers if item.get("phase") == "final_answer"]
-    parts = [part for item in final or answers for part in item.get("content") or ()]
-    return "".join([part.get("text") or part.get("refusal") or "" for part in parts])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,12 +179,15 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
         alike = isinstance(raw, list) and len(raw) == len(self.choices)
         replies = raw if alike else [raw] * len(self.choices)
         return [
-            replace(
-                self,
-                choices=(choice,),
-                body=json.dumps(reply).encode(),
-                origins=self.origins[number : number + 1],
-                cache_keys=self.cache_keys[number : number + 1],
+            with_scores(
+                replace(
+                    self,
+                    choices=(choice,),
+                    body=json.dumps(reply).encode(),
+                    origins=self.origins[number : number + 1],
+                    cache_keys=self.cache_keys[number : number + 1],
+                ),
+                self.score_values[number : number + 1],
             )
             for number, (choice, reply) in enumerate(zip(self.choices, replies, strict=True))
         ]
@@ -383,6 +370,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
             "parsed": json_value(parsed),
             "served_by": None if (who := self.served_by) is None else who.to_dict(),
             **json_value(values | {"response_format": form, "body": body}),
+            **list_scores(self),
         }
 
     @classmethod
@@ -424,7 +412,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
                 known[name] = READERS[name](known.get(name))
             if response_format is not None:
                 known["response_format"] = response_format
-            return cls(**known)
+            return with_scores(cls(**known), check_fields(fields).get("score_values"))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             description = f"the dict of {fields['error']}" if fields.get("error") else cite(dict(fields))
             raise RequestError(f"this is not the dict of a response: {description} ({error!r})") from None
@@ -483,10 +471,11 @@ def result_from_dict(fields: Mapping[str, Any]) -> Any:
         amount = fields.get(name)
         if amount is not None and not 0 <= amount <= sys.float_info.max:
             raise RequestError(f"{name} is no number of USD: {cite(amount)}")
-    if "scores" in fields:
-        return doors.scores.Scores.from_dict(fields)
-    if "decisions" in fields:
-        return doors.decisions.Decisions.from_dict(fields)
+    for name, kind in (("scores", "Scores"), ("decisions", "Decisions")):
+        if name in fields:
+            own = {each: value for each, value in fields.items() if each != "score_values"}
+            result = getattr(getattr(doors, name), kind).from_dict(own)
+            return with_scores(result, check_fields(fields).get("score_values"))
     return LLMError.from_dict(fields) if fields.get("error") else Response.from_dict(fields)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar, cast, overload
 
 from .. import doors
 from ..errors import BatchError, LLMError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from ..._features.evaluation.tables import ScoreTable
     from ..._features.evidence.container import Evidence
     from .results_table import AnyResult
 
@@ -124,6 +125,64 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         """The sum of the usage of all results, stored answers included."""
         return sum((result.usage for result in self if result.usage is not None), Usage())
 
+    def score(
+        self,
+        function: Callable[[Any], object] | None = None,
+        *,
+        scores: Any = None,
+        failed: float | Mapping[str, float] | None = None,
+        on_error: Literal["return", "raise"] = "raise",
+    ) -> Results[ResultT]:
+        """These results with a score for each sample, which all tables, `to_jsonl` and `export` have.
+
+        A score is a number, a bool, or a dict of these by name; None and NaN are missing. The results
+        themselves stay as they are. An answer whose `parsed` raises in the function has failed, as a failed
+        call has.
+
+        Args:
+            function: It gets each sample, as a `Response` with its `metadata`, or the `Decisions` or `Scores`
+                of an input, and returns the score. It is not called for failed calls.
+            scores: The scores in its place, such as a column: one for each result, where a list has those of
+                its samples, or one for each row of `to_pandas`; a dict has them by position. Results of
+                `decide_many`, such as a judge's, give the probability or score of each question.
+            failed: The score of calls that failed; by default they have none, and summaries count them.
+            on_error: "raise" raises a `BatchError` if the function raised, after all other samples. "return"
+                leaves its sample without a score.
+
+        Raises:
+            RequestError: an argument is not valid, scores are too many or too few, or one is no number.
+            BatchError: the function failed. It names the first sample, and its `results` have the other
+                scores.
+
+        >>> from llm_provider import Choice, Response, Usage
+        >>> parts = {"usage": Usage(), "model": "m", "provider": "p", "metadata": "4"}
+        >>> answer = Response(choices=(Choice(text="4"),), **parts)
+        >>> results = Results([answer] * 3).score(lambda sample: sample.text == sample.metadata)
+        >>> results[0].score_values
+        (1.0,)
+        >>> print(results.summarize_scores())
+        model   mean   95 % interval  std. error  questions  samples
+        m      1.000  [0.439, 1.000]       0.000          3        3
+        """
+        return doors.scoring.score_results(self, function, scores, failed, on_error)
+
+    def summarize_scores(
+        self, by: str | Sequence[str] | None = None, *, cluster: str | None = None
+    ) -> ScoreTable:
+        """The mean of each score by model, with its interval at 95 %, and what it leaves out.
+
+        A mean is that of the questions' means, and its interval allows for samples of one question that
+        depend on each other: docs/evaluation.md has the formulas.
+
+        Args:
+            by: One or more columns of the metadata: a row for each model and group.
+            cluster: A column of the metadata: questions with the same value depend on each other.
+
+        Raises:
+            RequestError: no result has a score, or the metadata have no such column.
+        """
+        return doors.score_summaries.summarize_scores(self, by, cluster)
+
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame with one row for each sample, and for each call that failed.
 
@@ -163,7 +222,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         path: str | os.PathLike[str],
         *,
         client: Any = None,
-        scores: Mapping[int, float | None] | Sequence[float | None] | None = None,
+        scores: Mapping[int, float | None] | Sequence[float | None] | str | None = None,
         evaluation: str = "scores",
     ) -> Evidence:
         """Write the evidence of these results, which `verify` checks without keys and without a network.
@@ -177,8 +236,9 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             path: The file, such as "results.evidence.zip"; an existing one is replaced.
             client: The `Client` that made the results, whose cache and prices are read; default the
                 client of the module's functions.
-            scores: Your scores of the results, by position; 1 and more count as correct. With them the file
-                holds records of Every Eval Ever 0.3.0, and a log that inspect_ai reads, for each model.
+            scores: Your scores of the results, by position; default the means of those that `score` gave. A
+                text is the name of one, where there are several. 1 and more count as correct. With scores the
+                file holds records of Every Eval Ever 0.3.0, and a log that inspect_ai reads, for each model.
             evaluation: The name of the evaluation in these.
 
         Raises:

@@ -43,6 +43,8 @@ _TYPES: dict[str, type] = dict.fromkeys(("input_index", "sample", *_TOKENS, "att
 _TYPES |= {"cached": bool, "cost": float, "cost_at_most": float, "price": float, "seconds": float}
 """A column has the same type if all its cells are empty, or if there are none."""
 _PARSED = "parsed"
+SCORE = "score"
+"""The column of the scores that are numbers; those with a name have the column `score.NAME`."""
 
 
 class OtherResult(PaidResult):
@@ -89,7 +91,11 @@ def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
     number = -1
     if isinstance(result, OtherResult):
         for number, columns in enumerate(result.list_rows()):
-            yield {"sample": number, **columns, **_columns_of_host(result.served_by)}
+            scores = result.score_values[number : number + 1]
+            # A decision has a score of its own.
+            name = f"{SCORE}.value" if SCORE in columns and scores and not _fields(scores[0]) else SCORE
+            own = dict(_cells(name, scores[0])) if scores else {}
+            yield {"sample": number, **columns, **own, **_columns_of_host(result.served_by)}
         return
     # A call that failed has the samples that were answered before its error.
     for number, sample in enumerate(result.samples):
@@ -102,9 +108,19 @@ def _samples(result: AnyResult) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(OutputError):
             if (parsed := sample.parsed) is not None:
                 columns |= _cells(_PARSED, parsed)
-        yield columns
+        yield columns | _score_columns(result, number)
     if isinstance(result, LLMError):
-        yield {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
+        columns = {"sample": number + 1, "error": type(result).__name__, "error_message": str(result)}
+        yield columns | _score_columns(result, number + 1)
+
+
+def _score_columns(result: AnyResult, number: int) -> dict[str, object]:
+    """The columns of the scores of a sample."""
+    return {
+        name: cell
+        for score in result.score_values[number : number + 1]
+        for name, cell in _cells(SCORE, score)
+    }
 
 
 def row_count(result: AnyResult) -> int:
@@ -166,17 +182,17 @@ def _cell(value: object) -> object:
     return value if is_atom else json_value(value)
 
 
-def metadata_columns(result: AnyResult) -> dict[str, Any]:
-    """The metadata of a result as columns."""
+def metadata_columns(result: AnyResult, *, scored: bool = False) -> dict[str, Any]:
+    """The metadata of a result as columns, in a table that has columns of scores if it is `scored`."""
     metadata = result.metadata
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
         return {"metadata": metadata}
-    named = {}
+    named, others = {}, (_PARSED, "served_by", *[SCORE] * scored)
     for name, value in metadata.items():
         # A name of another column gets a prefix, so that neither value is lost.
-        is_other = name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in (_PARSED, "served_by")
+        is_other = name in (*COLUMNS, *_LAST) or str(name).partition(".")[0] in others
         named[f"metadata_{name}" if is_other else str(name)] = value
     return named
 
@@ -184,7 +200,8 @@ def metadata_columns(result: AnyResult) -> dict[str, Any]:
 def columns(results: Sequence[AnyResult]) -> dict[str, list[Any]]:
     """The table by column, metadata first and `parsed` behind the text."""
     rows = list(table_rows(results))
-    metadata = [metadata_columns(result) for result in results]
+    scored = any(result.score_values for result in results)
+    metadata = [metadata_columns(result, scored=scored) for result in results]
     own = {
         name: [metadata[row["input_index"]].get(name) for row in rows]
         for name in dict.fromkeys(name for values in metadata for name in values)

@@ -13,6 +13,7 @@ from ..hints import NoMapping
 from ..json_values import check_fields
 from ..runtime.frozen import quickly_made
 from ..words import format_cost, format_usd
+from .score_values import Scorable
 
 CostSource: TypeAlias = Literal["reply", "prices", "litellm"]
 """Where a cost comes from: the reply itself, the price table, or litellm's price map."""
@@ -97,7 +98,7 @@ NO_TIMING = Timing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaidResult:
+class PaidResult(Scorable):
     """What the results of all operations tell of their cost, as `Response` describes it."""
 
     usage: Usage

@@ -27,6 +27,8 @@ _SET_A_KEY = (
     "no API key is set: set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or that of another provider. "
     "For a server of your own set LOCAL_BASE_URL, and write: check --model local/NAME"
 )
+_PATIENCE = 10.0
+"""Seconds of requests about batches that fail: a gateway may answer them with 500 for ever."""
 
 
 class Check:
@@ -64,10 +66,9 @@ class Check:
         with (
             tempfile.TemporaryDirectory(prefix="llm-check-") as folder,
             RecordingProxy(url, self._scrubber.names) as proxy,
-            # A gateway may answer 500 for ever to requests about batches, which have this patience.
             Client(
                 base_url=proxy.url, budget=budget, cache="refresh", cache_dir=Path(folder), max_retries=0,
-                max_tokens=400, outage_patience=10.0,
+                max_tokens=400, outage_patience=_PATIENCE,
             ) as client,
         ):  # fmt: skip
             account = Account(route, client, proxy, self._tell, model)

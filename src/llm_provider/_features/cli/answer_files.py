@@ -45,7 +45,7 @@ def read_answers(path: Path) -> Iterator[AnyResult]:
             fields = json.loads(text) if line is None else line
             # A line of evidence has more than the result.
             fields = fields["result"] if "requests" in fields else fields
-            yield _read_map_line(fields) if "request" in fields else result_from_dict(fields)
+            yield read_map_line(fields) if "request" in fields else result_from_dict(fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if not text.endswith(b"\n") and (number > 1 or text.startswith(b"{")):
                 # It is still being written, or was when the machine failed.
@@ -76,7 +76,7 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
         yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in lines)
 
 
-def _read_map_line(line: JSONObject) -> Result:
+def read_map_line(line: JSONObject) -> Result:
     """A line of `map` as the result that it was made from, whose metadata are the row."""
     row = line.get("input")
     if row is None:
@@ -85,9 +85,14 @@ def _read_map_line(line: JSONObject) -> Result:
     if "id" in line and metadata.get("id") != line["id"]:
         metadata = {"id": line["id"], **metadata}
     fields = line | {"metadata": metadata, "provider": line.get("provider") or ""}
+    if "score" in line:
+        # In a table a score is JSON.
+        score = json.loads(line["score"] or "null") if isinstance(line["score"], str) else line["score"]
+        fields["score_values"] = score if isinstance(score, list) else [score]
     # An answer that was refused has an error beside its finish reason.
     if (error := line["error"]) is not None and not line["finish_reason"]:
         shared = {name: fields.get(name) for name in _OF_ERRORS} | {"attempts": 0}
+        shared |= {name: fields[name] for name in ("score_values",) if name in fields}
         message = error["message"]
         if "status" in error:
             # The end of the message is made of these fields again. A table does not have them.

@@ -15,6 +15,8 @@ COMPLETION_VARIABLE = "_LLM_PROVIDER_COMPLETE"
 _COMMANDS = {
     "ask": ("ask", "ask a model and print its answer as it is written"),
     "map": ("map", "ask a model about every row of a file"),
+    "decide": ("decide", "ask questions about every line of a file, which probabilities answer"),
+    "report": ("report", "print the means of scores with intervals, or compare files"),
     "logs": ("ask", "print and search the answers of `ask`"),
     "estimate": ("prompt_files", "estimate the requests, tokens, cost and time of a file of prompts"),
     "recheck": ("prompt_files", "say whether a model still answers as before"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -19,12 +20,13 @@ from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
 from .output import EXIT_CODES, PROGRAM
-from .parsing import KEYS, Command, call_options, complete_model, parameters_of, parse_number
+from .parsing import KEYS, SCORE_HELP, Command, call_options, complete_model, parameters_of, parse_number
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
     from .map_output import OutputFile, StandardOutput, Tally
     from .map_rows import Format, PromptMaker, Row, RowFile
+    from .report import LineScorer
 
 _EPILOG = f"""\
 IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a text with a prompt in each line
@@ -37,12 +39,16 @@ sent.
   {PROGRAM} map claude-haiku-5-5 reviews.csv moods.jsonl --template "Good or bad? {{review}}" --id number
   {PROGRAM} map gpt-6.1-sol questions.jsonl answers.jsonl --delivery batch --budget 5
   {PROGRAM} map gpt-6.1-sol prompts.txt --dry-run
+  {PROGRAM} map gpt-6.1-sol,claude-haiku-5-5 questions.jsonl "answers-{{model}}.jsonl" --score scoring:exact
   cat prompts.txt | {PROGRAM} map gpt-6.1-sol - - --format txt | jq -r .text
 
 OUT gets a line of JSON for each row as its answer arrives: index, id, input, text, parsed, finish_reason,
 model, usage, cost in USD, cached, and error, which is null or has type and message. An OUT that ends in .csv
 or .tsv is a table with these columns. At the end the lines have the order of IN. - is standard output, where
 the lines keep the order of the answers.
+
+--score imports MODULE from the working folder and gives each line the score that its function returns: a
+number, a bool or a dict of these. `{PROGRAM} report OUT` prints their means.
 
 Run the same command again after Ctrl-C, a failure or a kill: rows that OUT answers are skipped, and the
 others, the failed ones too, are asked. An OUT with answers to other prompts, or from another model or other
@@ -67,7 +73,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.argument("model", metavar="MODEL", shell_complete=complete_model)
+@click.argument("model", metavar="MODEL[,MODEL]", shell_complete=complete_model)
 @click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
 @click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")
@@ -87,6 +93,8 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
     "--max-errors", metavar="N", type=parse_number, help="end after so many failed rows, or a share"
 )
 @click.option("--deadline", metavar="SECONDS", type=float, help="for all rows together")
+@click.option("--n", "n", metavar="N", type=int, help="samples of each row")
+@click.option("--score", metavar="MODULE:FUNCTION", help=SCORE_HELP)
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="only the first N rows of IN")
 @click.option("--skip-invalid", is_flag=True, help=_SKIP_INVALID)
 @click.option("--overwrite", is_flag=True, help="replace OUT and ask every row")
@@ -108,6 +116,7 @@ def run_map(
     skip_invalid: bool,
     overwrite: bool,
     dry_run: bool,
+    score: str | None,
     **options: Any,
 ) -> int:
     """Ask a model about every row of a file."""
@@ -116,7 +125,10 @@ def run_map(
     from ..hosts.host_routes import read_hosts
     from .map_output import OutputFile, StandardOutput
     from .map_rows import PromptMaker, RowFile
+    from .report import LineScorer
 
+    if "," in model:
+        return _run_each(context, model.split(","), source, target)
     if target is None and not dry_run:
         context.fail("the argument OUT is missing")
     delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
@@ -139,6 +151,8 @@ def run_map(
             work = _Work(file, maker, model, parameters_of_answers, id_column, output, overwrite=overwrite)
             work.check(limit, skip_invalid=skip_invalid)
         work.report_invalid()
+        if score is not None:
+            work.scorer = LineScorer(score)
         if dry_run:
             from ..._core.client.model_functions import estimate
 
@@ -150,6 +164,31 @@ def run_map(
             work.name_columns(output)
             stack.enter_context(closing(output))
         return _run(work, output or StandardOutput(), parameters | delivery)
+
+
+def _run_each(context: click.Context, models: list[str], source: str, target: str | None) -> int:
+    """Ask one model after the other, with one budget. Each has an output of its own."""
+    from ..._core.money.budget import Budget
+    from ..._core.requests.routing import resolve
+    from ..hosts.host_routes import read_hosts
+
+    given, models = dict(context.params), [model.strip() for model in models]
+    for model in models:
+        resolve(model, given["base_url"], hosts=read_hosts())
+    if source == "-":
+        raise RequestError("standard input can be read for one model only: give IN as a file")
+    if len(set(models)) < len(models) or (target is not None and "{model}" not in target):
+        raise RequestError(
+            "several models need different names, and an OUT with {model}: answers-{model}.jsonl"
+        )
+    if given["budget"] is not None:
+        given["budget"] = Budget(given["budget"])
+    codes: list[int] = []
+    for model in models:
+        path = None if target is None else target.replace("{model}", re.sub(r"[^\w.-]", "_", model))
+        console.say("model", model)
+        codes.append(context.invoke(run_map, **(given | {"model": model, "target": path})))
+    return max(codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +215,7 @@ class _Work:
     output: OutputFile | None
     """The file that may answer rows; None for standard output."""
     overwrite: bool = field(kw_only=True)
+    scorer: LineScorer | None = None
     rows: int = 0
     answered_before: int = 0
     """Rows that are not asked again. If few others fail, the provider is not the suspect."""
@@ -304,6 +344,7 @@ class _Work:
                 by_id=self.id_column is not None,
                 samples=self.parameters.get("n", 1) != 1,
                 tools="tools" in self.parameters,
+                scored=self.scorer is not None,
             )
 
     def __len__(self) -> int:
@@ -334,6 +375,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             rows = max(work.rows + len(work.invalid), output.positions)
             rows = rows if order is None else max(order.values()) + 1
             tally = output.arrange(rows, order) if output.is_kept else sent
+            if output.is_kept and work.scorer is not None:
+                output.rewrite(work.scorer.score)
     except (KeyboardInterrupt, Terminated) as interrupt:
         # What the library says of calls is said of rows here.
         goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
@@ -354,6 +397,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
         total = max(work.rows, tally.rows)
         print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
+    scored = console.OK if work.scorer is None else work.scorer.report()
     counts, failed = tally.errors or tally.incomplete, tally.errors.total()
     kinds = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     if failed:
@@ -364,8 +408,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
     elif counts:
         text = f"{counts.total():,} of {work.rows:,} answers are not whole ({kinds})"
         console.say("warning", text)
-        return console.INCOMPLETE_ANSWER
-    return console.FAILED if failed or tally.rows < work.rows else console.OK
+        return scored or console.INCOMPLETE_ANSWER
+    return console.FAILED if failed or tally.rows < work.rows else scored
 
 
 def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:
@@ -383,6 +427,8 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
         for number, result in results:
             question = work.take(number)
             line = line_of(question.row, question.request, result, work.model, work.id_column)
+            if work.scorer is not None and not output.is_kept:
+                line = work.scorer.score(line)
             output.write(line)
             sent.add(line)
             cost += Cost.of_result(result)

@@ -15,7 +15,7 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
@@ -97,13 +97,29 @@ class Table:
         return self._encode_record(self.columns)
 
     def name_columns(
-        self, inputs: Iterable[str], parsed: Iterable[str], *, by_id: bool, samples: bool, tools: bool
+        self,
+        inputs: Iterable[str],
+        parsed: Iterable[str],
+        *,
+        by_id: bool,
+        samples: bool,
+        tools: bool,
+        scored: bool = False,
     ) -> None:
         """Choose the columns: one for each field of the rows and of the answers, where these are known."""
         fields = [f"input.{name}" for name in inputs] or ["input"]
         answers = [f"parsed.{name}" for name in parsed] or ["parsed"]
         more = [*["texts"] * samples, *["tool_calls"] * tools]
-        names = ["index", *["id"] * by_id, *fields, "text", *more, *answers, *_LAST_COLUMNS]
+        names = [
+            "index",
+            *["id"] * by_id,
+            *fields,
+            "text",
+            *more,
+            *answers,
+            *["score"] * scored,
+            *_LAST_COLUMNS,
+        ]
         self.columns = list(map(_encode_cell, names))
 
     def encode(self, line: JSONObject) -> bytes:
@@ -255,6 +271,7 @@ class StandardOutput:
     """Prints lines."""
 
     name = "standard output"
+    is_kept = False
 
     def write(self, line: JSONObject) -> None:
         sys.stdout.write(f"{json.dumps(line)}\n")
@@ -405,6 +422,13 @@ class OutputFile:
         for _, _, line in self._lines():
             tally.add(line)
         return tally
+
+    def rewrite(self, change: Callable[[JSONObject], JSONObject]) -> None:
+        """Change each line. The file is replaced when all are on disk."""
+        with files.replace_file(self.path) as new:
+            new.write(self.form.head)
+            for _, _, line in self._lines():
+                new.write(self.form.encode(change(line)))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from itertools import compress
 
 import click
 
+from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.money.price_rows import COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
@@ -76,6 +77,11 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
 _PRICES_EPILOG = f"""\
   {PROGRAM} prices claude-haiku-5-5
   {PROGRAM} prices --json | jq length
+  {PROGRAM} prices update && {PROGRAM} prices --prices fresh
+  {PROGRAM} prices update https://example.com/prices.csv#sha256=...
+
+`prices update` reads the data files of an installed genai-prices or litellm that is newer than the table, or
+downloads a file with its columns. Clients use the result with prices="fresh" or LLM_PROVIDER_PRICES=fresh.
 """
 
 _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as_of")
@@ -86,7 +92,10 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 @prices_option
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list; null is an unknown price")
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
-    """Print prices in USD per million tokens."""
+    """Print prices in USD per million tokens, or renew them: `prices update [ADDRESS]`."""
+    if models and models[0] == "update":
+        _update_prices(*models[1:])
+        return
     from ..._core.client.call_runner import prices_of
     from ..._core.settings import read_prices
     from ..hosts.host_routes import read_hosts
@@ -104,6 +113,21 @@ def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     lines = ([cell or "-" for cell in compress(line, used)] for line in cells)
     print_table(list(compress(COLUMNS, used)), lines, left=_LEFT_ALIGNED)
     print("\nPrices are USD per million tokens, of web_search and request per thousand; - is unknown.")
+
+
+def _update_prices(address: str | None = None, *more: str) -> None:
+    """Renew the table of `--prices fresh`, and say what has changed."""
+    if more:
+        raise RequestError(f"`{PROGRAM} prices update` takes one address")
+    try:
+        updated = doors.fresh_prices.update(address)
+    except (OSError, ValueError) as error:
+        raise RequestError(f"the prices were not renewed, and the last good table stays: {error}") from None
+    if not updated.sources:
+        print("the prices are those of the newest source that is installed")
+        return
+    print(f"{' and '.join(updated.sources)}: other prices of {updated.models:,} models than in the package")
+    print(f"written to {updated.path}; use it with --prices fresh or LLM_PROVIDER_PRICES=fresh")
 
 
 def _rows_of(table: PriceTable, model: str, hosts: Mapping[str, Route]) -> list[PriceRow]:

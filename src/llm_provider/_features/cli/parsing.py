@@ -26,6 +26,8 @@ API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMIN
 from OPENAI_API_KEYS) and never from the command line, which other users can see.
 """
 
+SCORE_HELP = "your function that scores a sample; MODULE is imported from the working folder"
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _AGE = re.compile(r"([0-9]{1,9})([smhdw])")
 _LATEST = 2.2e11
@@ -163,8 +165,8 @@ def _use_prices(context: click.Context, _: click.Parameter, path: str | None) ->
 
 
 prices_option = click.option(
-    "--prices", metavar="FILE", expose_value=False, callback=_use_prices,
-    help="prices that the table lacks, in a file with its columns (docs/prices.md)",
+    "--prices", metavar="FILE|fresh", expose_value=False, callback=_use_prices,
+    help="prices that the table lacks, in a file with its columns, or those of `prices update`",
 )  # fmt: skip
 
 

@@ -13,17 +13,18 @@ from urllib.parse import urlencode
 
 import click
 
+from ..._core.client.call_runner import prices_of
 from ..._core.errors import APIResponseValidationError, LLMError, MissingAPIKeyError, RequestError
-from ..._core.money.pricing import PriceTable
 from ..._core.requests.api_keys import APIKey
 from ..._core.requests.routing import Target, resolve
 from ..._core.runtime import clock
 from ..._core.runtime.files import read_text
+from ..._core.settings import read_prices
 from ..._core.words import format_usd
 from ..reconcile.reconciliation import Line, Row, list_lines, reconcile
 from ..reconcile.usage_reports import read_report
 from .output import FAILED, OK, PROGRAM, print_table, printable, say
-from .parsing import Command, parse_age, parse_since
+from .parsing import Command, parse_age, parse_since, prices_option
 from .usage import list_files
 
 _KEYS = {
@@ -81,6 +82,7 @@ _SAVED = click.Path(path_type=Path)
 @click.option("--project", metavar="ID", help="only usage of this project or workspace")
 @click.option("--border", metavar="TIME", type=parse_age, default="1h", help="how far days may be apart (1h)")
 @click.option("--tolerance", metavar="PERCENT", type=float, default=0.1, help="most unexplained part (0.1)")
+@prices_option
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; amounts are USD")
 def run_reconcile(
     files: tuple[Path, ...], provider: str | None, reports: tuple[Path, ...], since: float | None,
@@ -131,7 +133,8 @@ def run_reconcile(
     # Anthropic's costs are not listed by key.
     requested = {pair for pair in product(_MEASURES, billed) if not accounts or pair != ("cost", "anthropic")}
     names: dict[str, Any] = {"days": (first, last), "border": border, "by_key": bool(accounts)}
-    rows = reconcile(lines, entries, PriceTable.load(), requested=() if reports else requested, **names)
+    requested = set() if reports else requested
+    rows = reconcile(lines, entries, prices_of(read_prices())(), requested=requested, **names)
     rows = rows if reports else _leave_out_unreported(rows)
     sums = {measure: _add_up(rows, measure) for measure in _MEASURES}
     if as_json:

@@ -191,7 +191,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     return Agreement(kappa, (max(-1.0, kappa - half), min(1.0, kappa + half)), agreed, count)
 
 
-def find_interval(count: float, total: int) -> tuple[float, float]:
+def find_interval(count: float, total: float) -> tuple[float, float]:
     """Wilson's interval of a share at 95 %.
 
     >>> [round(bound, 3) for bound in find_interval(8, 10)]

@@ -23,6 +23,7 @@ from ..._core.requests.request import (
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.types.messages import Message
 from ..._core.types.results_table import OtherResult
+from ..._core.types.score_values import list_scores
 from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 from .questions import Kind, Question, read_questions
 
@@ -164,6 +165,17 @@ class Decision(Hinting):
             return f"{self.choice} ({self.confidence or 0.0:.3f})"
         return f"{(self.probability if self.kind == 'predicate' else self.score) or 0.0:.3f}"
 
+    def to_dict(self) -> JSONObject:
+        """The decision as JSON-ready values, from which `from_dict` makes an equal one.
+
+        >>> polite = Decision(name="polite", kind="predicate", instructions="…", probability=0.9)
+        >>> Decision.from_dict(polite.to_dict()) == polite
+        True
+        """
+        plain = asdict(self)
+        del plain["value"]
+        return plain
+
     @classmethod
     def from_dict(cls, entries: JSONMapping) -> Decision:
         """The decision that `to_dict` wrote. The `value` of a choice is the text of its option."""
@@ -244,9 +256,11 @@ class Decisions(OtherResult, Hinting):
         """The decisions as JSON-ready values, from which `from_dict` makes equal ones."""
         plain = asdict(self)
         del plain["parsed"]
-        for each in plain["decisions"]:
-            del each["value"]
-        return plain | {"metadata": json_value(self.metadata)}
+        own = {
+            "decisions": [each.to_dict() for each in self.decisions],
+            "metadata": json_value(self.metadata),
+        }
+        return plain | own | list_scores(self)
 
     @classmethod
     def from_dict(cls, entries: JSONMapping) -> Decisions:

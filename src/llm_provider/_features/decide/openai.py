@@ -32,8 +32,9 @@ _NOT_JUDGED = frozenset({"reasoning"})
 
 
 def serves(target: Target) -> bool:
-    """Whether a server has the endpoint. The hosts with OpenAI's other formats have not."""
-    return target.provider == "openai" and target.route.host is None
+    """Whether a server has the endpoint: OpenAI and Azure. The hosts with OpenAI's other formats have not."""
+    # Azure's `/openai/v1/decisions`, which takes the name of a deployment: litellm 1.110.
+    return target.provider in ("openai", "azure") and target.route.host is None
 
 
 def operation(target: Target) -> str:

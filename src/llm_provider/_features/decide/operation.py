@@ -26,10 +26,10 @@ from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.checks import DeliveryOptions
 from ..._core.requests.inputs import BatchInputs, batch_inputs
 from ..._core.requests.request import describe_prompt
-from ..._core.requests.routing import Target
+from ..._core.requests.routing import Target, price_names
 from ..._core.runtime.json_pieces import canonical, write_exactly
 from ..._core.types.usage import Usage
-from . import chats
+from . import chats, litellm
 from .conversation import flatten
 from .decisions import DEFAULTS, DecideRequest, Decision, Decisions
 from .native import DecisionFormat, Judgement
@@ -147,6 +147,13 @@ class Decide(Operation[DecideRequest, Decisions]):
             most = load_format(request, call.target).MOST_QUESTIONS
         return [parts[start : start + most] for start in range(0, len(parts), most)]
 
+    def count_requests(self, call: Call[Decisions], parts: Sequence[int]) -> int:
+        """As many as the draws of a question need. Some models give several answers in one request."""
+        if call.request.draws is None:
+            return 1
+        _, encoded = chats.encode(call.request, call.request.inputs[parts[0]], call.target, call.adapter)
+        return -(-int(call.request.draws) // encoded.most_samples)
+
     def smaller_groups(
         self, call: Call[Decisions], parts: Sequence[int], error: LLMError
     ) -> list[Sequence[int]]:
@@ -171,15 +178,8 @@ class Decide(Operation[DecideRequest, Decisions]):
         """The input and the questions of a group. Output of the endpoints for decisions costs nothing."""
         request, adapter = call.request, call.adapter
         if request.method != "native":
-            chat, encoded = chats.encode(request, request.inputs[parts[0]], call.target, adapter)
-            facts = adapter.facts(encoded)
-            requests = -(-chat.n // encoded.most_samples)
-            most = facts.max_output_tokens
-            return facts._replace(
-                texts=[*facts.texts] * requests,
-                media=[*facts.media] * requests,
-                max_output_tokens=None if most is None else most * chat.n,
-            )
+            _, encoded = chats.encode(request, request.inputs[parts[0]], call.target, adapter)
+            return adapter.facts(encoded)
         facts = adapter.facts(adapter.encode(request.make_chat(request.messages), call.target))
         asks = self._questions(call, parts)
         texts = [text for each in asks for text in (each.instructions, *each.options, *each.descriptions)]
@@ -267,9 +267,11 @@ def load_format(request: DecideRequest, target: Target) -> DecisionFormat:
     """The module that speaks a server's endpoint for decisions; a `RequestError` if it has none."""
     form = cast("DecisionFormat | None", load_beside(target.route.adapter, "decisions"))
     if form is None or not form.serves(target):
+        provider = price_names(target)[0]
+        through = f"litellm/{request.model}, " if target.provider in litellm.HOSTS else ""
         raise RequestError(
-            f"{target.provider} has no endpoint for decisions: use gpt-6-luna or gemini-decision-1, or write "
-            "method='logprobs' or method='sampled', which ask the model for text",
+            f"{provider} has no endpoint for decisions: use {through}gpt-6-luna or gemini-decision-1, or "
+            "write method='logprobs' or method='sampled', which ask the model for text",
             provider=target.provider,
             model=request.model,
         )

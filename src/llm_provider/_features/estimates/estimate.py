@@ -21,6 +21,8 @@ from ..._core.journey.call import Call
 from ..._core.journey.engine import Engine
 from ..._core.journey.lookup import READING
 from ..._core.money.price_rows import VARIANTS, WINDOW_SHARES
+from ..._core.money.pricing import PriceTable
+from ..._core.money.unknown_prices import advise_update
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
 from ..._core.tokens.tokenizer import counter_of_target
@@ -30,7 +32,6 @@ from .prompt_cache import CachedInput
 if TYPE_CHECKING:
     from ..._core.journey.call import Call
     from ..._core.money.price_rows import PriceRow
-    from ..._core.money.pricing import PriceTable
     from ..._core.pace.scopes import ScopeStatistics
     from ..._core.types.messages import Prompt
 
@@ -89,8 +90,14 @@ _NOTHING = Range.exactly(0)
 _DEFAULT_OUTPUT = Range(1, 500, 4000)
 """Tokens of an answer if nothing is known of it: one word, a page, or some reasoning and a page."""
 
+_PRICES_OF_MEDIA = {"image": "input_image", "audio": "input_audio"}
+"""Kind of a medium → the column of its price, where that is another than the price of text."""
+
 _DEFAULT_SECONDS, _DEFAULT_SECONDS_PER_TOKEN = Range(0.3, 1.0, 3.0), Range(1 / 200, 1 / 70, 1 / 20)
 """Seconds of an answer if nothing is known of it: until its first token, and for each token."""
+
+_REFUSED = 2.0
+"""The longest time in times of one without refusals: each refusal halves what may be sent at once."""
 
 _READ_CLOSELY = 2000
 """Requests whose texts are read. The tokens of further requests are estimated from their length."""
@@ -145,14 +152,16 @@ class Estimate(Hinting):
     def __str__(self) -> str:
         lines = (f"  {name:24}{likely:>12}  {more}".rstrip() for name, likely, more in self._rows())
         notes = (f"  - {assumption}" for assumption in self.assumptions)
-        return "\n".join([f"{self.model}: {self.inputs:,} inputs", *lines, *notes])
+        return "\n".join([self._title(), *lines, *notes])
 
     def _repr_html_(self) -> str:
         html = doors.html
         rows = ([html.words(name), html.figure(each), html.words(more)] for name, each, more in self._rows())
-        title = f"{self.model}: {self.inputs:,} inputs"
         notes = (html.small(f"- {assumption}") for assumption in self.assumptions)
-        return html.block(html.table((), rows, caption=title), *notes)
+        return html.block(html.table((), rows, caption=self._title()), *notes)
+
+    def _title(self) -> str:
+        return f"{self.model}: {self.inputs:,} inputs{count_duplicates(self.duplicates)}"
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         """The name of a figure, the likely one, and what else is to be said of it."""
@@ -161,8 +170,6 @@ class Estimate(Hinting):
             return name, write(number.likely), f"{write(number.low)} to {write(number.high)}"
 
         yield "answered by the cache", f"{self.cached:,}", ""
-        if self.duplicates:
-            yield "duplicates", f"{self.duplicates:,}", ""
         if self.invalid:
             index, error = self.invalid[0]
             reason = f"inputs[{index}]: {error.message}"
@@ -176,14 +183,20 @@ class Estimate(Hinting):
             yield describe("  from the prompt cache", self.cached_input_tokens, format_count)
         yield describe("output tokens", self.output_tokens, format_count)
         yield ("cost", "unknown", "") if self.cost is None else describe("cost", self.cost, format_usd)
-        for variant, cost in self.costs.items():
-            if variant != self.variant:
-                yield describe(f"  as {variant}", cost, format_usd)
         yield describe("time", self.seconds, format_duration)
 
 
 def format_count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def count_duplicates(number: int) -> str:
+    """The end of a heading.
+
+    >>> count_duplicates(17), count_duplicates(1), count_duplicates(0)
+    (', 17 duplicates', ', 1 duplicate', '')
+    """
+    return f", {number:,} duplicate{'' if number == 1 else 's'}" if number else ""
 
 
 class Estimator:
@@ -203,6 +216,12 @@ class Estimator:
         # An error in the model's name or in the parameters concerns every input, so it is raised here.
         self._first = prepare("a prompt that is never sent").candidates[number]
         self._priced, self._made = self._first.find_price_names(), maker_names(self._first.target)
+        target = self._first.target
+        if target.provider == "litellm" and not prices().applicable(*self._priced):
+            rows = doors.litellm_prices.list_rows(target.model)
+            if rows:
+                table, self._priced = PriceTable(rows), rows[0][:2]
+                self._prices = lambda: table
         self._variant = self._first.operation.variant(self._first)
         options = (self._first.request.options or {}).get("background_options") or {}
         if (variant := f"background-{options.get('completion_window')}") in WINDOW_SHARES:
@@ -211,7 +230,7 @@ class Estimator:
         self._writes = facts.max_output_tokens != 0
         self._adds_input = adds_input(facts, self._made[1])
         self._loops = self._first.request.max_tool_rounds is not None
-        target, self._concurrent = self._first.target, self._first.concurrency.most
+        self._concurrent = self._first.concurrency.most
         self._rate: float | None = None
         """The most requests a second; None while no limit is known."""
         for scope in scopes:
@@ -273,7 +292,15 @@ class Estimator:
         for group in call.operation.groups(call, missing):
             facts = call.facts(group)
             read = input_tokens(facts, self._first.target, self._count)
-            self._add_requests(1, len(group), read, Range.exactly(facts.max_output_tokens or 0))
+            most, draws = facts.max_output_tokens, getattr(call.request, "draws", None)
+            each, column = Range.exactly(most or 0), "input"
+            if facts.media:
+                column = _PRICES_OF_MEDIA.get(facts.media[0].kind, "input")
+            if draws:
+                # An answer is a letter, which a model may reason about before.
+                each = Range(1, 5, min(_DEFAULT_OUTPUT.high, most or _DEFAULT_OUTPUT.high))
+            requests = call.operation.count_requests(call, group)
+            self._add_requests(requests, draws or len(group), read, each, column)
 
     def _parts_to_ask(self, call: Call[Any]) -> list[int]:
         if call.cache not in READING:
@@ -314,14 +341,16 @@ class Estimator:
             self._cached_input.add(call, requests, likely, read.likely)
         self._add_requests(requests, len(parts), read, each)
 
-    def _add_requests(self, requests: int, samples: int, read: Range, each: Range) -> None:
+    def _add_requests(
+        self, requests: int, samples: int, read: Range, each: Range, column: str = "input"
+    ) -> None:
         """Add some requests, the tokens that each of them reads, and the tokens of each answer."""
         self._requests += requests
         self._samples += samples
         self._read = self._read.plus(read.times(requests))
         self._written = self._written.plus(each.times(samples))
         for variant, tiers in self._lists.items():
-            cost = _cost(tiers, read, each.times(samples / requests))
+            cost = _cost(tiers, read, each.times(samples / requests), column)
             self._costs[variant] = self._costs[variant].plus(cost.times(requests))
 
     def _output(self, call: Call[Any], most: int | None) -> Range:
@@ -381,9 +410,9 @@ class Estimator:
         # A batch takes at least the time of one request, even if the limit allows more requests at once.
         requests = self._requests * scale
         in_turn = each.times(max(1.0, requests / self._concurrent))
-        if self._rate is None:
-            return in_turn
-        return Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+        if self._rate is not None:
+            in_turn = Range(*(max(seconds, requests / self._rate) for seconds in in_turn))
+        return in_turn._replace(high=in_turn.high * _REFUSED)
 
     def _assumptions(self, inputs: int | None) -> Iterator[str]:
         if inputs is not None and inputs > self._inputs:
@@ -409,10 +438,11 @@ class Estimator:
         cached = "no input is cached by the provider"
         if self._cached_input is not None and self._cached_input.tokens(self._read).likely:
             cached = "the provider caches each common prefix once"
-        yield f"{self._concurrent:,} requests at once{rate}; none fails, {cached}"
+        yield f"{self._concurrent:,} requests at once{rate}, in the longest time half as many; {cached}"
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""
-            yield f"no price of {'/'.join(self._priced)} ({self._variant}) is known{where}"
+            names = "/".join(self._priced)
+            yield f"no price of {names} ({self._variant}) is known{where}{advise_update()}"
         listed = self._first.upstream and self._prices().find_key(*self._priced)
         if listed and listed[0] != self._priced[0]:
             yield f"prices are those of {'/'.join(listed)}, to which the router adds nothing"
@@ -433,10 +463,11 @@ def estimate_texts(
     return estimator.result()
 
 
-def _cost(tiers: Sequence[PriceRow], read: Range, written: Range) -> Range:
+def _cost(tiers: Sequence[PriceRow], read: Range, written: Range, column: str) -> Range:
     costs = []
     for tokens, answer in zip(read, written, strict=True):
         row = next((row for row in tiers if row.min_input_tokens <= tokens), tiers[-1])
-        million = tokens * float(row.input or 0) + answer * float(row.output or 0)
+        price = getattr(row, column) or row.input
+        million = tokens * float(price or 0) + answer * float(row.output or 0)
         costs.append(million / 1e6 + float(row.request or 0) / 1e3)
     return Range(*costs)

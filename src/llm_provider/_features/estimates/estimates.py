@@ -20,7 +20,7 @@ from ..._core.runtime.imports import import_optional
 from ..._core.tokens.counting import Range
 from ..._core.types.messages import Prompt
 from ..._core.words import format_duration, format_usd
-from .estimate import Estimate, Estimator, estimate_texts, format_count
+from .estimate import Estimate, Estimator, count_duplicates, estimate_texts, format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ class Estimates(dict[str, Estimate]):
 
     def __str__(self) -> str:
         lines = doors.html.align(_TITLES, self._rows(), _TITLES[:1])
-        return "\n".join([*lines, *(f"  - {text}" for text in self.total.assumptions)])
+        return "\n".join([*lines, *(f"  - {text}" for text in self._notes())])
 
     def __repr__(self) -> str:
         return f"Estimates({super().__repr__()})"
@@ -95,8 +95,13 @@ class Estimates(dict[str, Estimate]):
     def _repr_html_(self) -> str:
         html = doors.html
         rows = ([html.words(name), *map(html.figure, figures)] for name, *figures in self._rows())
-        notes = (html.small(f"- {text}") for text in self.total.assumptions)
+        notes = (html.small(f"- {text}") for text in self._notes())
         return html.block(html.table(_TITLES, rows), *notes)
+
+    def _notes(self) -> tuple[str, ...]:
+        total = self.total
+        repeated = count_duplicates(total.duplicates)
+        return (*([f"{total.inputs:,} inputs{repeated}"] if repeated else ()), *total.assumptions)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for name, single in {**self, "total": self.total}.items():
@@ -243,8 +248,8 @@ def _estimate_texts(
         each = estimate_texts(engine, calls, runner.prices, engine.statistics())
         if kind == "decision" and each.requests:
             again = f"the input is paid again in each of {each.requests:,} requests"
-            if draws := requests[0].draws:
-                again += f"; each stands for {draws} draws"
+            if requests[0].draws:
+                again += "; an answer is a letter, and what a model reasons before it is a guess"
             each = replace(each, assumptions=(*each.assumptions, again))
         estimates.append(each)
     return _name_each(model, estimates)

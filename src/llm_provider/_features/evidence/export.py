@@ -239,9 +239,9 @@ def export_results(
 
 
 def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
-    """The scores by index, without those that are None."""
-    if scores is None:
-        return {}
+    """The scores by index, without those that are None. By default they are the results' own."""
+    if scores is None or isinstance(scores, str):
+        return doors.score_summaries.mean_scores(results, scores)
     pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
     if isinstance(scores, Sized) and len(scores) > len(results):
         raise RequestError(

@@ -245,11 +245,17 @@ class LiteLLMConnection:
         self._clients: _BoundedClients | None = None
 
     async def send(self, outgoing: Outgoing) -> bytes:
-        """Call `acompletion`, or `aembedding` for embeddings, and return the response as JSON."""
+        """Call `acompletion`, `aembedding` or `adecisions`, and return the response as JSON."""
         function, arguments = self._litellm.acompletion, self._arguments(outgoing)
         embeds = outgoing.encoded.operation == embeddings.OPERATION
         if embeds:
             function, arguments["max_retries"] = self._litellm.aembedding, _NO_RETRIES
+        elif outgoing.encoded.operation == "decisions":
+            function = getattr(self._litellm, "adecisions", None)
+            if function is None:
+                raise errors.MissingDependencyError(
+                    "decisions need litellm 1.110 or newer: pip install -U litellm"
+                )
         reading = _Reading(self._most_bytes, is_whole=True)
         response = await self._begin(function, arguments, reading)
         outgoing.headers = _success_headers(response)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._core.json_values import JSONMapping
-from ..._core.money.price_rows import PriceRow
+from ..._core.money.price_rows import PRICE_COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
-from ..._core.runtime.exact_decimal import exact, total
+from ..._core.runtime.exact_decimal import exact, total, without_noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,9 @@ _BASES = {
 _OTHERWISE = (("cache_read", "input"), ("cache_write", "input"), ("cache_write_1h", "cache_write"))
 """Columns, and those whose price is theirs where the map has none."""
 
+_NAMES = ("litellm", "model")
+"""The provider and the model of the rows of an entry."""
+
 _LARGE_PROMPT = re.compile(r"_above_(\d+)k_tokens")
 _SUFFIXES = {"standard": "", "batch": "_batches"}
 
@@ -63,11 +66,14 @@ def litellm_cost(
 ) -> Decimal | None:
     """The USD of an answer by litellm's price map, with a tier of `prices.csv`; None if it has no price.
 
-    `served`, the model that the answer names, tells the model of a deployment on Azure.
+    `served`, the model that the answer names, tells the model of a deployment on Azure. Without a loaded
+    litellm only models that are billed by the token have a cost.
     """
     litellm: Any = sys.modules.get("litellm")
-    if litellm is None or usage is None or usage.unpriced_tools:
+    if usage is None or usage.unpriced_tools:
         return None
+    if litellm is None:
+        return PriceTable(list_rows(model)).cost(*_NAMES, usage, variant=tier)
     try:
         name, provider, *_ = litellm.get_llm_provider(model)
     # litellm raises exceptions of many kinds. The answer is paid for, and must not be lost.
@@ -77,13 +83,15 @@ def litellm_cost(
     for known in (name, served):
         entry = prices_of(model if known == name else f"{provider}/{known}")
         if entry is not None and _is_plain(entry):
-            return _by_token(entry, usage, tier)
+            return PriceTable(_rows_of(entry)).cost(*_NAMES, usage, variant=tier)
         try:
             costs = litellm.cost_per_token(model=known, usage_object=_usage(litellm, usage), **own)
         except Exception:  # noqa: S112  # the next name may have a price
             continue
         if any(cost > 0 for cost in costs):
-            cost = exact().add(*map(_decimal, costs))
+            from decimal import Decimal
+
+            cost = exact().add(*(Decimal(repr(cost)) for cost in costs))
             if not usage.web_searches:
                 return cost
             prices = ((prices_of(model) or {}).get("search_context_cost_per_query") or {}).values()
@@ -99,28 +107,33 @@ def _is_plain(entry: _Entry) -> bool:
     )
 
 
-def _by_token(entry: _Entry, usage: Usage, tier: str) -> Decimal | None:
-    """The cost by the prices of a service level; None if the map does not have them."""
-    suffix = _SUFFIXES.get(tier, f"_{tier}")
-    if f"input_cost_per_token{suffix}" not in entry:
-        return None
-    sizes = {int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name))}
-    reached = (size for size in sorted(sizes, reverse=True) if usage.input_tokens > 1000 * size)
-    above = [f"_above_{size}k_tokens" for size in reached]
+def list_rows(model: str) -> list[PriceRow]:
+    """The rows of a model by litellm's map, at every service level; none if it is not billed by the token."""
+    entry = prices_of(model)
+    return [] if entry is None or not _is_plain(entry) else list(_rows_of(entry))
 
-    def price(base: str) -> Decimal | None:
-        names = [base + size + end for size in above for end in (suffix, "")] + [base + suffix, base]
-        known = next((entry[name] for name in names if entry.get(name) is not None), None)
-        return None if known is None else exact().scaleb(_decimal(known), 6)
 
-    prices = {column: price(base) for column, base in _BASES.items()}
-    for column, other in _OTHERWISE:
-        prices[column] = prices[other] if prices[column] is None else prices[column]
+def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
+    sizes = {0, *(int(match[1]) for name in entry if (match := _LARGE_PROMPT.search(name)))}
     searches = (entry.get("search_context_cost_per_query") or {}).values()
-    prices["web_search"] = exact().scaleb(_decimal(max(searches)), 3) if searches else None
-    prices["request"] = exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3)
-    row = PriceRow("litellm", "model", "standard", 0, **prices, effective_from="", source="litellm", as_of="")
-    return PriceTable((row,)).cost("litellm", "model", usage)
+    fees: dict[str, Any] = {
+        "web_search": exact().scaleb(_decimal(max(searches)), 3) if searches else None,
+        "request": exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
+    }
+    for variant in sorted(VARIANTS):
+        suffix = _SUFFIXES.get(variant, f"_{variant}")
+        for size in sizes if f"input_cost_per_token{suffix}" in entry else ():
+            above = [f"_above_{each}k_tokens" for each in sorted(sizes, reverse=True) if 0 < each <= size]
+            ends = [*(each + end for each in above for end in (suffix, "")), suffix, ""]
+            prices: dict[str, Any] = {}
+            for column, base in _BASES.items():
+                known = next((entry[base + end] for end in ends if entry.get(base + end) is not None), None)
+                prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
+            for column, other in _OTHERWISE:
+                prices[column] = prices[other] if prices[column] is None else prices[column]
+            least = 1000 * size + 1 if size else 0
+            amounts = [(prices | fees)[column] for column in PRICE_COLUMNS]
+            yield PriceRow._make((*_NAMES, variant, least, *amounts, "", "litellm", ""))
 
 
 def prices_of(model: str) -> _Entry | None:
@@ -158,7 +171,7 @@ def _prices(entry: _Entry, pattern: re.Pattern[str]) -> Iterator[float]:
 def _decimal(number: float) -> Decimal:
     from decimal import Decimal
 
-    return Decimal(repr(number))
+    return without_noise(Decimal(repr(number)))
 
 
 def _usage(litellm: Any, usage: Usage) -> object:

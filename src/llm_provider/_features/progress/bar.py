@@ -85,8 +85,8 @@ class Progress:
         with contextlib.suppress(OSError, ValueError):  # tqdm flushes standard error itself
             self._bar = _bar(total) if has_bar else None
         self._lines: list[tuple[Sums, Any]] = []
-        # marimo shows one bar at a time.
-        if self._bar is not None and self._share and not in_marimo():
+        # A notebook without widgets shows one bar at a time, as several need escapes that move the cursor.
+        if self._bar is not None and self._share and not getattr(self._bar, "is_single", False):
             self._lines = [(Sums(), _bar(self._share, desc=f"  {model}")) for model in models]
         self._renewed = -math.inf
         self._ended = threading.Event()
@@ -176,18 +176,15 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
 
 def _bar(total: int | None, desc: str | None = None) -> Any:
     options: JSONObject = {"total": total, "unit": "call", "desc": desc}
-    bar = None
     if in_jupyter():
-        bar = jupyter_bar(**options)
-    elif in_marimo():
-        bar = marimo_bar(**options)
-    if bar is None:
-        from tqdm import tqdm
+        return jupyter_bar(**options)
+    if in_marimo():
+        return marimo_bar(**options)
+    from tqdm import tqdm
 
-        # On a terminal of unknown size, the bar would be empty.
-        size = {} if _columns() else {"ncols": 100, "nrows": 24}
-        bar = tqdm(dynamic_ncols=not size, file=StandardError(), **size, **options)
-    return bar
+    # On a terminal of unknown size, the bar would be empty.
+    size = {} if _columns() else {"ncols": 100, "nrows": 24}
+    return tqdm(dynamic_ncols=not size, file=StandardError(), **size, **options)
 
 
 class StandardError:
@@ -228,16 +225,16 @@ def _columns() -> int:
 
 
 def jupyter_bar(**options: Any) -> Any:
-    """A bar of ipywidgets that becomes a line of text when it ends; None in a kernel without widgets.
+    """A bar of ipywidgets that becomes a line of text when it ends; without widgets, a line that is renewed.
 
     tqdm's own bar is saved as it was at first, "0%", and has no widgets in a notebook that is opened again.
     """
+    display: Any = importlib.import_module("IPython.display")
     try:
         importlib.import_module("ipywidgets")
-        display: Any = importlib.import_module("IPython.display")
         kind: Any = importlib.import_module("tqdm.notebook").tqdm
     except ImportError:
-        return None
+        return _text_bar(display, options)
 
     class JupyterBar(kind):  # type: ignore[misc]  # tqdm has no types
         def __init__(self) -> None:
@@ -255,6 +252,32 @@ def jupyter_bar(**options: Any) -> Any:
     return JupyterBar()
 
 
+def _text_bar(display: Any, options: JSONObject) -> Any:
+    """A bar of text in an output of its own, which is replaced as a whole and holds no escapes."""
+    from tqdm import tqdm
+
+    kind: Any = tqdm
+    handle = display.DisplayHandle()
+    handle.display({"text/plain": ""}, raw=True)
+
+    class TextBar(kind):  # type: ignore[misc]  # tqdm has no types
+        is_single = True
+
+        def display(self, *_: object, **__: object) -> None:
+            handle.update({"text/plain": str(self)}, raw=True)
+
+        def clear(self, *_: object, **__: object) -> None:
+            """Nothing is printed, so nothing has to be cleared."""
+
+        def close(self) -> None:
+            if not self.disable:
+                super().close()
+                handle.update({"text/plain": _last_line(self)}, raw=True)
+
+    # tqdm prints nothing for a bar that has a display of its own.
+    return TextBar(gui=True, ncols=100, **options)
+
+
 def marimo_bar(**options: Any) -> Any:
     """A bar of marimo in the output of the cell, which leaves a line in its console; text without a total."""
     from tqdm import tqdm
@@ -266,7 +289,7 @@ def marimo_bar(**options: Any) -> Any:
     native = frame.__enter__()
 
     class MarimoBar(kind):  # type: ignore[misc]  # tqdm has no types
-        drawn = 0
+        drawn, is_single = 0, True
 
         def display(self, *_: object, **__: object) -> None:
             step, self.drawn = self.n - self.drawn, self.n

@@ -15,6 +15,7 @@ from ..._core.requests.request import SHARED, TextRequest, check_model_name, che
 from ..._core.runtime.frozen import quickly_made, with_late_field
 from ..._core.runtime.json_pieces import canonical
 from ..._core.types.results_table import OtherResult
+from ..._core.types.score_values import list_scores
 from ..._core.types.usage import RowLabel, ServedBy, Timing, Usage, cost_text
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class Scores(OtherResult, Hinting):
     def to_dict(self) -> JSONObject:
         """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
         fields = asdict(self)
-        return fields | {"metadata": json_value(self.metadata)}
+        return fields | {"metadata": json_value(self.metadata)} | list_scores(self)
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Scores:

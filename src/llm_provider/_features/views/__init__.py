@@ -1,1 +1,1 @@
-"""Results and answers as pages, tables and HTML. No extra; tests/_features/views."""
+"""Results and answers as pages, tables and HTML. Extra `markdown` for notebooks; tests/_features/views."""

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from ..._core.words import format_cost
+from . import markdown
 
 ROWS = 20
 """Rows of a table."""
@@ -46,6 +47,9 @@ def text(content: str) -> str:
     """A text with its line breaks, in the direction of its script. Code in Markdown is set as code."""
     beginning = "\n".join(content[:_BLOCK].split("\n")[:_BLOCK_LINES])
     rest = len(content) - len(beginning)
+    more = small(f"… {rest:,} more characters") if rest else ""
+    if (rendered := markdown.render(beginning.encode("utf-8", "replace").decode())) is not None:
+        return f'<div dir="auto" style="max-width: 60em">{rendered}</div>{more}'
     parts = []
     # Texts and codes alternate.
     for number, piece in enumerate(_FENCED.split(beginning)):
@@ -54,7 +58,6 @@ def text(content: str) -> str:
         elif piece.strip():
             prose = safe(piece.strip("\n"))
             parts.append(f'<div dir="auto" style="{_WRAP}">{prose}</div>')
-    more = small(f"… {rest:,} more characters") if rest else ""
     return f'<div style="max-width: 60em">{"".join(parts)}</div>{more}'
 
 
@@ -102,15 +105,15 @@ def _style(content: str) -> str:
 
 
 def table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", wide: str | None = None,
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", wide: Collection[str] = (),
     left_out: int = 0,
 ) -> str:  # fmt: skip
     """A table of cells that are HTML. Without titles it has no head.
 
-    `wide` is the title of a column of long texts, and `left_out` the number of rows that are not in it.
+    `wide` has the titles of columns of long texts, and `left_out` the number of rows that are not in it.
     """
     heading = f'<caption style="text-align: start">{safe(caption)}</caption>' if caption else ""
-    head = "".join(f"<th{_WIDE if title == wide else ''}>{safe(title)}</th>" for title in titles)
+    head = "".join(f"<th{_WIDE if title in wide else ''}>{safe(title)}</th>" for title in titles)
     head = f'<thead style="text-align: end"><tr>{head}</tr></thead>' if titles else ""
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     body = f'<tbody style="text-align: end">{body}</tbody>'

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import repeat, zip_longest
+from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,15 +23,16 @@ from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
-from .results_views import write_file
+from ..._core.types.usage import Cost
+from .results_views import is_score, write_file
 
 State: TypeAlias = Literal["failed", "incomplete", "single", "different", "same", "ok"]
 STATES: tuple[State, ...] = ("failed", "incomplete", "single", "different", "same", "ok")
 """The states of rows in the order of the page. The last is of a single run, the three before of two."""
 
 _FOLDER = Path(__file__).parent / "page"
-_COMPONENTS = ("ag-grid-community", "diff")
-"""The packages in `page/vendor`: the table, and the differences of two answers. One run needs no second."""
+_COMPONENTS = ("ag-grid-community", "markdown-it", "diff")
+"""The packages in `page/vendor`: the table, Markdown, and the differences of two answers, for two runs."""
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -41,6 +43,13 @@ _EXACT = 2**53
 """JavaScript has no larger integers."""
 _ZEROS = ("sample", "seconds", "attempts", "cache_read_input_tokens", "reasoning_output_tokens")
 """Columns that a page leaves out if they have nothing but zeros."""
+_SHARED = (
+    "price", "cost", "cost_at_most", "input_tokens", "output_tokens", "cache_read_input_tokens",
+    "reasoning_output_tokens", "attempts", "seconds",
+)  # fmt: skip
+"""Columns of the call: only the row that carries them has them, and further samples have nothing, not 0."""
+_BARS = 12
+"""Bars of a histogram."""
 _MEDIA = 200
 """Characters of a part of a message that is no text."""
 
@@ -80,7 +89,7 @@ def write_page(
 
 def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
     scripts = []
-    for name in _COMPONENTS[: len(tables)]:
+    for name in _COMPONENTS[: 1 + len(tables)]:
         ends = (".min.js", ".LICENSE.txt")
         code, licence = ((_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8") for end in ends)
         # Each copy of a component must have its licence.
@@ -140,12 +149,15 @@ class _Table:
         self.results, table = results, columns_with_index(results)
         prompts = table.pop("prompt")
         names = [name for name, cells in table.items() if any(map(_says_something, repeat(name), cells))]
-        # As a row is read: its number first, and the question before the answer.
-        names.sort(key=lambda name: name not in ("input_index", "sample"))
-        names.insert(names.index("text") if "text" in names else len(names), "prompt")
+        for twin, other in (("index", "input_index"), ("cost_at_most", "cost")):
+            if twin in names and list(map(str, table[twin])) == list(map(str, table[other])):
+                names.remove(twin)
+        names = sorted([*names, "prompt"], key=_reading_order)
         self.names = names
         self.cells = table
         shortened = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
+        paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
+        summary = f"{summary} paid · {paid} price when bought"
         self.head = {"name": name, "summary": summary, "columns": names, "prompts": shortened}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
@@ -155,11 +167,41 @@ class _Table:
             samples += [result] * (row_count(result) - len(samples))
             self.of_result.append([*range(begin, begin + len(samples))])
             self.samples += samples
+        self.carriers = {rows[0] for rows in self.of_result if rows}
+        self.head["models"] = list(self.sum_up_models())
 
     def row(self, position: int) -> JSONObject:
         """What the page gets of a row: its cells, and what it shows when it is open."""
-        cells = [None if name == "prompt" else self.cells[name][position] for name in self.names]
-        return {"cells": cells, "extra": _read_extra(self.samples[position])}
+        is_carrier = position in self.carriers
+        cells = [
+            None if name == "prompt" or (name in _SHARED and not is_carrier) else self.cells[name][position]
+            for name in self.names
+        ]
+        row = {"cells": cells, "extra": _read_extra(self.samples[position], is_carrier)}
+        return row if is_carrier else row | {"shared": True}
+
+    def sum_up_models(self) -> Iterator[JSONObject]:
+        """The strip above the table: what each model did, and the lengths of its answers or its scores."""
+        groups: dict[str, list[int]] = {}
+        for index, result in enumerate(self.results):
+            groups.setdefault(result.model or "no model", []).append(index)
+        scored = next((name for name in self.names if is_score(name)), None)
+        for model, indices in groups.items():
+            each = [self.results[index] for index in indices]
+            answers = [result for result in each if not isinstance(result, LLMError)]
+            rows = [self.of_result[index] for index in indices]
+            texts = [self.cells["text"][at] for at in chain(*rows)]
+            numbers = [float(len(text)) for text in texts if isinstance(text, str)]
+            line: JSONObject = {"model": model, "n": sum(map(len, rows)), "errors": len(each) - len(answers)}
+            line |= {"price": str(Cost.of(result.price for result in answers))}
+            line |= {"cost": str(Cost.of(map(Cost.of_result, each)))}
+            seconds = sorted(result.timing.total for result in answers if not result.cached)
+            line["seconds"] = seconds[len(seconds) // 2] if seconds else None
+            if scored is not None:
+                scores = [[*filter(_is_number, (self.cells[scored][at] for at in part))] for part in rows]
+                line |= _mean_score(scores)
+                numbers = [float(score) for part in scores for score in part]
+            yield line | {"bars": _count_bars(numbers), "bars_of": scored or "answer length"}
 
     def answer(self, position: int) -> tuple[object, ...]:
         """What makes two answers different."""
@@ -171,6 +213,38 @@ class _Table:
         if self.cells["error"][position] is not None:
             return "failed"
         return "incomplete" if self.cells["finish_reason"][position] in INCOMPLETE else "ok"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _reading_order(name: str) -> int:
+    """The place of a column: question, answer, scores, who answered, the price, and then what is left."""
+    order = ("input_index", "sample", "prompt", "text", "parsed", "score", "scores", "model", "price", "cost")
+    first = name if name in order else name.partition(".")[0]
+    return order.index(first) if first in order else len(order)
+
+
+def _mean_score(scores: list[list[Any]]) -> JSONObject:
+    """The mean and half of its 95 % interval, by questions: samples of one question are not independent."""
+    means = [math.fsum(part) / len(part) for part in scores if part]
+    if not means:
+        return {}
+    mean = math.fsum(means) / len(means)
+    squares = math.fsum((each - mean) ** 2 for each in means)
+    error = math.sqrt(squares / (len(means) - 1) / len(means)) if len(means) > 1 else None
+    return {"score": mean, "interval": None if error is None else 1.96 * error}
+
+
+def _count_bars(numbers: list[float]) -> JSONObject | None:
+    """How many numbers lie in each part of their range."""
+    if not numbers:
+        return None
+    low, high = min(numbers), max(numbers)
+    width = (high - low) / _BARS or 1.0
+    counts = Counter(min(_BARS - 1, int((number - low) / width)) for number in numbers)
+    return {"low": low, "high": high, "counts": [counts[bar] for bar in range(_BARS)]}
 
 
 def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
@@ -216,11 +290,13 @@ def _parts(sample: object, name: str) -> Iterable[Any]:
         return ()
 
 
-def _read_extra(sample: AnyResult) -> JSONObject:
+def _read_extra(sample: AnyResult, is_carrier: bool) -> JSONObject:
     """What an open row shows besides its cells. What is empty is left out."""
-    usage = sample.usage
+    usage = sample.usage if is_carrier else None
     counts = {} if usage is None else asdict(usage)
-    details: JSONObject = {"facts": {name: count for name, count in counts.items() if count}}
+    cells = ("input_tokens", "output_tokens")
+    facts = {name: count for name, count in counts.items() if count and name not in cells}
+    details: JSONObject = {"facts": facts}
     details["failures"] = [asdict(failure) for failure in sample.failures]
     if isinstance(sample, Response):
         rounds = sample.tool_rounds

@@ -12,7 +12,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
-from ..._core.types.messages import ToolCall
+from ..._core.types.messages import INCOMPLETE, ToolCall
 from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results_table import AnyResult, OtherResult, metadata_columns, row_count, table_rows
 from ..._core.types.usage import cost_text
@@ -106,7 +106,18 @@ _FIGURES: dict[str, Callable[[Any], str]] = {
     "cost": format_usd,
     "seconds": lambda seconds: f"{seconds:.2f}",
 }
-_TITLES = {"input_tokens": "in", "output_tokens": "out", "seconds": "s"}
+_TITLES = {
+    "text": "answer",
+    "finish_reason": "finish",
+    "input_tokens": "in",
+    "output_tokens": "out",
+    "seconds": "s",
+}
+
+
+def is_score(name: str) -> bool:
+    """Whether a column has scores of the answers."""
+    return name.partition(".")[0] in ("score", "scores")
 
 
 def as_html(results: Sequence[AnyResult], summary: str) -> str:
@@ -116,15 +127,21 @@ def as_html(results: Sequence[AnyResult], summary: str) -> str:
     samples = ((index, row) for index in errors_first for row in table_rows([results[index]]))
     rows = sorted(islice(samples, html.ROWS), key=itemgetter(0))
     own = [metadata_columns(results[index]) for index, _ in rows]
-    models = {row["model"] for _, row in rows if "error" not in row}
+    models = dict.fromkeys(row["model"] for _, row in rows if "error" not in row)
+    named = dict.fromkeys(name for values in (*own, *(row for _, row in rows)) for name in values)
+    has_prompts = any(row["prompt"] is not None for _, row in rows)
     titles = [
-        *dict.fromkeys(name for values in own for name in values),
         *(["sample"] if any(row["sample"] for _, row in rows) else ()),
-        *(["model"] if len(models) > 1 else ()),
+        *(["prompt"] if has_prompts else ()),
         "text",
-        "finish_reason",
+        *filter(is_score, named),
+        *(["model"] if len(models) > 1 else ()),
+        *dict.fromkeys(name for values in own for name in values if not is_score(name)),
+        *(["finish_reason"] if any(row.get("finish_reason") in INCOMPLETE for _, row in rows) else ()),
         *_FIGURES,
     ]
+    if len(models) == 1:
+        summary = " · ".join((*filter(None, models), summary))
     cells = []
     for (index, row), values in zip(rows, own, strict=True):
         result = results[index]
@@ -132,7 +149,7 @@ def as_html(results: Sequence[AnyResult], summary: str) -> str:
         cells.append([html.figure(label), *(_cell(title, values | row, result) for title in titles)])
     heads = ["", *(_TITLES.get(title, title) for title in titles)]
     left_out = sum(map(row_count, results)) - len(rows)
-    table = html.table(heads, cells, wide="text", left_out=left_out) if results else ""
+    table = html.table(heads, cells, wide=("prompt", "answer"), left_out=left_out) if results else ""
     return html.block(html.safe(summary), table)
 
 
@@ -143,13 +160,34 @@ def _cell(title: str, row: Mapping[str, Any], result: AnyResult) -> str:
             return html.words(result.row_text(row))
         if "error" in row:
             return html.failure(f"{type(result).__name__}: {result}")
-        return html.words(_describe(result.samples[row["sample"]]))
+        return html.words(_describe_parsed(row) or _describe(result.samples[row["sample"]]))
+    if title == "prompt":
+        return html.words("" if result.prompt is None else _question(json_value(result.prompt)))
     if title in _FIGURES:
         if title == "cost" and row["cached"]:
             return html.figure("cached")
         unknown = "?" if title == "cost" else ""
         return html.figure(unknown if value is None else _FIGURES[title](value))
     return html.words("" if value is None else value if isinstance(value, str) else str(json_value(value)))
+
+
+def _describe_parsed(row: Mapping[str, Any]) -> str:
+    """The fields of a parsed answer, a line for each; empty if it was not parsed."""
+    fields = {name: value for name, value in row.items() if name.partition(".")[0] == "parsed"}
+    return "\n".join(f"{name.removeprefix('parsed.')}: {value}" for name, value in fields.items())
+
+
+def _question(prompt: Any) -> str:
+    """The text of a prompt; of messages, the last one of the user."""
+    if not isinstance(prompt, list):
+        return str(prompt)
+    messages = [message for message in prompt if isinstance(message, dict)]
+    last = next((each for each in reversed(messages) if each.get("role") == "user"), (messages or [{}])[-1])
+    content = last.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return "\n".join(
+        str(part.get("text") or f"[{part.get('type')}]") for part in parts if isinstance(part, dict)
+    )
 
 
 def _describe(sample: Response) -> str:

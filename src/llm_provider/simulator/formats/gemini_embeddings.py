@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from .content import CHARACTERS_PER_TOKEN, count_tokens, read_text
@@ -23,6 +24,8 @@ MAX_DIMENSIONS = 3072
 
 # Like the real models, the simulated ones cut a longer text instead of refusing it.
 _MAX_TEXT_TOKENS = {"gemini-embedding-001": 2048, "gemini-embedding-2": 8192}
+
+_MEDIUM_TOKENS = 258
 
 
 def read(request: Request) -> Prompt | Problem:
@@ -70,12 +73,18 @@ def _read_entries(request: Request) -> list[Mapping[str, Any]] | None:
 
 
 def _read_text(entry: Mapping[str, Any]) -> str:
-    return read_text(entry["content"]["parts"])[0]
+    """The text of an entry, and the JSON of its media."""
+    parts = entry["content"]["parts"]
+    return read_text(parts)[0] + "".join(json.dumps(part) for part in parts if "text" not in part)
 
 
 def _count_tokens(model: str, entry: Mapping[str, Any]) -> int:
-    tokens = count_tokens(_read_text(entry))
-    return min(tokens, _MAX_TEXT_TOKENS.get(model, tokens))
+    tokens = count_tokens(read_text(entry["content"]["parts"])[0])
+    return min(tokens, _MAX_TEXT_TOKENS.get(model, tokens)) + _count_media(entry)
+
+
+def _count_media(entry: Mapping[str, Any]) -> int:
+    return _MEDIUM_TOKENS * sum("text" not in part for part in entry["content"]["parts"])
 
 
 def _read_dimensions(entry: Mapping[str, Any]) -> Any:
@@ -112,6 +121,9 @@ def reply(prompt: Prompt, completion: Completion) -> dict[str, Any]:
             ]
         }
     # The details have another name here than in answers of ``generateContent``.
-    usage = {"promptTokenCount": tokens, "promptTokenDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
+    media = sum(map(_count_media, _read_entries(prompt.request) or ()))
+    read = (("TEXT", tokens - media), ("IMAGE", media))
+    details = [{"modality": kind, "tokenCount": each} for kind, each in read if each]
+    usage = {"promptTokenCount": tokens, "promptTokenDetails": details}
     embeddings = {"embeddings": vectors} if _read_path(prompt.request)[1] else {"embedding": vectors[0]}
     return {**embeddings, "usageMetadata": usage}

@@ -29,7 +29,7 @@ def reply(*entries: Any, **fields: Any) -> dict[str, Any]:
 
 
 def test_the_limits_of_openai_are_in_its_sdk() -> None:
-    assert embeddings.limits(resolve(MODEL)) == (2048, 300_000, 8192)
+    assert embeddings.limits(resolve(MODEL)) == (2048, 300_000, 8192, None)
     documented = " ".join(inspect.getsource(sys.modules[EmbeddingCreateParams.__module__]).split())
     for number in ("2048 dimensions or less", "300,000 tokens", "8192 tokens for all embedding models"):
         assert number in documented

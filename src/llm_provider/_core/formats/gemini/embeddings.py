@@ -5,17 +5,19 @@ The model is in the address and once more beside each text, as google-genai 3.4 
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONObject
-from ...requests.request import EmbedRequest
+from ...requests.request import EmbedRequest, Request
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
 from ..shared.embeddings import apportion, check_count, check_model, vector_of
 from ..shared.payload import merge, refuse
-from ..shared.replies import count, expect_dict, find_counts
+from ..shared.replies import count, dicts, expect_dict, find_counts, part
+from . import messages
 from .decode import PROVIDER, error_of
 from .decode import usage as decode_usage
 from .encode import operation, resource
@@ -33,6 +35,9 @@ _TEXT_TOKENS = (
 )
 
 _MOST_DIMENSIONS = 3_072
+
+_TAKES_MEDIA = re.compile(r"gemini-(?!embedding-(?:001|exp)).*")
+"""Models that embed more than text."""
 
 _FIELD_AT_CLOUD = {ACTION: "embedContentConfig", "predict": "parameters"}
 """Method of Vertex AI → the field that has the dimensions: beside each text, or once. Gemini's models have
@@ -72,10 +77,22 @@ def encode(request: EmbedRequest, target: Target) -> EncodedRequest:
     return EncodedRequest(operation(target, action), payload, request.extra_headers or {})
 
 
+def encode_contents(request: Request, target: Target) -> Any:
+    """The parts of one content, whose vector stands for all of them together."""
+    if not _TAKES_MEDIA.fullmatch(target.model.rpartition("/")[2]):
+        problem = f"messages[0].content is no text, and {request.model} embeds texts alone: use "
+        # `t_is_multimodal_embedding_model` of google-genai 3.6
+        raise RequestError(f"{problem}gemini/gemini-embedding-2", provider=PROVIDER, model=request.model)
+    (content,) = messages.encode_contents(request, signed=False, media_in_results=False)["contents"]
+    return content["parts"]
+
+
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
     if encoded.operation.endswith(":predict"):
         return {"instances": [{"content": text} for text in texts], **encoded.payload}
-    return {"requests": [{**encoded.payload, "content": {"parts": [{"text": text}]}} for text in texts]}
+    media = encoded.contents or {}
+    parts = ([{"text": text}] if type(text) is str else media[text] for text in texts)
+    return {"requests": [{**encoded.payload, "content": {"parts": each}} for each in parts]}
 
 
 def limits(target: Target) -> EmbeddingLimits:
@@ -90,7 +107,11 @@ def decode(reply: Any, texts: int, encoded: EncodedRequest | None = None) -> Emb
     reply = _in_common_form(reply)
     vectors = [vector_of(entry.get("values")) for entry in _entries(reply)]
     check_count(vectors, texts)
-    return EmbeddingAnswer(vectors, usage=usage(reply))
+    counts = usage(reply)
+    if counts is not None and encoded is not None and encoded.contents and not _list_details(reply):
+        # Nothing tells which of the tokens have the price of an image.
+        counts = replace(counts, unpriced_tools=1)
+    return EmbeddingAnswer(vectors, usage=counts)
 
 
 def split(reply: Any, shares: Sequence[int]) -> list[Any]:
@@ -109,7 +130,19 @@ def usage(reply: Any) -> Usage | None:
     """The usage that a reply reports; None where it reports none, as replies of older models do."""
     reply = _in_common_form(reply)
     counts = find_counts(reply, "usageMetadata")
-    return None if counts is None or "promptTokenCount" not in counts else decode_usage(reply)
+    if counts is None or "promptTokenCount" not in counts:
+        return None
+    details = _list_details(reply)
+    # The details have another name in the replies of `generateContent`.
+    decoded = decode_usage({**reply, "usageMetadata": {**counts, "promptTokensDetails": details}})
+    # Google bills videos by another price, and `prices.csv` has none for them.
+    unpriced = {str(each.get("modality")).upper() for each in details} - {"TEXT", "IMAGE", "AUDIO"}
+    return replace(decoded, unpriced_tools=1) if decoded and unpriced else decoded
+
+
+def _list_details(reply: Any) -> list[JSONObject]:
+    counts = part(reply, "usageMetadata")
+    return [*dicts(counts.get("promptTokenDetails") or counts.get("promptTokensDetails") or ())]
 
 
 def _in_common_form(reply: Any) -> Any:

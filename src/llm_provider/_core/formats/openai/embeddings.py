@@ -7,7 +7,7 @@ from typing import Any
 from ... import doors
 from ...errors import APIResponseValidationError, RequestError
 from ...json_values import JSONObject
-from ...requests.request import EmbedRequest
+from ...requests.request import EmbedRequest, Request
 from ...requests.routing import EmbeddingLimits, Target
 from ...types.usage import Usage
 from ..protocol import EmbeddingAnswer, EncodedRequest
@@ -74,8 +74,20 @@ def _dimensions_name(request: EmbedRequest, target: Target) -> str:
     return route.spelling.get("dimensions", "dimensions")
 
 
+def encode_contents(request: Request, target: Target) -> Any:
+    """Nothing, as the API has texts alone."""
+    # embedding_create_params.py of openai 3.57
+    raise RequestError(
+        f"messages[0].content is no text, and the embeddings of {target.provider} take texts alone: use "
+        "gemini/gemini-embedding-2, or voyage/voyage-multimodal-3.5",
+        provider=target.provider,
+        model=request.model,
+    )
+
+
 def payload_of(encoded: EncodedRequest, texts: Sequence[str]) -> JSONObject:
-    return {**encoded.payload, "input": list(texts)}
+    media = encoded.contents or {}
+    return {**encoded.payload, "input": [text if type(text) is str else media[text] for text in texts]}
 
 
 def limits(target: Target) -> EmbeddingLimits:

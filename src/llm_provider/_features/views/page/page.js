@@ -40,21 +40,33 @@ for (const [number, row] of rows.entries()) {
   row.sides.forEach((side, run) => {
     if (!side) return;
     // Without a prototype: a column may be named like a method of every object.
-    side.cells = Object.setPrototypeOf(Object.fromEntries(runs[run].columns.map((name, column) => [name, side.cells[column]])), null);
+    const cells = { __proto__: null };
+    for (let column = 0; column < side.cells.length; column++) cells[runs[run].columns[column]] = side.cells[column];
+    side.cells = cells;
     side.cells.prompt ??= runs[run].prompts[side.cells.input_index] ?? null;
   });
 }
 
-/** What a search looks through: every text and number of a row, made when it is first searched. */
+/** Spaces and line ends as one space, so that a phrase is found over the end of a line. */
+const flat = (text) => text.toLowerCase().replace(/\s+/g, " ");
+
+/** What a search looks through: each text and number as the row shows it, made when it is first searched. */
 function searchText(row) {
   const texts = [];
-  const collect = (value) => {
-    if (value !== null && typeof value === "object") Object.values(value).forEach(collect);
-    else if (value !== null && !String(value).startsWith("data:image/")) texts.push(value);
+  const collect = (value, name) => {
+    if (Array.isArray(value)) value.forEach((part) => collect(part, name));
+    else if (value !== null && typeof value === "object") Object.entries(value).forEach(([key, part]) => collect(part, key));
+    else if (value !== null && name !== "role" && !String(value).startsWith("data:image/")) {
+      texts.push(flat(visible(String(value))));
+      if (typeof value === "number") texts.push(show(value, name));
+    }
   };
-  row.searchText ??= (collect(row.sides), texts.join("\n").toLowerCase());
+  row.searchText ??= (collect(row.sides), texts.join("\n"));
   return row.searchText;
 }
+
+/** The words and the phrases in quotes of a search. A quote that is not closed yet is a word of its own. */
+const parseSearch = (text) => [...flat(text).matchAll(/"([^"]+)"|(\S+)/g)].map(([, phrase, word]) => phrase ?? word);
 
 // Texts for the search are made while the reader does nothing else, so that the first search is fast too.
 let prepared = 0;
@@ -66,7 +78,7 @@ globalThis.requestIdleCallback?.(function prepare(deadline) {
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { __proto__: null, input_index: 92, sample: 84, prompt: 270 };
+const WIDTHS = { __proto__: null, input_index: 76, sample: 84, prompt: 330 };
 const STATES = { __proto__: null, single: "only one" };
 const NONE = Object.create(null);
 const TITLES = {
@@ -88,6 +100,12 @@ function formatUsd(amount) {
 const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : number.format(value));
 const CELL_CHARACTERS = 400;
 
+/** Names of metadata for the answer that was expected, the first that there is. */
+const EXPECTED = ["expected", "target", "reference", "gold", "ideal", "correct", "answer", "label"];
+const isScore = (name) => /^scores?(\.|$)/.test(name);
+/** The class of a score: green for right, red for wrong, and no colour between. Nothing else is green or red. */
+const scoreClass = (value) => ({ __proto__: null, 1: "right", true: "right", 0: "wrong", false: "wrong" })[value] ?? "";
+
 /** What a cell of the table has: a failed row has its error in the place of the answer. */
 function cellValue(name, cells) {
   const value = (name === "text" ? cells.text ?? cells.error_message : cells[name]) ?? null;
@@ -103,28 +121,58 @@ function column(name, run, header = title(name)) {
     headerName: visible(header),
     colId: `${name} ${run ?? ""}`,
     valueGetter: ({ data }) => cellValue(name, cells(data) ?? NONE),
-    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS)),
-    cellClass: long ? "clipped" : undefined,
+    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).replace(/\s*\n\s*/g, " ")),
+    cellClass: long ? "clipped" : isScore(name) ? ({ value }) => `ag-right-aligned-cell ${scoreClass(value)}` : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
     type: numeric ? "numericColumn" : undefined,
-    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 380) : numeric ? 120 : 140),
+    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 420) : numeric ? 104 : 130),
+    hide: narrow.matches && !long,
+    flex: narrow.matches ? 1 : null,
   };
 }
+
+/** A phone shows the prompt and the answer, and the rest in the open row. */
+const narrow = globalThis.matchMedia?.("(max-width: 700px)") ?? { matches: false };
+narrow.addEventListener?.("change", () => {
+  for (const [name, value] of Object.entries({ columnDefs: columns(), ...sizes() })) grid.setGridOption(name, value);
+});
+const sizes = () => ({ rowHeight: narrow.matches ? 92 : 50, floatingFiltersHeight: narrow.matches ? 0 : 40 });
+
+/** The value that all rows of a run have in a column, failed rows apart; undefined if they differ. */
+function constant(name, run) {
+  let first;
+  for (const { sides } of rows) {
+    if (!sides[run] || sides[run].cells.error) continue;
+    const value = sides[run].cells[name] ?? null;
+    if (value === null && sides[run].shared) continue;
+    const atom = value !== null && typeof value === "object" ? JSON.stringify(value) : value;
+    if (first === undefined) first = atom;
+    else if (atom !== first) return undefined;
+  }
+  return first;
+}
+
+/** The columns that say nothing, because one value is in all rows. They are named above the table. */
+const SHOWN = new Set(["prompt", "text", "input_index", "error"]);
+const hidden = rows.length < 2 ? [] : [...new Set(runs.flatMap((run) => run.columns))].filter(
+  (name) => !SHOWN.has(name) && !isScore(name) && runs.every((run, index) => !run.columns.includes(name) || constant(name, index) !== undefined),
+);
 
 function columns() {
   const state = {
     headerName: "state",
     field: "state",
-    width: 118,
+    width: 122,
     pinned: "left",
+    hide: narrow.matches,
     filter: "agTextColumnFilter",
     suppressFloatingFilterButton: true,
     comparator: (left, right) => Object.keys(states).indexOf(left) - Object.keys(states).indexOf(right),
     cellRenderer: ({ value }) => element("span", `state ${value}`, STATES[value] ?? value),
   };
-  const names = [...new Set(runs.flatMap((run) => run.columns))].filter((name) => name !== "error_message");
+  const names = [...new Set(runs.flatMap((run) => run.columns))].filter((name) => name !== "error_message" && !hidden.includes(name));
   // Of two runs, what is the same in all rows has one column. A failed row may lack its prompt.
   const value = (side, name) => asText(side?.cells[name]);
   const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
@@ -148,6 +196,7 @@ const grid = agGrid.createGrid(byId("table"), {
   defaultColDef: { sortable: true, resizable: true, floatingFilter: true, suppressHeaderFilterButton: true },
   getRowId: ({ data }) => String(data.number),
   ensureDomOrder: true,
+  ...sizes(),
   valueCache: true,
   animateRows: false,
   isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
@@ -171,11 +220,49 @@ byId("title").textContent = visible(runs.map((run) => run.name).join("  ·  "));
 byId("summary").textContent = visible(runs.map((run) => (sideBySide ? `${run.name}: ${run.summary}` : run.summary)).join("\n"));
 document.title = byId("title").textContent;
 
+const same = hidden.filter((name) => name !== "model").map((name) => [title(name), runs.map((run, index) => show(constant(name, index), name))]);
+byId("same").textContent = visible(
+  same.filter(([, values]) => values.some(Boolean)).map(([name, values]) => `${name} ${[...new Set(values)].join(" / ").slice(0, 80)}`).join(" · "),
+);
+byId("same").prepend(...(byId("same").textContent ? ["The same in all rows: "] : []));
+
+/** A histogram: how often the numbers are in each part of their range. */
+function histogram({ counts, low, high }, name) {
+  const most = Math.max(...counts);
+  const bars = element("span", "bars", ...counts.map((count) => {
+    const bar = element("i");
+    bar.style.height = `${count && Math.max(8, (100 * count) / most)}%`;
+    return bar;
+  }));
+  bars.role = "img";
+  bars.ariaLabel = `${name} from ${number.format(low)} to ${number.format(high)}: ${counts.join(", ")}`;
+  bars.title = bars.ariaLabel;
+  return bars;
+}
+
+/** The strip above the table: a line for each model of each run. */
+function strip() {
+  const models = runs.flatMap((run) => run.models);
+  const scored = models.some((line) => line.score !== undefined);
+  const of = [...new Set(models.map((line) => line.bars_of))].join(", ");
+  const score = ({ score, interval }) =>
+    score === undefined ? "" : number.format(+score.toFixed(3)) + (interval === null ? "" : ` ± ${number.format(+interval.toFixed(3))}`);
+  const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
+  const titles = ["model", "n", ...(scored ? ["score"] : []), "price", "paid now", "median time", "errors", visible(of)];
+  const line = (each) => [
+    each.model, number.format(each.n), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
+    number.format(each.errors), each.bars ? histogram(each.bars, each.bars_of) : "",
+  ];
+  const cells = (tag, values) => element("tr", "", ...values.map((value) => element(tag, "", value)));
+  byId("strip").append(element("thead", "", cells("th", titles)), element("tbody", "", ...models.map((each) => cells("td", line(each)))));
+}
+strip();
+
 let waiting;
 byId("search").addEventListener("input", ({ target }) => {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    words = parseSearch(target.value);
     grid.onFilterChanged();
   }, 120);
 });
@@ -187,9 +274,13 @@ byId("search").addEventListener("keydown", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, textarea, select");
-  if (event.key !== "/" || typing || byId("row").open || event.ctrlKey || event.metaKey) return;
+  if (typing || byId("row").open || event.ctrlKey || event.metaKey || event.altKey) return;
+  const isFree = document.activeElement === document.body || document.activeElement === null;
+  if (event.key === "/") byId("search").select();
+  else if (isFree && ["ArrowDown", "ArrowUp", "PageDown", "Home"].includes(event.key)) focusRow(0);
+  else if (isFree && event.key === "Enter") openRow(0);
+  else return;
   event.preventDefault();
-  byId("search").select();
 });
 
 for (const [state, count] of [["all", rows.length], ...Object.entries(states)]) {
@@ -222,12 +313,13 @@ function openRow(index) {
   openIndex = index;
   const sides = row.sides.map((side, run) => side && { ...side, name: runs[run].name });
   const label = row.sides.find(Boolean).cells;
-  byId("row-title").textContent = `Row ${label.input_index}${label.sample ? `, sample ${label.sample}` : ""}`;
+  byId("row-title").textContent = `Row ${label.input_index}${hidden.includes("sample") || label.sample === undefined ? "" : `, sample ${label.sample}`}`;
   byId("row-title").append(" ", element("span", `state ${row.state}`, STATES[row.state] ?? row.state));
   byId("previous").disabled = index === 0;
   byId("next").disabled = index + 1 >= grid.getDisplayedRowCount();
   dialog.style.setProperty("--width", sideBySide ? "1240px" : "820px");
-  byId("content").style.setProperty("--sides", sides.length);
+  byId("content").style.setProperty("--runs", sides.length);
+  byId("content").style.setProperty("--sides", sides.length + (expectedValue(sides) === null ? 0 : 1));
   byId("content").replaceChildren(...details(sides));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
@@ -238,14 +330,60 @@ byId("previous").addEventListener("click", () => move(-1));
 byId("next").addEventListener("click", () => move(1));
 byId("close").addEventListener("click", () => dialog.close());
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-dialog.addEventListener("close", () => focusRow(openIndex));
+// The event comes late: the reader may be in the search already.
+dialog.addEventListener("close", () => document.activeElement?.matches("input") || focusRow(openIndex));
 dialog.addEventListener("keydown", (event) => {
   if (event.key === "ArrowLeft") move(-1);
   if (event.key === "ArrowRight") move(1);
+  if (event.key === "m" && !event.ctrlKey && !event.metaKey && !event.altKey) toggleMarkdown();
 });
+
+// Markdown is parsed when the reader asks for it. Only its tokens are taken, never HTML: a tag that is not in
+// the list is not made, an image is its description and address, and a link is its text and address.
+const TAGS = new Set([
+  "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "em", "strong", "s",
+  "table", "thead", "tbody", "tr", "th", "td",
+]);
+const MOST_MARKDOWN = 200_000;
+let rendersMarkdown = false;
+
+function markdown(text) {
+  const root = element("div", "rendered");
+  root.dir = "auto";
+  const links = [];
+  let at = root;
+  const add = (token) => {
+    if (token.type === "inline") token.children.forEach(add);
+    else if (token.type === "image") at.append(visible(`[${token.content}] (${token.attrGet("src")})`));
+    else if (token.type === "link_open") links.push(token.attrGet("href"));
+    else if (token.type === "link_close") at.append(visible(` (${links.pop()})`));
+    else if (token.hidden) return;
+    else if (token.nesting < 0) at = at.parentNode;
+    else if (token.nesting > 0) {
+      const node = element(TAGS.has(token.tag) ? token.tag : "div");
+      if (token.tag === "ol") node.start = Number(token.attrGet("start") ?? 1);
+      at.append(node);
+      at = node;
+    } else if (token.type === "fence" || token.type === "code_block") at.append(element("pre", "code", token.content.trimEnd()));
+    else if (token.type === "code_inline") at.append(element("code", "", token.content));
+    else if (token.type.endsWith("break")) at.append(element("br"));
+    else if (token.type === "hr") at.append(element("hr"));
+    else at.append(visible(token.content));
+  };
+  markdownit({ html: false }).parse(text, {}).forEach(add);
+  return root;
+}
+
+function toggleMarkdown() {
+  rendersMarkdown = !rendersMarkdown;
+  byId("markdown").setAttribute("aria-pressed", String(rendersMarkdown));
+  openRow(openIndex);
+}
+byId("markdown").addEventListener("click", toggleMarkdown);
 
 /** A block of text in the direction of its script. */
 function block(text, name = "") {
+  if (rendersMarkdown && !name && text && text.length <= MOST_MARKDOWN) return markdown(text);
   const node = element("pre", name, text);
   node.dir = "auto";
   return node;
@@ -253,11 +391,23 @@ function block(text, name = "") {
 
 function messages(conversation) {
   if (!Array.isArray(conversation)) return [block(asText(conversation))];
-  return conversation.flatMap(({ role, content, tool_calls: calls, ...rest }) => [
-    element("p", "role", [role, rest.name ?? rest.tool_call_id].filter(Boolean).join(" · ")),
-    ...(asText(content) ? [block(contentText(content))] : []),
-    ...(calls ?? []).map((call) => block(`${call.function?.name}(${call.function?.arguments})`, "code")),
-  ]);
+  return conversation.map(({ role, content, tool_calls: calls, ...rest }) =>
+    element(
+      "div", `bubble ${["system", "developer", "user", "assistant", "tool"].includes(role) ? role : ""}`,
+      element("p", "role", [role, rest.name ?? rest.tool_call_id].filter(Boolean).join(" · ")),
+      ...(asText(content) ? [block(contentText(content))] : []),
+      ...(calls ?? []).map((call) => block(`${call.function?.name}(${call.function?.arguments})`, "code")),
+    ));
+}
+
+/** The value that was expected, by the metadata of a row; null if there is none. */
+function expectedValue(sides) {
+  const cells = sides.filter(Boolean).flatMap((side) => Object.entries(side.cells));
+  for (const expected of EXPECTED) {
+    const found = cells.find(([name, value]) => value !== null && name.toLowerCase().replace(/^metadata_/, "") === expected);
+    if (found) return asText(found[1]);
+  }
+  return null;
 }
 
 const asCode = (values) => values.map((value) => block(asText(value), "code"));
@@ -284,16 +434,22 @@ function picture({ address, description }) {
 
 /** The sections of a row: what both sides share once, the rest side by side, and a table of the facts. */
 function details(sides) {
+  const expected = expectedValue(sides);
   const nodes = sideBySide ? sides.map((side, run) => element("p", "name", runs[run].name + (side ? "" : ": no such row"))) : [];
+  if (sideBySide && expected !== null) nodes.push(element("p", "name"));
   for (const [name, read] of SECTIONS) {
     let contents = sides.map((side) => (side && read(side)) || null);
     if (!contents.some(Boolean)) continue;
     const texts = contents.map((content) => content?.map((node) => node.textContent).join("\n"));
     const once = name === "Prompt" ? !texts[1] || !texts[0] || texts[0] === texts[1] : texts[0] === texts.at(-1);
     if (once) contents = [contents.find(Boolean)];
-    else if (name === "Answer" && sides.every((side) => side?.cells.text)) contents = differences(sides);
+    else if (name === "Answer" && !rendersMarkdown && sides.every((side) => side?.cells.text)) contents = differences(sides);
     const heading = name === "Answer" && once && sideBySide ? "Answer of both" : name;
-    nodes.push(...contents.map((content) => element("section", once ? "wide" : "", ...(content ? [element("h3", "", heading), ...content] : []))));
+    const isAnswer = name === "Answer";
+    nodes.push(...contents.map((content) => element(
+      "section", once ? (isAnswer ? "both" : "wide") : "", ...(content ? [element("h3", "", heading), ...content] : []))));
+    if (expected !== null && isAnswer) nodes.push(element("section", "", element("h3", "", "Expected"), block(expected)));
+    else if (expected !== null && !once) nodes.push(element("section"));
   }
   return [...nodes, element("section", "wide", element("h3", "", "Facts"), facts(sides))];
 }
@@ -312,14 +468,14 @@ function differences(sides) {
 }
 
 function facts(sides) {
-  const flat = sides.map((side) => {
+  const each = sides.map((side) => {
     if (!side) return NONE;
-    const { prompt, text, error, error_message: message, ...cells } = side.cells;
+    const { prompt, text, error, error_message: message, input_index: index, sample, ...cells } = side.cells;
     return { __proto__: null, ...cells, ...side.extra.facts };
   });
-  const names = [...new Set(flat.flatMap(Object.keys))].filter((name) => flat.some((values) => (values[name] ?? null) !== null));
+  const names = [...new Set(each.flatMap(Object.keys))].filter((name) => each.some((values) => (values[name] ?? null) !== null));
   const line = (name) => {
-    const values = flat.map((each) => show(each[name]));
+    const values = each.map((side) => show(side[name], name));
     const row = element("tr", values.length > 1 && values[0] !== values[1] ? "differs" : "");
     const head = element("th", "", title(name));
     head.scope = "row";

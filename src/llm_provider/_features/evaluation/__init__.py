@@ -1,0 +1,1 @@
+"""Scores of results: means, intervals and comparisons. No extra; tests/_features/evaluation."""

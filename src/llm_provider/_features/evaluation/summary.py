@@ -1,0 +1,314 @@
+"""The means of scores by model and group, and the paired comparison of two runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from ..._core import doors
+from ..._core.errors import LLMError, RequestError, cite
+from ..._core.json_values import json_value
+from ..._core.requests.inputs import is_missing
+from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
+from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
+from .tables import ScoreTable
+
+_RESERVED = ("model", "score", "mean", "interval", "error", "questions", "samples", "without", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(ScoreTable):
+    """The paired difference of two runs: of the means of `a` minus `b`, question by question.
+
+    `interval` is Student's at 95 %, and `p_value` two-sided. Both are None if fewer than two questions are
+    paired, or all differ by the same amount; the p-value of equal runs is 1. `questions` are those paired and
+    scored in both runs.
+    """
+
+    difference: float
+    interval: tuple[float, float] | None
+    p_value: float | None
+    questions: int
+    variance: float | None
+    """How much the difference varies from question to question, with what clusters add."""
+
+    def count_questions(self, difference: float, *, power: float = 0.8) -> int:
+        """How many questions show a difference at 5 %, if it varies as here and each has as many samples.
+
+        Raises:
+            RequestError: the difference is 0 or no number, `power` is not between 0.05 and 1, or the
+                differences do not vary, which tells nothing.
+        """
+        if not isinstance(difference, (int, float)) or not math.isfinite(difference) or not difference:
+            raise RequestError(f"difference is a number other than 0, such as 0.03, not {cite(difference)}")
+        if not isinstance(power, (int, float)) or not 0.05 < power < 1:
+            raise RequestError(f"power is a number between 0.05 and 1, such as 0.8, not {cite(power)}")
+        if not self.variance:
+            raise RequestError(
+                "the questions of these runs differ by one amount, which tells no number: compare more"
+            )
+        return count_questions(difference, self.variance, power)
+
+
+def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None) -> ScoreTable:
+    """The table of `Results.summarize_scores`."""
+    columns = [by] if isinstance(by, str) else list(by or ())
+    rows = [metadata_columns(result, scored=True) for result in results]
+    _check_columns(rows, [*columns, *([] if cluster is None else [cluster])])
+    names, models = _names(results), _models(results)
+    groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        groups[models[index], *(_key(row.get(name)) for name in columns)].append(index)
+    titles = [f"metadata_{name}" if name in _RESERVED else name for name in columns]
+    table: list[dict[str, Any]] = []
+    for (model, *group), members in groups.items():
+        questions = _Questions(
+            [results[index] for index in members], [rows[index] for index in members], cluster
+        )
+        for name in names:
+            mean, counts = questions.measure(name)
+            group_cells = {"model": model, **dict(zip(titles, group, strict=True)), "score": name}
+            table.append({
+                **group_cells, "mean": mean and mean.value, "interval": mean and mean.interval,
+                "error": mean and mean.error, "questions": mean.questions if mean else 0,
+                "samples": mean.samples if mean else 0, **counts,
+            })  # fmt: skip
+    return ScoreTable(table, ["model", *titles, "score"], list(_describe(table, results)))
+
+
+def compare(
+    a: Sequence[AnyResult], b: Sequence[AnyResult], *, score: str | None = None, cluster: str | None = None
+) -> Comparison:
+    """Compare the scores of two runs of the same questions, such as of two models.
+
+    Each question is compared with itself, so what makes it easy or hard for both cancels out. With `n`
+    samples the mean of a question's samples is compared, and questions are the clusters. Questions belong
+    together by prompt and metadata, as in `to_html`. What one of the runs lacks, by a failed call or a
+    missing score, is left out of the difference and counted in `notes`.
+
+    Args:
+        a: The results of one run, with scores.
+        b: The results of the other run. The difference is that of `a` minus `b`.
+        score: The name of the score, where the results have several.
+        cluster: A column of the metadata: questions with the same value depend on each other, such as
+            questions about one text.
+
+    Raises:
+        RequestError: results have no such score, no question was scored in both, or there is no such column.
+
+    >>> from llm_provider import Choice, Response, Results, Usage, compare
+    >>> def answers(texts):
+    ...     parts = {"usage": Usage(), "model": "m", "provider": "p"}
+    ...     return Results(Response(choices=(Choice(text=text),), **parts) for text in texts)
+    >>> new = answers("aaaaabaaab").score(lambda sample: sample.text == "a")
+    >>> old = answers("aabbabbaab").score(lambda sample: sample.text == "a")
+    >>> measured = compare(new, old)
+    >>> measured.difference, round(measured.p_value, 3), measured.count_questions(0.1)
+    (0.3, 0.081, 184)
+    """
+    name = _choose(list(dict.fromkeys([*_names(a), *_names(b)])), score)
+    values, clusters, pairs, paired = _pair(a, b, name, cluster)
+    if not values:
+        raise RequestError("no question has a score in both runs: score both, of the same questions")
+    ours, theirs = ([fmean(each[side]) for each in values.values()] for side in (0, 1))
+    differences = [[left - right] for left, right in zip(ours, theirs, strict=True)]
+    measured = measure(dict(zip(values, differences, strict=True)), clusters)
+    interval = p_value = None
+    if measured.error:
+        half = find_quantile(measured.clusters - 1) * measured.error
+        interval = (measured.value - half, measured.value + half)
+        p_value = find_p_value(measured.value, measured.error, measured.clusters - 1)
+    elif measured.error == 0 and not measured.value:
+        p_value = 1.0
+    titles = [", ".join(dict.fromkeys(_models(run))) for run in (a, b)]
+    row = {
+        "a": titles[0], "b": titles[1], "score": name, "mean a": fmean(ours), "mean b": fmean(theirs),
+        "difference": measured.value, "interval": interval, "p_value": p_value,
+        "questions": measured.questions,
+    }  # fmt: skip
+    left_out, count = pairs - paired, measured.questions
+    notes = [f"left out, without a score in one of the runs: {left_out:,} of {pairs:,} questions"]
+    variance = None if measured.error is None else measured.error**2 * count
+    words = ("a", "b", "score")
+    return Comparison(
+        [row], words, notes * bool(left_out), measured.value, interval, p_value, count, variance
+    )
+
+
+def _pair(
+    a: Sequence[AnyResult], b: Sequence[AnyResult], score: str, cluster: str | None
+) -> tuple[dict[Hashable, tuple[list[float], list[float]]], dict[Hashable, Hashable], int, int]:
+    """The means of each question in both runs, its cluster, how many there are, and how many are paired."""
+    rows = [metadata_columns(result, scored=True) for result in a]
+    _check_columns(rows, [] if cluster is None else [cluster])
+    values: dict[Hashable, tuple[list[float], list[float]]] = {}
+    clusters: dict[Hashable, Hashable] = {}
+    pairs = paired = 0
+    for left, right in doors.results_page.pair_results(a, b):
+        pairs += 1
+        if left is None or right is None:
+            continue
+        ours, theirs = (list(_values(result, score)) for result in (a[left], b[right]))
+        if ours and theirs:
+            paired += 1
+            question = _identify(a[left], left)
+            clusters[question] = _cluster(rows[left], cluster, question)
+            both = values.setdefault(question, ([], []))
+            both[0].append(fmean(ours))
+            both[1].append(fmean(theirs))
+    return values, clusters, pairs, paired
+
+
+def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) -> Iterator[str]:
+    """What the means of a table do not have."""
+    failed = len({index for index, result in enumerate(results) if isinstance(result, LLMError)})
+    unscored = sum(row["failed"] for row in table if row["score"] == table[0]["score"])
+    if unscored:
+        yield f"failed calls left out: {unscored:,}; score(..., failed=0) counts each as 0"
+    if failed > unscored:
+        yield f"failed calls with a score: {failed - unscored:,}"
+    if without := sum(row["without"] for row in table):
+        yield f"samples without a score, left out: {without:,}"
+
+
+class _Questions:
+    """The results of a group by their questions."""
+
+    def __init__(
+        self, results: Sequence[AnyResult], rows: Sequence[Mapping[str, Any]], cluster: str | None
+    ) -> None:
+        self._results = results
+        self._names = [_identify(result, index) for index, result in enumerate(results)]
+        self._clusters = {
+            name: _cluster(row, cluster, name) for name, row in zip(self._names, rows, strict=True)
+        }
+
+    def measure(self, score: str) -> tuple[Mean | None, dict[str, int]]:
+        """The mean of a score, and how many samples are without it, and how many calls failed without it."""
+        samples: defaultdict[Hashable, list[float]] = defaultdict(list)
+        without = failed = 0
+        for name, result in zip(self._names, self._results, strict=True):
+            if numbers := list(_values(result, score)):
+                samples[name] += numbers
+            if isinstance(result, LLMError):
+                failed += not numbers
+            else:
+                without += max(1, len(result.score_values)) - len(numbers)
+        counts = {"without": without, "failed": failed}
+        return (measure(samples, self._clusters) if samples else None), counts
+
+
+def report_runs(
+    runs: Mapping[str, Sequence[AnyResult]],
+    by: Sequence[str],
+    cluster: str | None,
+    score: str | None,
+    *,
+    compares: bool,
+) -> ScoreTable:
+    """The table of runs by name: their means, or the difference of the first run and each other one."""
+    (first, base), *others = runs.items()
+    if compares:
+        compared = {name: compare(base, run, score=score, cluster=cluster) for name, run in others}
+        rows = [{**table.rows[0], "a": first, "b": name} for name, table in compared.items()]
+        notes = [f"{first}, {name}: {note}" for name, table in compared.items() for note in table.notes]
+        return ScoreTable(rows, ("a", "b", "score"), notes)
+    tables = {name: summarize_scores(run, by, cluster) for name, run in runs.items()}
+    if not others:
+        return tables[first]
+    rows = [{"file": name, **row} for name, table in tables.items() for row in table.rows]
+    notes = [f"{name}: {note}" for name, table in tables.items() for note in table.notes]
+    return ScoreTable(rows, ("file", *tables[first].words), notes)
+
+
+def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, float]:
+    """The mean score of the samples of each result, by position, for evidence; empty if nothing has a score.
+
+    `score` is its name, which is needed where there are several.
+    """
+    if score is None and not any(result.score_values for result in results):
+        return {}
+    name = _choose(_names(results), score)
+    values = ((index, list(_values(result, name))) for index, result in enumerate(results))
+    return {index: fmean(numbers) for index, numbers in values if numbers}
+
+
+def _choose(names: Sequence[str], score: str | None) -> str:
+    """The column of a score by its name, or of the only score."""
+    if score is None and len(names) > 1:
+        raise RequestError(f"the results have several scores: give one of {', '.join(names)}")
+    same = (each for each in names if score in (None, each, each.removeprefix(f"{SCORE}.")))
+    name = next(same, None)
+    if name is None:
+        raise RequestError(f"there is no score {cite(score)}; the results have: {', '.join(names)}")
+    return name
+
+
+def _values(result: AnyResult, score: str) -> Iterator[float]:
+    """The values of a score; of a failed call, that of the call and not those of its samples."""
+    for value in result.score_values[-1:] if isinstance(result, LLMError) else result.score_values:
+        number = value.get(score.removeprefix(f"{SCORE}.")) if isinstance(value, Mapping) else value
+        if number is not None and isinstance(value, Mapping) == (score != SCORE):
+            yield number
+
+
+def _names(results: Sequence[AnyResult]) -> list[str]:
+    """The names of the scores, as the columns of a table have them."""
+    names: dict[str, None] = {}
+    for value in (value for result in results for value in result.score_values):
+        if value is not None:
+            names |= dict.fromkeys(
+                [f"{SCORE}.{name}" for name in value] if isinstance(value, Mapping) else [SCORE]
+            )
+    if not names:
+        raise RequestError("no result has a score: score them first, by results.score(function)")
+    return list(names)
+
+
+def _models(results: Sequence[AnyResult]) -> list[str]:
+    """The model of each result. An error has the name that was asked for, not the one that answers."""
+    answered = {(each.provider, each.model) for each in results if not isinstance(each, LLMError)}
+    models = []
+    for each in results:
+        model = str(each.model)
+        if isinstance(each, LLMError) and (each.provider, model) not in answered:
+            bare = model.rpartition("/")[2]
+            same = [
+                name for provider, name in answered if provider == each.provider and name.startswith(bare)
+            ]
+            model = same[0] if len(same) == 1 else model
+        models.append(model)
+    return models
+
+
+def _identify(result: AnyResult, index: int) -> Hashable:
+    """The question of a result: its prompt and its metadata; its position where the prompt is not known."""
+    if result.prompt is None:
+        return index
+    return json.dumps(json_value((result.prompt, result.metadata)), sort_keys=True)
+
+
+def _cluster(row: Mapping[str, Any], name: str | None, question: Hashable) -> Hashable:
+    value = None if name is None else _key(row.get(name))
+    return ("question", question) if value is None else ("cluster", value)
+
+
+def _key(value: object) -> str | None:
+    """A cell of the metadata as the text of a group."""
+    if is_missing(value):
+        return None
+    return value if isinstance(value, str) else json.dumps(json_value(value), sort_keys=True)
+
+
+def _check_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    known = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        if name not in known:
+            raise RequestError(
+                f"there is no column {cite(name)} in the metadata; it has: {', '.join(known) or 'nothing'}"
+            )

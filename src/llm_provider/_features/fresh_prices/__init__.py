@@ -1,0 +1,1 @@
+"""Prices that are newer than the shipped table. No extra; tests/_features/fresh_prices."""

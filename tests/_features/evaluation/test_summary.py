@@ -1,0 +1,216 @@
+"""Means by model and group, and comparisons: what is counted, what is left out, and who is paired."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, Usage, compare
+from llm_provider._features.evaluation.statistics import measure
+from llm_provider._features.evaluation.summary import mean_scores
+
+
+def answer(*texts: str, **more: Any) -> Response[Any]:
+    parts: dict[str, Any] = {"usage": Usage(), "model": "m", "provider": "p", "cost": 0.0}
+    choices = tuple(Choice(text=text) for text in texts)
+    return Response(choices=choices, **(parts | more))  # type: ignore[arg-type]  # one at least
+
+
+def failed(model: str = "m", **more: Any) -> LLMError:
+    error = RateLimitError("slow down", provider="p", model=model)
+    for name, value in more.items():
+        setattr(error, name, value)
+    return error
+
+
+def run(*rows: Any, **more: Any) -> Results[Any]:
+    """Results with the given scores: a list for samples, "failed" for an error."""
+    results = [
+        failed(metadata={"id": index})
+        if row == "failed"
+        else answer(*map(str, row), prompt=f"question {index}", metadata={"id": index}, **more)
+        for index, row in enumerate(rows)
+    ]
+    return Results(results).score(
+        scores=[None if row == "failed" else [None if each is None else each for each in row] for row in rows]
+    )
+
+
+def test_means_are_by_model_and_group_and_say_what_they_leave_out() -> None:
+    results = Results([
+        answer("a", "b", metadata={"level": 1}), answer("a", "a", metadata={"level": 2}),
+        answer("a", "?", metadata={"level": 2}, model="n"), failed("n", metadata={"level": 1}),
+        failed("n", metadata=None),
+    ])  # fmt: skip
+    scored = results.score(lambda sample: None if sample.text == "?" else sample.text == "a")
+    rows = [
+        {name: row[name] for name in ("model", "mean", "questions", "samples", "without", "failed")}
+        for row in scored.summarize_scores().rows
+    ]
+    assert rows == [
+        {"model": "m", "mean": 0.75, "questions": 2, "samples": 4, "without": 0, "failed": 0},
+        {"model": "n", "mean": 1.0, "questions": 1, "samples": 1, "without": 1, "failed": 2},
+    ]
+    table = scored.summarize_scores("level")
+    assert [(row["model"], row["level"], row["mean"], row["failed"]) for row in table.rows] == [
+        ("m", "1", 0.5, 0), ("m", "2", 1.0, 0), ("n", "2", 1.0, 0), ("n", "1", None, 1), ("n", None, None, 1),
+    ]  # fmt: skip
+    assert list(table.notes) == [
+        "failed calls left out: 2; score(..., failed=0) counts each as 0",
+        "samples without a score, left out: 1",
+    ]  # fmt: skip
+    zero = results.score(lambda sample: sample.text == "a", failed=0).summarize_scores()
+    assert [(row["mean"], row["failed"]) for row in zero.rows] == [(0.75, 0), (pytest.approx(1 / 6), 0)]
+    assert list(zero.notes) == ["failed calls with a score: 2"]
+
+
+def test_a_failed_call_is_of_the_model_that_answers_under_the_name_that_was_asked() -> None:
+    served = answer("a", model="big-2026-05-01")
+    assert groups([served, failed("big")]) == ["big-2026-05-01"]
+    assert groups([served, failed("openrouter/big")]) == ["big-2026-05-01"]
+    assert groups([served, answer("a", model="big-2026-06-01"), failed("big")]) == [
+        "big-2026-05-01", "big-2026-06-01", "big",
+    ]  # fmt: skip
+    assert groups([served, failed("other")]) == ["big-2026-05-01", "other"]
+
+
+def groups(results: list[Any]) -> list[Any]:
+    return [row["model"] for row in Results(results).score(lambda _: 1).summarize_scores().rows]
+
+
+def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None:
+    same = Results([answer(text, prompt="q", metadata="x") for text in "aab"] + [answer("b", prompt="r")])
+    [row] = same.score(lambda sample: sample.text == "a").summarize_scores().rows
+    assert (row["questions"], row["samples"], row["mean"]) == (2, 4, pytest.approx(1 / 3))
+    texts = Results([
+        answer(letter, prompt=f"{number}", metadata={"passage": text})
+        for number, (letter, text) in enumerate(zip("aabbab", ["x", "x", "y", "y", None, None], strict=True))
+    ])  # fmt: skip
+    scored = texts.score(lambda sample: sample.text == "a")
+    plain, clustered = (scored.summarize_scores(cluster=name).rows[0] for name in (None, "passage"))
+    assert plain["mean"] == clustered["mean"] == 0.5
+    assert plain["questions"] == clustered["questions"] == 6
+    assert clustered["error"] == pytest.approx(
+        measure({i: [v] for i, v in enumerate([1, 1, 0, 0, 1, 0])}, dict(enumerate("xxyyab"))).error
+    )
+    assert clustered["error"] > plain["error"]
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda scored: scored.summarize_scores("colour"), "no column 'colour' in the metadata; it has: id"),
+        (lambda scored: scored.summarize_scores(cluster="colour"), "no column 'colour'"),
+        (lambda scored: compare(scored, scored, cluster="colour"), "no column 'colour'"),
+        (lambda scored: compare(scored, scored, score="style"), "no score 'style'; the results have: score"),
+        (lambda _: Results([answer("a")]).summarize_scores(), "score them first"),
+        (lambda _: Results().summarize_scores(), "score them first"),
+        (lambda scored: compare(scored, Results([answer("a")])), "score them first"),
+        (lambda scored: compare(scored, run("failed", "failed", [1])), "no question has a score in both"),
+        (lambda scored: compare(scored, scored).count_questions(0.1), "differ by one amount"),
+        (lambda scored: compare(scored, run([1], [1])).count_questions(0), "other than 0"),
+        (lambda scored: compare(scored, run([1], [1])).count_questions(math.nan), "other than 0"),
+        (lambda scored: compare(scored, run([1], [1])).count_questions(0.1, power=1), "between 0.05 and 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_refused_with_a_remedy(act: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        act(run([1], [0]))
+
+
+def test_a_name_is_needed_among_several_scores() -> None:
+    scored = run([1], [0]).score(lambda sample: {"right": sample.text == "1", "length": 3})
+    assert [row["score"] for row in scored.summarize_scores().rows] == ["score.right", "score.length"]
+    with pytest.raises(RequestError, match=r"several scores: give one of score\.right, score\.length"):
+        compare(scored, scored)
+    assert (
+        compare(scored, scored, score="right").p_value
+        == compare(scored, scored, score="score.right").p_value
+        == 1
+    )
+    assert mean_scores(scored, "length") == {0: 3.0, 1: 3.0}
+    assert mean_scores(Results([answer("a")]), None) == {}
+
+
+def test_what_one_run_lacks_is_left_out_and_counted() -> None:
+    a, b = run([1, 0], [1], "failed", [0], [1]), run([0], "failed", [1], [0, 0], [None])
+    compared = compare(a, b)
+    assert (compared.questions, compared.difference) == (2, 0.25)
+    assert list(compared.notes) == ["left out, without a score in one of the runs: 3 of 5 questions"]
+    assert compared.rows[0]["mean a"] == 0.25
+    assert compared.rows[0]["mean b"] == 0
+
+
+def test_runs_in_another_order_are_paired_by_their_questions() -> None:
+    a, b = run([1], [1], [0], [1], [0.5]), run([0], [1], [0], [0.5], [1])
+    turned = Results(b[::-1])
+    assert compare(a, turned).rows == compare(a, b).rows
+
+
+def test_one_pair_and_equal_differences_tell_no_p_value() -> None:
+    one = compare(run([1]), run([0]))
+    assert (one.difference, one.interval, one.p_value, one.questions) == (1.0, None, None, 1)
+    shifted = compare(run([1], [0.5], [0.9]), run([0.9], [0.4], [0.8]))
+    assert (shifted.interval, shifted.p_value) == (None, None)
+    assert shifted.difference == pytest.approx(0.1)
+    same = compare(run([1], [0.5]), run([1], [0.5]))
+    assert (same.difference, same.interval, same.p_value) == (0.0, None, 1.0)
+
+
+ROWS = st.lists(
+    st.tuples(*[st.just("failed") | st.lists(st.floats(-5, 5) | st.none(), min_size=1, max_size=3)] * 2),
+    min_size=1, max_size=10,
+)  # fmt: skip
+
+
+@given(ROWS)
+def test_a_comparison_turned_around_is_the_same_with_the_other_sign(rows: list[tuple[Any, Any]]) -> None:
+    """Whatever failed or has no score: each question is compared, or counted as left out."""
+    sides = [run(*side) for side in zip(*rows, strict=True)]
+    if any(all(value is None for each in side for value in each.score_values) for side in sides):
+        return
+    means = [
+        [None if row == "failed" else [each for each in row if each is not None] for row in side]
+        for side in zip(*rows, strict=True)
+    ]
+    both = [
+        sum(ours) / len(ours) - sum(theirs) / len(theirs)
+        for ours, theirs in zip(*means, strict=True)
+        if ours and theirs
+    ]
+    if not both:
+        with pytest.raises(RequestError, match="no question has a score in both"):
+            compare(*sides)
+        return
+    there, back = compare(*sides), compare(*sides[::-1])
+    assert there.difference == pytest.approx(sum(both) / len(both), abs=1e-9)
+    assert back.difference == pytest.approx(-there.difference, abs=1e-12)
+    assert there.questions == back.questions == len(both)
+    left_out = len(rows) - len(both)
+    assert [f"{left_out:,} of {len(rows):,}" in note for note in there.notes] == [True] * bool(left_out)
+    assert (there.p_value is None) == (back.p_value is None)
+    assert (there.interval is None) == (back.interval is None)
+    if there.p_value is not None and back.p_value is not None:
+        assert 0 <= there.p_value <= 1
+        assert there.p_value == pytest.approx(back.p_value)
+    if there.interval is not None and back.interval is not None:
+        assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]))
+        # A difference is significant at 5 % if its interval at 95 % does not hold 0.
+        assert there.p_value is not None
+        if abs(there.p_value - 0.05) > 1e-6:
+            assert (there.p_value < 0.05) == (not there.interval[0] <= 0 <= there.interval[1])
+
+
+@given(ROWS)
+def test_every_sample_is_counted_in_the_table(rows: list[tuple[Any, Any]]) -> None:
+    results = run(*(row for row, _ in rows))
+    if all(value is None for each in results for value in each.score_values):
+        return
+    [row] = results.summarize_scores().rows
+    calls = [row for row, _ in rows if row != "failed"]
+    assert row["failed"] == len(rows) - len(calls)
+    assert row["samples"] + row["without"] == sum(map(len, calls))
+    assert row["questions"] == sum(any(each is not None for each in call) for call in calls)

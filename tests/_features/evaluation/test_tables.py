@@ -1,0 +1,127 @@
+"""Tables of scores as text, HTML, LaTeX and data frames, with names that mean something to these."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_provider import Choice, Response, Results, ScoreTable, Usage, compare
+from llm_provider._features.evaluation.tables import escape_latex
+
+EN_DASH = "\u2013"
+HOSTILE = [
+    r"\input{/etc/passwd}", "50 % & more", "[2pt]", "*", "a_b^c~d", "{", "}", "$x$", "#1",
+    "<script>alert(1)</script>", "a\nb", "\u2028", "x--y---z", "``quoted''", '"', "\\\\", "|", EN_DASH,
+    "\x1b[31m", "Zürich 東京", "&amp;", "%",
+]  # fmt: skip
+
+
+def table(name: str) -> ScoreTable:
+    parts: dict[str, Any] = {"usage": Usage(), "model": name, "provider": "p", "metadata": {"group": name}}
+    answers = [Response(choices=(Choice(text=text),), **parts) for text in "aabbbb"]
+    return Results(answers).score(lambda sample: sample.text == "a").summarize_scores("group")
+
+
+READ = {
+    r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<",
+    r"\textgreater{}": ">", r"\textbar{}": "|", r"\textquotedbl{}": '"', r"\textendash{}": EN_DASH,
+    **{f"\\{mark}": mark for mark in "&%$#_{}"}, **{f"{{{mark}}}": mark for mark in "[]*"}, "{}": "",
+}  # fmt: skip
+"""What LaTeX prints, by what is written."""
+_PIECE = re.compile("|".join(map(re.escape, READ)) + "|(.)", re.DOTALL)
+
+
+def printed(latex: str) -> str:
+    """What LaTeX prints of a text; an error for a mark that it would execute."""
+    pieces = []
+    for match in _PIECE.finditer(latex):
+        assert match[1] is None or match[1] not in '\\~^<>|&%$#_{}[]*"\n', f"{match[1]!r} in {latex!r}"
+        pieces.append(READ.get(match[0], match[0]))
+    assert not re.search(r"--|``|''", latex)
+    return "".join(pieces)
+
+
+@given(st.text(max_size=30) | st.sampled_from(HOSTILE))
+def test_latex_prints_the_text_and_executes_nothing(text: str) -> None:
+    shown = printed(escape_latex(text))
+    assert shown == re.sub(r"[\s\x00-\x1f\x7f-\x9f]+", " ", text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_table_of_latex_has_the_same_cells_in_every_row(name: str) -> None:
+    lines = table(name).to_latex().splitlines()
+    begin, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
+    sides = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", lines[begin - 1])
+    assert sides is not None
+    assert lines[end + 1] == r"\end{tabular}"
+    for line in [lines[begin + 1], *lines[begin + 3 : end]]:
+        assert line.endswith(r" \\")
+        assert not line.startswith(("[", "*"))
+        assert len(re.findall(r"(?<!\\)&", line)) + 1 == len(sides[1])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_html_shows_the_text_and_has_no_other_tags(name: str) -> None:
+    tags, texts = set[str](), list[str]()
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            tags.add(tag)
+
+        def handle_data(self, data: str) -> None:
+            texts.append(data)
+
+    Reader().feed(table(name).to_html())
+    assert tags <= {"div", "table", "style", "thead", "tbody", "tr", "th", "td", "small"}
+    assert texts.count(name) >= 2
+
+
+def test_text_has_what_the_rows_have() -> None:
+    shown = table("m").rows[0]
+    lines = str(table("m")).splitlines()
+    assert lines[0].split() == [
+        "model",
+        "group",
+        "mean",
+        "95",
+        "%",
+        "interval",
+        "std.",
+        "error",
+        "questions",
+        "samples",
+    ]
+    low, high = shown["interval"]
+    values = f"{shown['mean']:.3f} [{low:.3f}, {high:.3f}] {shown['error']:.3f} 6 6"
+    assert " ".join(lines[1].split()) == f"m m {values}"
+    assert "\n" not in " ".join(str(table("a\nb")).splitlines()[1:2])
+
+
+def test_a_data_frame_has_numbers_in_full() -> None:
+    frame = table("m").to_pandas()
+    assert list(frame) == [
+        "model", "group", "score", "mean", "error", "questions", "samples", "without", "failed",
+        "low", "high",
+    ]  # fmt: skip
+    assert frame["mean"][0] == pytest.approx(1 / 3)
+    assert frame["low"][0] < 1 / 3 < frame["high"][0]
+
+
+def test_a_comparison_is_a_table_of_one_row() -> None:
+    parts: dict[str, Any] = {"usage": Usage(), "provider": "p"}
+    sides = [
+        Results(Response(choices=(Choice(text=text),), model=name, **parts) for text in texts).score(
+            lambda sample: sample.text == "a"
+        )
+        for name, texts in (("new_1", "aaab" * 500), ("old", "aabb" * 500))
+    ]
+    compared = compare(*sides)
+    assert r"new\_1 & old & $0.750$ & $0.500$ & $0.250$" in compared.to_latex()
+    assert "$<0.0001$ & $2{,}000$" in compared.to_latex()
+    assert "<0.0001" in str(compared)
+    assert compared.to_pandas()["difference"].tolist() == [0.25]
+    assert "&lt;0.0001" in compared._repr_html_()
+    assert compare(sides[0][:1], sides[1][:1]).to_pandas()["low"].tolist() == [None]
