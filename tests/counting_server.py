@@ -40,6 +40,8 @@ class CountingServer(LoopServer):
                 writer.write(f"HTTP/1.1 {status} Said\r\n{head}\r\n".encode() + data)
                 if fields["content-length"] != length:
                     await writer.drain()
+                    # A client loses what it has not read when the connection breaks.
+                    await asyncio.sleep(0.05)
                     writer.close()
                     return
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):

@@ -234,7 +234,7 @@ def test_a_stream_that_cannot_be_resumed_fails(
 def test_a_stream_that_its_reader_leaves_is_not_paid_again(
     server: InteractionsServer, client: Client
 ) -> None:
-    server.cut = after(9, "a break")
+    server.cut = after(9, "an end")
     with client.stream(AGENT, "Hello", cache="off") as stream:
         next(iter(stream))
     assert client.call(AGENT, "Hello").text == "You said: Hello"

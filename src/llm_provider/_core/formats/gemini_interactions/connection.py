@@ -88,8 +88,12 @@ class _Connection(SDKConnection):
             await sdk_clients.close_gemini_client(*clients)
 
     def _take_left(self, outgoing: Outgoing) -> str | None:
-        left = self._left.get(_question(outgoing))
-        return left.pop() if left else None
+        question = _question(outgoing)
+        left = self._left.pop(question, [])
+        identifier = left.pop() if left else None
+        if left:
+            self._left[question] = left
+        return identifier
 
     def _leave(self, outgoing: Outgoing, identifier: str, error: BaseException) -> None:
         if getattr(error, "status_code", None) != 404:
@@ -107,8 +111,22 @@ class _Connection(SDKConnection):
     async def _stream_on(
         self, outgoing: Outgoing, is_complete: IsComplete
     ) -> AsyncGenerator[Iterable[Any], None]:
+        """The events of an interaction, which goes on at Google if nobody waits for them any more."""
+        progress = _Progress(self._take_left(outgoing))
+        try:
+            async with contextlib.aclosing(self._connect_on(outgoing, is_complete, progress)) as batches:
+                async for batch in batches:
+                    yield batch
+        except asyncio.CancelledError as cancellation:
+            if progress.identifier is not None and not is_complete():
+                self._leave(outgoing, progress.identifier, cancellation)
+            raise
+
+    async def _connect_on(
+        self, outgoing: Outgoing, is_complete: IsComplete, progress: "_Progress"
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """The events of an interaction, each once, over as many connections as they take."""
-        progress, in_vain = _Progress(self._take_left(outgoing)), 0
+        in_vain = 0
         failure: Exception | None
         while True:
             number, begun = len(progress.seen), progress.identifier is not None
@@ -118,8 +136,9 @@ class _Connection(SDKConnection):
                 async with contextlib.aclosing(source) as batches:
                     async for batch in batches:
                         for event in batch:
-                            if type(event) is WholeReply and not progress.has_content:
-                                yield (event,)
+                            is_whole = type(event) is WholeReply and not progress.has_content
+                            if is_whole or not isinstance(event, dict):
+                                yield (event,)  # the assembler says what is wrong with another value
                                 return
                             if event.get("error") or event.get("event_type") == "error":
                                 error_event = event
@@ -127,10 +146,6 @@ class _Connection(SDKConnection):
                                 yield (event,)
             except Exception as error:
                 failure = error
-            except asyncio.CancelledError as cancellation:
-                if progress.identifier is not None and not is_complete():
-                    self._leave(outgoing, progress.identifier, cancellation)
-                raise
             if is_complete():
                 return
             in_vain = in_vain + 1 if len(progress.seen) == number else 0
