@@ -64,7 +64,7 @@ def map_dataset(
         prefix: The beginning of the names of the new columns, if the dataset has columns with these names.
         settings: The settings of `Client` in each worker, such as `{"cache": "valkey://host:6379/0"}`. The
             file `ledger` gets the name of its worker: "calls.jsonl" becomes "calls.<worker>.jsonl", and
-            `Ledger.read(*paths)` adds them up. A `budget` in USD holds for all workers together.
+            `Ledger.read(*paths)` adds them up. A `budget` or `token_budget` holds for all workers together.
         num_cpus: Processors that Ray reserves for a worker, which mostly waits.
         **parameters: As for `call_many`.
 
@@ -145,8 +145,9 @@ def _add_columns(
 
         dataset = dataset.with_column(id_column, monotonically_increasing_id())
     # It may also come from this process's environment, which the workers do not have.
-    if client.budget is not None:
-        own["budget"] = _share_budget(client.budget, pair[1])
+    for name, budget in (("budget", client.budget), ("token_budget", client.token_budget)):
+        if budget is not None:
+            own[name] = _share_budget(budget, pair[1])
     return dataset.map_batches(
         worker,
         fn_constructor_args=(model, source),
@@ -167,7 +168,8 @@ def _share_budget(budget: Budget, workers: int) -> Budget:
         return budget
     ray = import_optional("ray", install_command("ray"))
     keeper, total = ray.remote(num_cpus=0)(BudgetParts).remote(budget.left, workers), budget.left
-    return LeasedBudget(partial(_take_from_actor, keeper), total, allow_unknown=budget.allow_unknown)
+    take = partial(_take_from_actor, keeper)
+    return LeasedBudget(take, total, allow_unknown=budget.allow_unknown, unit=budget.unit)
 
 
 def _take_from_actor(keeper: Any, needed: Decimal) -> Decimal:

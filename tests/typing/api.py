@@ -276,10 +276,15 @@ def budgets() -> None:
     with llm.Client(budget=5) as own:
         own.call("gpt-6.1-sol", "Hi", budget=Decimal("0.1"))
     llm.call_many("gpt-6.1-sol", ["a"], budget=budget)
+    tokens = llm.Budget(2_000_000, unit="tokens", allow_unknown=True)
+    with llm.Client(token_budget=2_000_000) as own:
+        own.embed("text-embedding-3-small", ["a"], token_budget=tokens)
+        assert_type(own.token_budget, llm.Budget | None)
     try:
         llm.call("gpt-6.1-sol", "Hi", budget=0.01)
     except llm.BudgetExceededError as error:
         assert_type(error.needed, Decimal)
+        assert_type(error.unit, str)
 
 
 def failures() -> None:

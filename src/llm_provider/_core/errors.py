@@ -109,13 +109,11 @@ class LLMError(Exception):
         maybe_billed: bool | None = None,
     ) -> None:  # fmt: skip
         super().__init__(message)
-        self.message, self.provider, self.model = message, provider, model
-        self.status, self.code, self.request_id = status, code, request_id
-        self.attempts, self.retry_after = attempts, retry_after
-        if retryable is not None:
-            self.retryable = retryable
-        if maybe_billed is not None:
-            self.maybe_billed = maybe_billed
+        self.message, self.provider, self.model, self.status = message, provider, model, status
+        self.code, self.request_id, self.attempts, self.retry_after = code, request_id, attempts, retry_after
+        for name, flag in (("retryable", retryable), ("maybe_billed", maybe_billed)):
+            if flag is not None:
+                setattr(self, name, flag)
 
     if not TYPE_CHECKING:
 
@@ -255,7 +253,7 @@ class NotFoundError(RequestError):
 
 
 class UnknownPriceError(RequestError):
-    """A budget applies, and the highest possible cost of the call is unknown."""
+    """A budget applies, and the most USD or tokens that the call can take are unknown."""
 
 
 class CacheMissError(RequestError):
@@ -463,8 +461,10 @@ class ToolRoundsExceededError(OutputError):
 class BudgetExceededError(LLMError):
     """The request may cost more than is left of a budget, so it was not sent.
 
-    Amounts are USD: `budget` is the limit, `spent` the part that was spent, `needed` the worst case.
+    Amounts, in `unit` ("USD" or "tokens"): the limit `budget`, what was `spent`, the worst case `needed`.
     """
+
+    unit: str = "USD"
 
     def __init__(
         self, message: str, *, budget: Decimal, spent: Decimal, needed: Decimal, **context: Any

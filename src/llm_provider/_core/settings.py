@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._features.second_level.settings import SecondLevel
     from .._features.telemetry.observer import Telemetry
     from .._features.user_limits.limit import Limit
-    from .money.budget import Budget
+    from .money.budget import Budget, Unit
     from .requests.api_keys import EnvFile
 
 Path = str | os.PathLike[str]
@@ -129,13 +129,13 @@ def _check_callback(name: str, function: object) -> object:
     return function
 
 
-def _budget_of_environment() -> Budget | None:
-    text = os.environ.get("LLM_PROVIDER_BUDGET", "").strip()
-    path = os.environ.get("LLM_PROVIDER_BUDGET_FILE", "").strip()
+def _budget_of_environment(name: str = "LLM_PROVIDER_BUDGET", unit: Unit = "USD") -> Budget | None:
+    text = os.environ.get(name, "").strip()
+    path = os.environ.get(f"{name}_FILE", "").strip()
     if not text and not path:
         return None
     if not text:
-        raise RequestError("LLM_PROVIDER_BUDGET_FILE needs an amount: set LLM_PROVIDER_BUDGET, in USD")
+        raise RequestError(f"{name}_FILE needs an amount: set {name}, in {unit}")
     from decimal import Decimal, InvalidOperation
 
     from .money.budget import Budget, amount_of
@@ -143,8 +143,8 @@ def _budget_of_environment() -> Budget | None:
     try:
         amount = Decimal(text)
     except InvalidOperation:
-        raise RequestError(f"LLM_PROVIDER_BUDGET must be a number of USD, not {text!r}") from None
-    return Budget(amount_of(amount, "LLM_PROVIDER_BUDGET"), path=path or None)
+        raise RequestError(f"{name} must be a number of {unit}, not {text!r}") from None
+    return Budget(amount_of(amount, name, unit), path=path or None, unit=unit)
 
 
 def read_prices() -> str | None:
@@ -192,6 +192,9 @@ class Settings:
     env_file: EnvFile | None = _rule(_check_env_file)
     prices: Path | None = _rule(default=read_prices)
     budget: Budget | None = _rule(check, _budget_of_environment)
+    token_budget: Budget | None = _rule(
+        check, lambda: _budget_of_environment("LLM_PROVIDER_TOKEN_BUDGET", "tokens")
+    )
     timeout: Timeouts = _rule(lambda name, value: check(name, value).over(DEFAULT_TIMEOUTS), DEFAULT_TIMEOUTS)
     max_retries: int = _rule(check, DEFAULT_MAX_RETRIES)
     holds_max_retries: bool = _rule(lambda _, __: True, default=False, of="max_retries")

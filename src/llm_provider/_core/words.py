@@ -69,6 +69,16 @@ def format_usd(
     return f"{'-' if amount < 0 else ''}${whole}.{digits.rstrip('0'):0<2}"
 
 
+def format_amount(amount: Decimal, unit: str) -> str:
+    """Format an amount of a budget in its unit, "USD" or "tokens".
+
+    >>> from decimal import Decimal
+    >>> format_amount(Decimal("0.5"), "USD"), format_amount(Decimal(20_000), "tokens")
+    ('$0.50', '20,000 tokens')
+    """
+    return format_usd(amount) if unit == "USD" else f"{amount:,.0f} tokens"
+
+
 def format_cost(cost: float | None, bounds: Sequence[float | None] | None = None) -> str:
     """Format the USD of one call; if they are not known, the least and the most that they can be.
 

@@ -45,6 +45,7 @@ _OPTIONS: dict[str, tuple[Any, str]] = {
     "cache": (str, "use, refresh (ask again), only (send nothing) or off"),
     "draw": (int, "The number of the sample, from 0: another number is another answer"),
     "budget": (float, "USD that the prompt may cost at most"),
+    "token_budget": (int, "Tokens that the prompt may take at most, with its answer"),
     "deadline": (float, "Seconds for the prompt, with all retries"),
     "max_retries": (int, "The most requests that are sent again"),
     "base_url": (str, "Another server"),

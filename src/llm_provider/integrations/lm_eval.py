@@ -55,7 +55,7 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
         self._unknown_greedy = unknown_greedy
         self._many: JSONObject = {"max_concurrent": max_concurrent, "on_error": "raise"}
         # One budget holds for the scores and the answers together.
-        self._variant = Variant({"budget": known.pop("budget", None)})
+        self._variant = Variant({name: known.pop(name, None) for name in ("budget", "token_budget")})
         scoring = ScoreParameters.__annotations__.keys()
         self._scoring = {name: known[name] for name in known.keys() & scoring}
         # A name that none of them has is an error of `call_many`.

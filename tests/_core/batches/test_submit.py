@@ -273,6 +273,23 @@ def test_a_budget_counts_a_batch_of_an_earlier_process(client: Client, simulator
         assert another.budget.reserved == 0
 
 
+@pytest.mark.parametrize("path", [None, "run.tokens"])
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini-3.8-flash"])
+def test_a_token_budget_counts_a_batch_of_an_earlier_process_once(
+    client: Client, simulator: Simulator, tmp_path: Path, model: str, path: str | None
+) -> None:
+    simulator.configure(batch_seconds=20_000.0)
+    budget = Budget(50_000, unit="tokens", path=path and tmp_path / path)
+    client.submit_many(model, INPUTS, max_tokens=99, token_budget=budget)
+    assert budget.spent == 0
+    assert 2 * 99 < budget.reserved < 10_000
+    with Client(cache_dir=client.cache.directory, token_budget=budget) as another:
+        results = another.call_many(model, INPUTS, max_tokens=99, delivery="batch")
+    assert not results.errors
+    assert (budget.spent, budget.reserved) == (sum(each.usage.total_tokens for each in results), 0)
+    assert budget._store.read().parked == 0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no shared budgets")
 @pytest.mark.parametrize("submitter_lives", [True, False])
 @pytest.mark.parametrize("in_memory", [True, False])

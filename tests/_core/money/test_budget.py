@@ -59,14 +59,14 @@ async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
 async def test_several_budgets_get_the_money_all_or_none() -> None:
     wide, narrow = Budget(10), Budget(1)
     with pytest.raises(BudgetExceededError) as caught:
-        await reserve([wide, narrow], Decimal(2))
+        await reserve(dict.fromkeys([wide, narrow], Decimal(2)))
     assert caught.value.budget == 1
     with pytest.raises(BudgetExceededError):
-        reserve_now([wide, narrow], Decimal(2))
-    held = await reserve([wide, narrow, wide], Decimal("0.75"))
+        reserve_now(dict.fromkeys([wide, narrow], Decimal(2)))
+    held = await reserve(dict.fromkeys([wide, narrow], Decimal("0.75")))
     assert len(held) == 2
-    assert reserve_now([wide, narrow], Decimal("0.75")) is None
-    waiting = asyncio.create_task(reserve([wide, narrow], Decimal("0.75")))
+    assert reserve_now(dict.fromkeys([wide, narrow], Decimal("0.75"))) is None
+    waiting = asyncio.create_task(reserve(dict.fromkeys([wide, narrow], Decimal("0.75"))))
     await iterations()
     waiting.cancel()
     await iterations()
@@ -86,7 +86,7 @@ async def test_budgets_in_any_order_never_wait_for_each_other(tmp_path: Path, is
     ]
 
     async def spend(budgets: list[Budget]) -> None:
-        held = await reserve(budgets, Decimal("0.6"))
+        held = await reserve(dict.fromkeys(budgets, Decimal("0.6")))
         await asyncio.sleep(0)
         for reservation in reversed(held):
             reservation.settle(Decimal("0.01"))

@@ -208,7 +208,7 @@ class TestEmbedParameters:
             "extra_headers": {"X-Own": "1"},
             "base_url": "http://localhost", "api_key": "sk-secret",
         }  # fmt: skip
-        assert values.keys() == shared - {"budget"}
+        assert values.keys() == shared - {"budget", "token_budget"}
         ours, theirs = build_texts(**values), Request.build(MODEL, "Hi", values)  # type: ignore[arg-type]  # as above
         for name in values:
             assert getattr(ours, name) == getattr(theirs, name)

@@ -199,6 +199,19 @@ def test_a_budget_holds_the_worst_case_of_the_window(
     assert len(server.jobs) == 1
 
 
+@pytest.mark.parametrize("way", ["call", "call_many"])
+@pytest.mark.parametrize("window", ["soonest", "8h"])
+def test_a_token_budget_counts_a_job_once(
+    server: BackgroundServer, make_client: MakeClient, way: str, window: str
+) -> None:
+    client, budget = make_client(), Budget(4_000, unit="tokens")
+    answered = ask(way, client, "a", window=window, max_tokens=1000, token_budget=budget)
+    assert (budget.spent, budget.reserved) == (answered.usage.total_tokens, 0)
+    refused = ask(way, client, "b", window=window, max_tokens=1000, token_budget=budget)
+    assert isinstance(refused, BudgetExceededError)
+    assert (refused.unit, len(server.jobs)) == ("tokens", 1)
+
+
 def test_equal_calls_at_the_same_time_share_a_job(server: BackgroundServer, make_client: MakeClient) -> None:
     client = make_client()
 

@@ -351,6 +351,25 @@ def test_max_errors_ends_a_run_and_the_same_command_asks_the_rest(
     assert simulator.ledger().requests == 14
 
 
+def test_a_token_budget_ends_a_run_and_the_same_command_asks_the_rest(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE, "--max-tokens", "20", "--max-concurrent", "1")
+    simulator.configure(output_tokens=20)
+    ended = run(*words, "--token-budget", "2300")
+    assert ended.code == 1
+    assert "BudgetExceededError" in ended.err
+    answered = [line for line in lines(target) if line["error"] is None]
+    assert 0 < len(answered) < 12
+    errors = [line["error"]["message"] for line in lines(target) if line["error"] is not None]
+    assert re.search(
+        r"may take up to 2,\d+ tokens, and 2,\d+ tokens of the budget of 2,300 tokens are left", errors[0]
+    )
+    assert run(*words, "--token-budget", "100000").out.startswith("12 of 12 rows answered")
+    assert simulator.ledger().requests == 12
+    assert run(*words, "--overwrite", "--token-budget", "0.5").code == 2
+
+
 def test_a_wrong_max_errors_is_refused(run: RunCommand, source: Path, target: Path) -> None:
     for wrong in ("0", "1.5", "many"):
         assert run("map", MODEL, str(source), str(target), *TEMPLATE, "--max-errors", wrong).code == 2

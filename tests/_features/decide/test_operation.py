@@ -26,6 +26,7 @@ from llm_provider import (
     APITimeoutError,
     BadRequestError,
     BatchError,
+    Budget,
     BudgetExceededError,
     CacheMissError,
     Client,
@@ -97,6 +98,21 @@ def sent_question(native: str, question: Question) -> Any:
 def truth(native: str, given: Any, question: Question) -> list[float]:
     """The probabilities that the server gives to the options, to the last digit."""
     return draw(given, sent_question(native, question), count=len(question.options))
+
+
+@pytest.mark.parametrize("pack", [True, False])
+@pytest.mark.parametrize("native", NATIVES)
+def test_a_token_budget_counts_every_request_for_decisions(
+    client: Client, server: DecisionServer, native: str, pack: bool
+) -> None:
+    budget, more = Budget(40_000, unit="tokens"), {"pack": pack, **where(server, native)}
+    for _ in range(2):
+        decisions = client.decide(MODELS[native], "Hello", QUESTIONS, token_budget=budget, **more)
+        assert budget.spent == decisions.usage.total_tokens >= server.tokens > 0
+        assert (budget.reserved, budget.uncertain) == (0, 0)
+    with pytest.raises(BudgetExceededError) as caught:
+        client.decide(MODELS[native], "Another", QUESTIONS, token_budget=2_100, **more)
+    assert caught.value.unit == "tokens"
 
 
 @pytest.mark.parametrize("native", NATIVES)

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
@@ -90,6 +91,34 @@ async def test_claims_of_dead_processes_count_as_spent(path: Path, processes: Pr
     with pytest.raises(BudgetExceededError, match=r"\$0.75 counts as spent"):
         await asyncio.wait_for(too_much, 30)
     assert (budget.spent, budget.reserved, budget.uncertain) == (Decimal("0.75"), 0, Decimal("0.75"))
+
+
+async def test_tokens_of_dead_processes_count_as_spent(path: Path, processes: Processes) -> None:
+    holder = processes.start(
+        HOLD.replace("Budget(1, path", "Budget(4, unit='tokens', path").replace("0.75", "3")
+    )
+    ready(holder)
+    budget = Budget(4, unit="tokens", path=path)
+    again = pickle.loads(pickle.dumps(budget))
+    assert (again.unit, again.limit, again.reserved) == ("tokens", 4, 3)
+    too_many = asyncio.create_task(budget.reserve(Decimal(2)))
+    await asyncio.sleep(0)
+    assert not too_many.done()
+    holder.kill()
+    holder.wait()
+    with pytest.raises(BudgetExceededError, match="3 tokens count as spent"):
+        await asyncio.wait_for(too_many, 30)
+    assert (budget.spent, budget.reserved, budget.uncertain) == (3, 0, 3)
+
+
+@pytest.mark.parametrize(("first", "second"), [("USD", "tokens"), ("tokens", "USD")])
+def test_a_file_counts_one_unit(path: Path, first: Any, second: Any) -> None:
+    Budget(1, unit=first, path=path)
+    content = path.read_bytes()
+    with pytest.raises(RequestError, match=f"is a budget in another unit than {second}: choose another name"):
+        Budget(1, unit=second, path=path)
+    assert path.read_bytes() == content
+    Budget(2, unit=first, path=path)
 
 
 async def test_a_living_process_is_waited_for_and_a_stopped_one_too(path: Path, processes: Processes) -> None:

@@ -39,3 +39,16 @@ def test_a_request_that_costs_more_than_all_takes_nothing() -> None:
     assert budget.covers(Decimal("0.01"))
     assert not budget.covers(Decimal(2))
     assert budget.limit < 1
+
+
+def test_workers_share_tokens_too() -> None:
+    parts = BudgetParts(Decimal(1000), workers=2)
+    budget = LeasedBudget(parts.take, Decimal(1000), unit="tokens")
+    take, (_, total) = budget.__reduce__()  # type: ignore[misc]  # what a pickle makes it of
+    again = take(parts.take, total)  # type: ignore[operator]  # as above
+    assert (again.unit, budget.covers(Decimal(900)), again.covers(Decimal(200))) == ("tokens", True, False)
+    with pytest.raises(
+        BudgetExceededError, match=r"take up to 2,000 tokens, .* budget of 1,000 tokens"
+    ) as caught:
+        budget.check(Decimal(2000))
+    assert caught.value.unit == "tokens"

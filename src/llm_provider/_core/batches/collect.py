@@ -28,11 +28,11 @@ from ..journey.call import Call, Sample
 from ..journey.engine import Engine
 from ..journey.lookup import find_mismatch, mismatch
 from ..journey.recorder import BatchRow, Bound, variants_of
-from ..journey.reservation import worst_case
+from ..journey.reservation import most_tokens, worst_case
 from ..journey.sent_requests import SentRequests, cost_of
 from ..json_values import JSONMapping
+from ..money.budget import NOTHING, UNKNOWN, Amounts
 from ..runtime import clock
-from ..runtime.exact_decimal import exact
 from ..runtime.warning import warn_user
 from ..types.usage import Usage
 from .job import RowEnd, call_of
@@ -76,10 +76,12 @@ class Collector:
     metadata: Callable[[str], object] = lambda custom_id: None
     """Gives the metadata of the input that waits for a row."""
     patience: float = RESULTS_PATIENCE
-    spent: Decimal | None = field(default=Decimal(0), init=False)
-    """USD of the rows that were read; None if the cost of one is not known."""
-    at_most: Decimal = field(default=Decimal(0), init=False)
-    """The most USD that they can have cost, as far as that is known."""
+    has_budgets: bool = True
+    """Whether what the rows came to is asked for."""
+    spent: Amounts = field(default=NOTHING, init=False)
+    """What the rows that were read came to; not known if that of one is not known."""
+    at_most: Amounts = field(default=NOTHING, init=False)
+    """The most that they can have come to, as far as that is known."""
     _missing: MissingRows = field(init=False)
     _account: str = field(default="", init=False)
     _delivery: str = field(default="batch", init=False)
@@ -286,7 +288,7 @@ class Collector:
             bound = self._bound(call, line)
             record_answer, row = self.engine.recorder.record_answer, self._batch_row(line)
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
-            self._count(cost, bound)
+            self._count(call, line, cost, answer.usage)
             sample.price = cost_of([cost])
         if self.engine.is_divided(call, sample):
             self._paused.append((reply, call, line, sample))
@@ -321,7 +323,7 @@ class Collector:
             line = self.record.row(custom_id)
             call = call_of(self.record.header, line, self.shared)
         except KeyError:
-            self.spent = None
+            self.spent = UNKNOWN
         else:
             call.sent = sent
             self._enter_failure(call, line, error, None)
@@ -340,18 +342,22 @@ class Collector:
         batch = self._batch_row(line)
         cost = self.engine.recorder.record_failure(call, error, bound, self._account, usage, batch=batch)
         call.sent.write_to(error)
-        self._count(cost, bound)
+        self._count(call, line, cost, usage)
 
     def _batch_row(self, line: RowLine) -> BatchRow:
         name, again = self.record.ledger_name, line.custom_id in self._entered
         return BatchRow(name, line.custom_id, again=again, delivery=self._delivery)
 
-    def _count(self, cost: Decimal | None, bound: Bound) -> None:
-        if cost is None:
-            self.spent, cost = None, bound(self.engine.recorder.prices())
-        elif self.spent is not None:
-            self.spent = exact().add(self.spent, cost)
-        self.at_most = exact().add(self.at_most, cost or 0)
+    def _count(self, call: Call[Any], line: RowLine, cost: Decimal | None, usage: Usage | None) -> None:
+        if not self.has_budgets:
+            return
+        row = Amounts.of_usage(cost, usage)
+        self.spent = self.spent.plus(row)
+        if row.usd is None:
+            row = row._replace(usd=self._bound(call, line)(self.engine.recorder.prices()))
+        if row.tokens is None:
+            row = row._replace(tokens=most_tokens(call, line.parts))
+        self.at_most = self.at_most.plus(row.fill(NOTHING))
 
     def _bound(self, call: Call[Any], line: RowLine) -> Bound:
         return lambda prices: worst_case(call, line.parts, prices, variants_of(self._delivery))

@@ -19,6 +19,7 @@ from ..errors import InternalServerError, LLMError, PendingBatchError, RequestEr
 from ..formats.shared.batches import DAY, Part
 from ..formats.shared.replies import parse_reply
 from ..journey.call import Call, Sample
+from ..money.budget import UNKNOWN
 from ..pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..requests.api_keys import Credential, find_accounts
 from ..requests.routing import Target, find_key
@@ -185,7 +186,7 @@ class BatchDelivery:
                 spending.release()
             else:
                 # It may be billed.
-                spending.settle(None)
+                spending.settle(UNKNOWN)
                 group[0].sent += 1
             raise
         self._spending[record.id] = spending
@@ -312,7 +313,11 @@ class BatchDelivery:
         # A call with the parameters of the job that waits for the batch.
         shared = next((job.calls[row.kind] for job, row in waiting if row.custom_id in record.rows), None)
         patience = self._patience(shared)
-        collector = Collector(self._engine, remote, record, shared, self._end_row, self._metadata, patience)
+        reserved = self._spending.get(record.id)
+        has_budgets = reserved is None or bool(reserved.budgets)
+        collector = Collector(
+            self._engine, remote, record, shared, self._end_row, self._metadata, patience, has_budgets
+        )
         if not await collector.collect():
             # It was another program's batch.
             return await self._collect(record, remote)

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import doors
-from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError, UnknownPriceError
+from ..errors import BudgetExceededError, LLMError, NotFoundError, UncertainBatchError
 from ..formats.shared.batches import DAY, BatchLimits, BatchSpec, RemoteBatch, find_room_problem
 from ..journey.call import Call
 from ..journey.engine import Engine
 from ..journey.recorder import variants_of
-from ..journey.reservation import worst_case
-from ..money.budget import Budget, Reservation, release, reserve
+from ..journey.reservation import find_most
+from ..money.budget import NOTHING, PLACEHOLDERS, Amounts, Reservation, release, reserve
 from ..runtime import clock, files
-from ..runtime.exact_decimal import exact
 from ..runtime.files import full_disk
 from .job import Job, Spool, Wanted, body_of
 from .journal import Header, Journal, Record, content_hash, rows_of
@@ -295,8 +294,6 @@ def explain_uncertain(record: Record, candidates: Sequence[str], reason: str) ->
     )
 
 
-_PLACEHOLDER = Decimal("0.000001")
-"""USD reserved for a row of unknown price with `allow_unknown`."""
 _PATIENCE = 30.0
 """Seconds that a batch waits for the money of requests under way: no other batch is submitted meanwhile."""
 
@@ -306,32 +303,26 @@ class Spending:
 
     def __init__(self, engine: Engine, shared: Call[Any], delivery: str = "batch") -> None:
         self._prices, self._variants = engine.recorder.prices, variants_of(delivery)
-        budgets = (shared.request.budget, engine.settings.budget)
-        self.budgets: list[Budget] = [budget for budget in budgets if budget is not None]
+        request, own = shared.request, engine.settings
+        budgets = (request.budget, request.token_budget, own.budget, own.token_budget)
+        self.budgets = [budget for budget in budgets if budget is not None]
         self._held: list[Reservation] = []
 
     async def reserve(self, calls: Iterable[Call[Any]], batch: str) -> None:
         """Reserve the worst case of all rows of a batch, if there is or soon will be room for it."""
-        amount = Decimal(0)
+        most = NOTHING
         if not self.budgets:
             return
         for call in calls:
-            most = worst_case(call, call.parts, self._prices(), self._variants)
-            if most is None and not all(budget.allow_unknown for budget in self.budgets):
-                raise UnknownPriceError(
-                    f"the most that a batch of {call.request.model} can cost is not known, so no budget can "
-                    "be kept: give a price (prices= or --prices, with variant 'batch'), set max_tokens, or "
-                    "allow it with Budget(..., allow_unknown=True)",
-                    provider=call.target.provider,
-                    model=call.request.model,
-                )
-            amount = exact().add(amount, _PLACEHOLDER if most is None else most)
+            row = find_most(call, call.parts, self._prices(), self.budgets, self._variants, "a batch of")
+            most = most.plus(row.fill(PLACEHOLDERS))
+        amounts = most.divide(self.budgets)
         while not self._held:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    self._held = await reserve(self.budgets, amount)
+                    self._held = await reserve(amounts)
             except TimeoutError:
-                for error in (budget.explain_wait(amount) for budget in self.budgets):
+                for error in (budget.explain_wait(amount) for budget, amount in amounts.items()):
                     if error is not None:
                         raise error from None
         for reservation in self._held:
@@ -342,21 +333,21 @@ class Spending:
         for reservation in self._held:
             reservation.park(is_parked)
 
-    async def count(self, cost: Decimal, batch: str) -> None:
-        """Count the USD of a batch that an earlier process has submitted, or the most that it can be."""
+    async def count(self, spent: Amounts, batch: str) -> None:
+        """Count what a batch came to that an earlier process has submitted, or the most that it can be."""
         for budget in self.budgets:
             # A budget that is used up must not keep answers back that are paid for.
             with contextlib.suppress(LLMError):
-                (await budget.reserve(Decimal(0))).settle(cost, batch)
+                (await budget.reserve(Decimal(0))).settle(spent.by(budget.unit), batch)
 
     def release(self) -> None:
         release(self._held)
         self._held = []
 
-    def settle(self, cost: Decimal | None) -> None:
-        """Count the cost of the batch in USD; its worst case if the cost is not known."""
+    def settle(self, spent: Amounts) -> None:
+        """Count what the batch came to; its worst case where that is not known."""
         for reservation in self._held:
-            reservation.settle(cost)
+            reservation.settle(spent.by(reservation.unit))
         self._held = []
 
 

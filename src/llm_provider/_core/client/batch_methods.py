@@ -460,15 +460,15 @@ def parse_batch(
 
 
 def take_common(calls: JSONObject) -> tuple[Concurrency | None, bool | None, float | None]:
-    """Remove `max_concurrent`, `progress` and `max_errors`, and check the budget, which all calls share."""
+    """Remove `max_concurrent`, `progress` and `max_errors`, and check the budgets, which all calls share."""
     most, progress = calls.pop("max_concurrent", None), calls.pop("progress", None)
     max_errors = calls.pop("max_errors", None)
     if most is not None:
         most = concurrency(most)
     if progress is not None:
         flag("progress", progress)
-    if calls.get("budget") is not None:
-        calls["budget"] = check("budget", calls["budget"])
+    budgets = [name for name in ("budget", "token_budget") if calls.get(name) is not None]
+    calls |= {name: check(name, calls[name]) for name in budgets}
     return most, progress, None if max_errors is None else check_max_errors("max_errors", max_errors)
 
 

@@ -136,12 +136,13 @@ class Client(BatchMethods):
                 "api_key= is an API key", "set the variable of the environment, or write env_file='.env'"
             )
         settings: JSONObject = dict(self._own_settings)
-        budget = settings.get("budget")
-        if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
-            _refuse_pickle(
-                f"budget={budget} holds within one process",
-                f"write budget=Budget({budget}, path='run.budget'), which processes share",
-            )
+        for name, unit in (("budget", ""), ("token_budget", ", unit='tokens'")):
+            budget = settings.get(name)
+            if isinstance(budget, (int, float)) or type(budget).__name__ == "Decimal":
+                _refuse_pickle(
+                    f"{name}={budget} holds within one process",
+                    f"write {name}=Budget({budget}, path='run.{name}'{unit}), which processes share",
+                )
         from pathlib import Path
 
         for name in ("cache_dir", "ledger", "prices", "env_file"):
@@ -342,6 +343,11 @@ class Client(BatchMethods):
         Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
         """
         return self._engine.settings.budget
+
+    @property
+    def token_budget(self) -> Budget | None:
+        """The budget in tokens of this client's calls; None if there is none."""
+        return self._engine.settings.token_budget
 
     @property
     def usage(self) -> Ledger:

@@ -30,10 +30,18 @@ from .reservation import BudgetedRequest
 if TYPE_CHECKING:
     from ..._features.uploads.uploads import Uploads
     from ..._features.user_limits.scope_limits import Counts
+    from ..money.budget import Budget
     from ..requests.api_keys import Credential
+    from ..requests.request import CommonArguments
 
 _LONGEST_LIST = 5.0
 """Seconds for the list of models."""
+
+
+def list_budgets(request: CommonArguments, settings: Settings) -> list[Budget]:
+    """The budgets of a call and of its client."""
+    budgets = (request.budget, request.token_budget, settings.budget, settings.token_budget)
+    return [budget for budget in budgets if budget is not None]
 
 
 class Connections:
@@ -83,12 +91,12 @@ class Connections:
 
     def affordable(self, call: Call[Any], parts: Sequence[int]) -> bool:
         """Whether the budgets have room for some parts of a call."""
-        return self.budget(call, parts).affordable()
+        spending = self.budget(call, parts)
+        return spending is None or spending.affordable()
 
-    def budget(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest:
-        limits = (call.request.budget, self.settings.budget)
-        budgets = [budget for budget in limits if budget is not None]
-        return BudgetedRequest(call, parts, budgets, self.recorder.prices())
+    def budget(self, call: Call[Any], parts: Sequence[int]) -> BudgetedRequest | None:
+        budgets = list_budgets(call.request, self.settings)
+        return BudgetedRequest(call, parts, budgets, self.recorder.prices()) if budgets else None
 
     def connection(self, call: Call[Any]) -> Connection:
         transport = self.settings.transport or call.target.route.transport

@@ -10,6 +10,8 @@ Some choices are still open when a request is sent. Each of them is taken at its
 | the service level that serves: the one asked for, or the standard one in its place | the higher price |
 | whether the prompt is long enough for the price of long prompts | the highest price up to the most tokens |
 | whether the call ends on the present day or, in UTC, on the next | the higher price |
+
+A budget in tokens has no choices but the first one, and needs no price.
 """
 
 from __future__ import annotations
@@ -17,24 +19,24 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import doors
 from ..errors import LLMError, UnknownPriceError
 from ..events.events import Waits
 from ..formats.shared.payload import RequestFacts, SpecialPrices
-from ..money.budget import Budget, Reservation, release, reserve, reserve_now
+from ..money.budget import UNKNOWN, Amounts, Budget, Reservation, release, reserve, reserve_now
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
 from ..pace.state import Ticket
 from ..runtime.exact_decimal import exact
 from ..tokens.counting import most_input_tokens, most_output_tokens
-from ..words import format_usd
+from ..words import format_amount
 from .call import Call
 from .key_pool import KeySelection
 
-_PLACEHOLDER = Decimal("0.000001")
-"""USD reserved for an unknown price with `allow_unknown`. A used-up budget refuses even this amount."""
+if TYPE_CHECKING:
+    from ..types.usage import Usage
 
 _INPUT = ("input", "cache_read", "cache_write")
 _INPUT_MEDIA = ("input_audio", "cache_read_audio", "input_image")
@@ -49,22 +51,12 @@ class BudgetedRequest:
     ) -> None:
         self._call = call
         self._budgets = budgets
-        amount = worst_case(call, parts, prices)
-        self._known = amount is not None
-        self._amount = _PLACEHOLDER if amount is None else amount
-        if amount is None and not all(budget.allow_unknown for budget in budgets):
-            raise UnknownPriceError(
-                f"the most that this request to {call.request.model} can cost is not known, so no budget "
-                "can be kept: give a price (prices=, or --prices on the command line), set max_tokens, leave "
-                "out features with which the provider adds input by itself, or allow it with Budget(..., "
-                "allow_unknown=True)",
-                provider=call.target.provider,
-                model=call.request.model,
-            )
+        self._most = find_most(call, parts, prices, budgets)
+        self._amounts = self._most.divide(budgets)
 
     def affordable(self) -> bool:
         """Whether the budgets would have room if no other request were under way."""
-        return all(budget.covers(self._amount) for budget in self._budgets)
+        return all(budget.covers(amount) for budget, amount in self._amounts.items())
 
     async def acquire(
         self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits
@@ -76,9 +68,9 @@ class BudgetedRequest:
         wait for a slot. With a `BudgetExceededError` no slot is held: there will never be room for the
         request.
         """
-        for budget in self._budgets:
+        for budget, amount in self._amounts.items():
             # A request that never fits must not wait for a slot.
-            budget.check(self._amount)
+            budget.check(amount)
         (most, at_once), patience = self._call.concurrency, self._call.patience
         acquire = functools.partial(
             selection.slots.acquire, most, at_once=at_once, tokens=tokens, patience=patience
@@ -88,7 +80,7 @@ class BudgetedRequest:
             if not selection.key.is_static:
                 # A process that is killed while it waits for a token has reserved nothing.
                 await selection.key.prepare()
-            held = reserve_now(self._budgets, self._amount)
+            held = reserve_now(self._amounts)
         except BaseException:
             selection.scope.record_withdrawal(ticket)
             raise
@@ -96,52 +88,87 @@ class BudgetedRequest:
             selection.scope.record_withdrawal(ticket)
             text = "waiting for requests under way, beside which the budget has no room for another"
             with waits.during(selection.scope.name, "budget", text):
-                held = await reserve(self._budgets, self._amount)
+                held = await reserve(self._amounts)
             try:
                 ticket = await acquire(first=True)
             except BaseException:
                 release(held)
                 raise
-        return ticket, Hold(held, self._known)
+        return ticket, Hold(held, self._most)
 
 
 class Hold:
     """The reservations of one request in its budgets. Exactly one of its methods is called."""
 
-    def __init__(self, reservations: Sequence[Reservation], known: bool) -> None:
+    def __init__(self, reservations: Sequence[Reservation], most: Amounts) -> None:
         self._reservations = reservations
-        self._known = known
+        self._most = most
 
-    def count_answer(self, cost: Decimal | None) -> None:
-        """Count the cost of the request in USD; its worst case if the cost is not known."""
-        if cost is None:
-            self.count_worst_case()
-        else:
-            for reservation in self._reservations:
-                reservation.settle(cost)
+    def count_answer(self, cost: Decimal | None, usage: Usage | None) -> None:
+        """Count the USD and the tokens of the request; its worst case where these are not known."""
+        self._settle(Amounts.of_usage(cost, usage))
+
+    def _settle(self, spent: Amounts) -> None:
+        for reservation in self._reservations:
+            if spent.by(reservation.unit) is None and self._most.by(reservation.unit) is None:
+                reservation.release()
+            else:
+                reservation.settle(spent.by(reservation.unit))
 
     def count_worst_case(self) -> None:
         """Count the worst case: the request was sent, and may be billed."""
-        for reservation in self._reservations:
-            if self._known:
-                reservation.settle(None)
-            else:
-                reservation.release()
+        self._settle(UNKNOWN)
 
     def count_nothing(self) -> None:
         """Count nothing: the request was not sent."""
         release(self._reservations)
 
-    def count_failure(self, error: LLMError, cost: Decimal | None) -> None:
-        """Count the USD of a failed request, or its worst case if it may have been billed."""
+    def count_failure(self, error: LLMError, cost: Decimal | None, usage: Usage | None) -> None:
+        """Count what a failed request came to, or its worst case if it may have been billed."""
         if not error.maybe_billed:
             self.count_nothing()
             return
-        self.count_answer(cost)
-        if cost is None and self._known:
-            worst = format_usd(self._reservations[0].amount)
-            error.message += f" (perhaps billed, so its budget counts its worst case, {worst})"
+        spent = Amounts.of_usage(cost, usage)
+        self._settle(spent)
+        units = dict.fromkeys(reservation.unit for reservation in self._reservations)
+        worst = {unit: most for unit in units if spent.by(unit) is None and (most := self._most.by(unit))}
+        if worst:
+            text = " and ".join(format_amount(most, unit) for unit, most in worst.items())
+            error.message += f" (perhaps billed, so its budget counts its worst case, {text})"
             error.args = (error.message,)
+
+
+def find_most(
+    call: Call[Any],
+    parts: Sequence[int],
+    prices: PriceTable,
+    budgets: Sequence[Budget],
+    variants: Sequence[str] = (),
+    subject: str = "this request to",
+) -> Amounts:
+    """The most that a request for `parts` of a call can come to, in the units that its budgets count.
+
+    An `UnknownPriceError` says that it is not known, unless every budget of the unit allows that.
+    """
+    units = {budget.unit for budget in budgets}
+    usd = worst_case(call, parts, prices, variants) if "USD" in units else Decimal(0)
+    tokens = most_tokens(call, parts) if "tokens" in units else Decimal(0)
+    most, model = Amounts(usd, tokens), call.request.model
+    strict = [budget.unit for budget in budgets if not budget.allow_unknown]
+    unknown = [unit for unit in strict if most.by(unit) is None]
+    if not unknown:
+        return most
+    problem, remedy, unit = f"the most tokens that {subject} {model} can take are", "", "unit='tokens', "
+    if "USD" in unknown:
+        problem, unit = f"the most that {subject} {model} can cost is", ""
+        variant = f", with variant {variants[0]!r}" if variants else ""
+        remedy = f"give a price (prices=, or --prices on the command line{variant}), "
+    raise UnknownPriceError(
+        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens, leave out features with "
+        f"which the provider adds input by itself, or allow it with Budget(..., {unit}allow_unknown=True)",
+        provider=call.target.provider,
+        model=model,
+    )
 
 
 def worst_case(
@@ -171,6 +198,17 @@ def worst_case(
             return None
         costs += [_cost(row, read, _highest(row, reading), written, _highest(row, writing)) for row in rows]
     return max(costs)
+
+
+def most_tokens(call: Call[Any], parts: Sequence[int]) -> Decimal | None:
+    """The most tokens of a request for `parts` of a call, input and output; None if a bound is not known.
+
+    The prompt of several samples counts once.
+    """
+    facts, body = call.facts(parts), call.operation.prompt(call, parts)
+    read = most_input_tokens(facts, body, call.target)
+    answer = most_output_tokens(facts, call.target)
+    return None if read is None or answer is None else Decimal(read + answer * len(parts))
 
 
 def _by_litellm(

@@ -345,7 +345,7 @@ class Sending(Arrival):
         if cost is not None or not call.exchange.billed:
             sample.price = float(cost or 0)
         if self.hold is not None:
-            self.hold.count_answer(cost)
+            self.hold.count_answer(cost, answer.usage)
         if call.early_stop is not None:
             call.early_stop.note_answer(id(call))
         for listener in call.listeners:
@@ -364,14 +364,15 @@ class Sending(Arrival):
         if not scope.controller.in_flight and scope.outage.must_doubt(now):
             # No request is left that may still be answered.
             self.sender.doubts.ask(scope, self.target, key)
-        cost = None
+        cost = usage = None
         if error.maybe_billed:
+            usage = self._read_usage()
             reported = cost_in(self.reply.get("usage")) if isinstance(self.reply, dict) else None
             cost = self.sender.recorder.record_failure(
-                call, error, self._bound, key.identity, self._read_usage(), reported
+                call, error, self._bound, key.identity, usage, reported
             )
         if self.hold is not None:
-            self.hold.count_failure(error, cost)
+            self.hold.count_failure(error, cost, usage)
         self.failure = FailedAttempt(
             error=type(error).__name__,
             status=error.status,
@@ -490,8 +491,7 @@ class Sender(Connections):
         timeouts = self.settings.timeout
         if request.timeout is not None:
             timeouts = request.timeout.over(timeouts)
-        limited = call.exchange.billed and (request.budget is not None or self.settings.budget is not None)
-        spending = self.budget(call, parts) if limited else None
+        spending = self.budget(call, parts) if call.exchange.billed else None
         sending = Sending(
             encoded=call.encoded, body=call.exchange.body(call, parts), target=target, key=selection.key,
             timeouts=timeouts, samples=len(parts), sender=self, call=call, parts=parts, emit=emit,

@@ -1,4 +1,4 @@
-"""The balance of a budget: the money that is spent and the money that is reserved.
+"""The balance of a budget: the money or the tokens that are spent, and those that are reserved.
 
 `MemoryBalance` is the store of one process, `balance_file` the store that several processes share. A store
 decides nothing: `budget` does.
@@ -17,7 +17,7 @@ from ..runtime.exact_decimal import exact
 
 
 class Balance(NamedTuple):
-    """The state of a budget at one moment, in USD."""
+    """The state of a budget at one moment, in its unit."""
 
     spent: Decimal
     reserved: Decimal
@@ -71,7 +71,7 @@ class MemoryBalance:
         if os.getpid() != self._process:
             raise RequestError(
                 "this budget was made by the parent of this forked process, and both would spend all of it: "
-                "give it a file to share, as in Budget(5.00, path='run.budget')"
+                "give it a file to share, as in Budget(..., path='run.budget')"
             )
         yield self
 

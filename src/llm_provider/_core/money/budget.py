@@ -1,4 +1,4 @@
-"""Budgets: an amount of money that calls never exceed, in one process or in several that share a file.
+"""Budgets: USD or tokens that calls never exceed, in one process or in several that share a file.
 
 Before a request is sent, the most that it can cost is reserved. After the request, its real cost replaces the
 reservation. So at every moment
@@ -17,7 +17,7 @@ What is reserved for a batch that nobody waits for counts as spent here, as noth
 
 | end of a request | amount counted as spent |
 |---|---|
-| an answer | its price |
+| an answer | its price, or the tokens of its usage |
 | a failure that is certainly not billed | nothing |
 | perhaps billed: broken off, cancelled, timed out, killed | the worst case; `uncertain` sums these |
 
@@ -34,10 +34,10 @@ import itertools
 import os
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from .. import doors
 from ..errors import BudgetExceededError, LLMError, RequestError, cite
@@ -46,11 +46,12 @@ from ..runtime import clock, randomness
 from ..runtime.exact_decimal import exact, total
 from ..runtime.files import check_path
 from ..runtime.forks import reset_in_child
-from ..words import format_usd
+from ..words import format_amount
 from .balance import Balance, BusyError, MemoryBalance
 
 if TYPE_CHECKING:
     from ..._features.shared_budget.balance_file import BalanceFile, FileTransaction
+    from ..types.usage import Usage
 
 _PAUSES = (0.002, 0.5)
 """Shortest and longest pause, in seconds, between two polls of a file that other processes write."""
@@ -59,23 +60,64 @@ _PAUSE_SHARE = 1 / 10
 several processes wait, only the first can be served, so the pause of each one delays all of them."""
 _LEAST, _MOST = Decimal("1e-9"), Decimal("1e12")
 """USD: less than a token costs, and more than anybody has."""
+_MOST_TOKENS = 10**15
 _BUSY_PAUSE = 0.002
 """Seconds, on average, until the next attempt on a file that another process was writing."""
 
+Unit: TypeAlias = Literal["USD", "tokens"]
+"""What a budget counts."""
+
+
+class Amounts(NamedTuple):
+    """What a request comes to, in both units of budgets. None is not known."""
+
+    usd: Decimal | None
+    tokens: Decimal | None
+
+    @classmethod
+    def of_usage(cls, cost: Decimal | None, usage: Usage | None) -> Amounts:
+        """The USD and the tokens of a request that has ended; a usage without tokens is not known."""
+        return cls(cost, Decimal(usage.total_tokens) if usage is not None and usage.total_tokens else None)
+
+    def by(self, unit: Unit) -> Decimal | None:
+        return self.usd if unit == "USD" else self.tokens
+
+    def plus(self, other: Amounts) -> Amounts:
+        usd, tokens = (
+            None if mine is None or its is None else exact().add(mine, its)
+            for mine, its in zip(self, other, strict=True)
+        )
+        return Amounts(usd, tokens)
+
+    def fill(self, other: Amounts) -> Amounts:
+        """The amounts, and the other's where one is not known."""
+        usd, tokens = (mine if mine is not None else its for mine, its in zip(self, other, strict=True))
+        return Amounts(usd, tokens)
+
+    def divide(self, budgets: Iterable[Budget]) -> dict[Budget, Decimal]:
+        """What each budget has to reserve; a placeholder for what is not known."""
+        filled = self.fill(PLACEHOLDERS)
+        return {budget: filled.by(budget.unit) or Decimal(0) for budget in budgets}
+
+
+NOTHING = Amounts(Decimal(0), Decimal(0))
+UNKNOWN = Amounts(None, None)
+PLACEHOLDERS = Amounts(Decimal("0.000001"), Decimal(1))
+"""Reserved for unknown amounts with `allow_unknown`. A used-up budget refuses even these amounts."""
+
 
 class Reservation:
-    """Money that is reserved for one request. The first call of `settle` or `release` ends it."""
+    """What is reserved for one request. The first call of `settle` or `release` ends it."""
 
-    __slots__ = ("_budget", "_claim", "amount")
+    __slots__ = ("_budget", "_claim", "amount", "unit")
 
     def __init__(self, budget: Budget, claim: int, amount: Decimal) -> None:
         self._budget: Budget | None = budget
         self._claim = claim
-        self.amount = amount
-        """USD."""
+        self.amount, self.unit = amount, budget.unit
 
     def settle(self, cost: Decimal | None, batch: str | None = None) -> None:
-        """Count the cost of the request, in USD; None, an unknown cost, counts the whole reserved amount.
+        """Count what the request came to; None, which is not known, counts the whole reserved amount.
 
         Of a `batch` that another process has submitted, it takes the place of what is reserved there.
         """
@@ -104,21 +146,23 @@ class _QueuedReservation(NamedTuple):
 
 
 class Budget:
-    """An amount of money that calls never exceed.
+    """An amount of USD, or of tokens, that calls never exceed.
 
-    Give it to a `Client`, to a batch or to a single call. Several of them may share one budget. The most that
-    a request can cost is reserved before it is sent, and replaced by its cost after it. A call that fits only
-    after requests under way have ended waits for them. Answers from the cache cost nothing and are always
-    served.
+    Give it to a `Client`, to a batch or to a single call: as `budget`, or as `token_budget` if it counts
+    tokens. Several of them may share one budget. The most that a request can cost is reserved before it is
+    sent, and replaced by its cost after it. A call that fits only after requests under way have ended waits
+    for them. Answers from the cache cost nothing and are always served.
 
     Args:
-        limit: USD, finite and at least 0.
+        limit: USD, finite and at least 0; or a whole number of tokens.
         path: A file through which several processes of a machine share the budget. It is made if it is
             missing, and keeps the amount that was spent: with the same file and a higher limit, a program
             continues from there. If a process is killed, the worst case of its requests under way counts as
             spent. The file must be on a local disk.
         allow_unknown: Whether to send calls whose price, or longest answer, is not known. They count their
             cost once it is known, or nothing where it stays unknown, so the limit does not hold for them.
+        unit: "USD", or "tokens": the input and the output of every request, as its usage tells them. All
+            amounts of the budget are in its unit.
 
     Raises:
         RequestError: the limit is not an amount, or the file cannot be used.
@@ -126,6 +170,8 @@ class Budget:
     >>> budget = Budget(5.00)
     >>> budget
     Budget(limit=$5.00, spent=$0.00, reserved=$0.00, left=$5.00)
+    >>> Budget(2_000_000, unit="tokens").left
+    Decimal('2000000')
     """
 
     def __init__(
@@ -134,8 +180,12 @@ class Budget:
         *,
         path: str | os.PathLike[str] | None = None,
         allow_unknown: bool = False,
+        unit: Unit = "USD",
     ) -> None:
-        self._limit = amount_of(limit)
+        if unit not in get_args(Unit):
+            raise RequestError(f"unit must be 'USD' or 'tokens', not {cite(unit)}")
+        self._unit: Unit = unit
+        self._limit = amount_of(limit, unit=unit)
         self._path = None if path is None else str(Path(check_path("path", path)).resolve())
         if not isinstance(allow_unknown, bool):
             raise RequestError(f"allow_unknown must be True or False, not {allow_unknown!r}")
@@ -148,13 +198,18 @@ class Budget:
         self._since: float | None = None
         self._store: MemoryBalance | BalanceFile = MemoryBalance()
         if self._path is not None:
-            self._store = doors.balance_file.BalanceFile(self._path)
+            self._store = doors.balance_file.BalanceFile(self._path, unit)
         weakref.finalize(self, self._store.close).atexit = False
         _budgets.add(self)
 
     @property
+    def unit(self) -> Unit:
+        """What the budget counts: "USD" or "tokens"."""
+        return self._unit
+
+    @property
     def limit(self) -> Decimal:
-        """USD that may be spent in all."""
+        """The amount that may be spent in all."""
         return self._limit
 
     @property
@@ -169,22 +224,22 @@ class Budget:
 
     @property
     def spent(self) -> Decimal:
-        """USD spent so far, by all processes that share the budget."""
+        """The amount spent so far, by all processes that share the budget."""
         return self._store.read().spent
 
     @property
     def uncertain(self) -> Decimal:
-        """USD: the part of `spent` that was perhaps not billed, for requests that were broken off."""
+        """The part of `spent` that was perhaps not billed, for requests that were broken off."""
         return self._store.read().uncertain
 
     @property
     def reserved(self) -> Decimal:
-        """USD reserved for the requests under way."""
+        """The amount reserved for the requests under way."""
         return self._store.read().reserved
 
     @property
     def left(self) -> Decimal:
-        """USD neither spent nor reserved."""
+        """The amount neither spent nor reserved."""
         balance = self._store.read()
         return self._subtract(balance.spent, balance.reserved)
 
@@ -195,22 +250,26 @@ class Budget:
         try:
             balance = self._store.read()
         except LLMError as error:
-            return f"Budget(limit={format_usd(self._limit)}, {error})"
+            return f"Budget(limit={self._format(self._limit)}, {error})"
         amounts = {"limit": self._limit, "spent": balance.spent, "reserved": balance.reserved}
         amounts |= {"uncertain": balance.uncertain} if balance.uncertain else {}
         amounts["left"] = self._subtract(balance.spent, balance.reserved)
-        return f"Budget({', '.join(f'{name}={format_usd(amount)}' for name, amount in amounts.items())})"
+        return f"Budget({', '.join(f'{name}={self._format(amount)}' for name, amount in amounts.items())})"
+
+    def _format(self, amount: Decimal) -> str:
+        return format_amount(amount, self._unit)
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._path is None:
             raise TypeError(
                 "a budget in memory cannot be sent to another process: give it a file to share, as in "
-                "Budget(5.00, path='run.budget')"
+                "Budget(..., path='run.budget')"
             )
-        return functools.partial(Budget, path=self._path, allow_unknown=self._allow_unknown), (self._limit,)
+        make = functools.partial(Budget, path=self._path, allow_unknown=self._allow_unknown)
+        return make if self._unit == "USD" else functools.partial(make, unit=self._unit), (self._limit,)
 
     async def reserve(self, amount: Decimal) -> Reservation:
-        """Reserve the worst case of a request in USD. Waits for requests under way if it does not fit yet.
+        """Reserve the worst case of a request. Waits for requests under way if it does not fit yet.
 
         Waiting calls are served in order of arrival. A call that is cancelled reserves nothing.
         """
@@ -275,7 +334,7 @@ class Budget:
         self._serve_queue()
 
     def end(self, claim: int, cost: Decimal | None, batch: str | None = None) -> None:
-        """Replace a claim by its cost, in USD; None is an unknown cost. Called by `Reservation` only."""
+        """Replace a claim by its cost; None is an unknown cost. Called by `Reservation` only."""
         self._store.end(claim, cost, batch)
         self._serve_queue()
 
@@ -344,42 +403,56 @@ class Budget:
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
     ) -> BudgetExceededError:
         reserved = balance.parked if reserved is None else reserved
-        left = format_usd(self._subtract(balance.spent, reserved))
+        show = self._format
+        left, limit = show(self._subtract(balance.spent, reserved)), show(self._limit)
+        cost, are, count = ("cost", "is", "counts") if self._unit == "USD" else ("take", "are", "count")
         message = (
-            f"this request may cost up to {format_usd(needed)}, and {left} of the budget of "
-            f"{format_usd(self._limit)} is left"
+            f"this request may {cost} up to {show(needed)}, and {left} of the budget of {limit} {are} left"
         )
         if balance.uncertain:
-            uncertain = format_usd(balance.uncertain)
-            message += f" ({uncertain} counts as spent for requests that were perhaps not billed)"
+            uncertain = show(balance.uncertain)
+            message += f" ({uncertain} {count} as spent for requests that were perhaps not billed)"
         if reserved:
-            message += f" ({format_usd(reserved)} is reserved for requests under way)"
-        message += "; a smaller max_tokens lowers what it may cost"
-        return BudgetExceededError(message, budget=self._limit, spent=balance.spent, needed=needed)
+            message += f" ({show(reserved)} {are} reserved for requests under way)"
+        message += f"; a smaller max_tokens lowers what it may {cost}"
+        return self._make_error(message, self._limit, balance, needed)
+
+    def _make_error(
+        self, message: str, limit: Decimal, balance: Balance, needed: Decimal
+    ) -> BudgetExceededError:
+        error = BudgetExceededError(message, budget=limit, spent=balance.spent, needed=needed)
+        if self._unit != "USD":
+            error.unit = self._unit
+        return error
 
 
-def amount_of(value: object, name: str = "budget") -> Decimal:
-    """An amount of USD as an exact number, a float as Python prints it; `RequestError` if it is no amount."""
+def amount_of(value: object, name: str = "budget", unit: Unit = "USD") -> Decimal:
+    """An amount as an exact number, a float as Python prints it; `RequestError` if it is no amount."""
     plain = value if isinstance(value, Decimal) else plain_number(value)
     if plain is not None:
         amount = Decimal(repr(plain)) if isinstance(plain, float) else Decimal(plain)
-        if amount.is_finite() and (amount == 0 or _LEAST <= amount <= _MOST):
+        if unit == "tokens":
+            if amount.is_finite() and 0 <= amount <= _MOST_TOKENS and amount == int(amount):
+                return Decimal(int(amount))
+        elif amount.is_finite() and (amount == 0 or _LEAST <= amount <= _MOST):
             return abs(amount)  # there is a zero with a sign
     cited = str(value) if isinstance(value, Decimal) else cite(value)
+    if unit == "tokens":
+        raise RequestError(f"{name} must be a whole number of tokens, up to {_MOST_TOKENS:,}, not {cited}")
     raise RequestError(f"{name} must be a number of USD: 0, or from {_LEAST} to {_MOST}, not {cited}")
 
 
 def _in_order(budgets: Iterable[Budget]) -> list[Budget]:
     """The budgets in one order for all processes, so that no two calls hold what the other waits for."""
-    return sorted(set(budgets), key=lambda budget: budget.rank)
+    return sorted(budgets, key=lambda budget: budget.rank)
 
 
-async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation]:
-    """Reserve an amount in all of several budgets, or in none; `BudgetExceededError` if one is too small."""
+async def reserve(amounts: Mapping[Budget, Decimal]) -> list[Reservation]:
+    """Reserve amounts in all of several budgets, or in none; `BudgetExceededError` if one is too small."""
     held: list[Reservation] = []
     try:
-        for budget in _in_order(budgets):
-            reservation = await budget.reserve(amount)
+        for budget in _in_order(amounts):
+            reservation = await budget.reserve(amounts[budget])
             held.append(reservation)
     except BaseException:
         release(held)
@@ -387,13 +460,13 @@ async def reserve(budgets: Iterable[Budget], amount: Decimal) -> list[Reservatio
     return held
 
 
-def reserve_now(budgets: Iterable[Budget], amount: Decimal) -> list[Reservation] | None:
+def reserve_now(amounts: Mapping[Budget, Decimal]) -> list[Reservation] | None:
     """`reserve` if that is possible without waiting; else None."""
     held: list[Reservation] = []
     with contextlib.ExitStack() as undo:
         undo.callback(lambda: release(held))
-        for budget in _in_order(budgets):
-            reservation = budget.reserve_now(amount)
+        for budget in _in_order(amounts):
+            reservation = budget.reserve_now(amounts[budget])
             if reservation is None:
                 return None
             held.append(reservation)

@@ -223,9 +223,15 @@ def check_fallback(name: str, value: object) -> tuple[str, ...]:
 
 def check_budget(name: str, value: object) -> Budget:
     # Imported here because most calls have no budget.
-    from ..money.budget import Budget, amount_of
+    from ..money.budget import Budget, Unit, amount_of
 
-    return value if isinstance(value, Budget) else Budget(amount_of(value, name))
+    unit: Unit = "tokens" if name == "token_budget" else "USD"
+    if not isinstance(value, Budget):
+        return Budget(amount_of(value, name, unit), unit=unit)
+    if value.unit != unit:
+        other = "budget" if name == "token_budget" else "token_budget"
+        raise RequestError(f"{name} takes a Budget in {unit}: give one in {value.unit} as {other}=")
+    return value
 
 
 def _dict(name: str, value: object, kind: str = "") -> dict[Any, Any]:

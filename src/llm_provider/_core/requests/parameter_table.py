@@ -69,6 +69,7 @@ _ROWS = {
     "cache": Parameter(checks.check_cache),
     "max_age": Parameter(checks.check_max_age),
     "budget": Parameter(checks.check_budget),
+    "token_budget": Parameter(checks.check_budget),
     "in_batch": Parameter(checks.check_in_batch),
     "extra_body": Parameter(checks.check_extra_body),
     "extra_headers": Parameter(checks.check_headers),

@@ -102,8 +102,7 @@ class SharedDefaults(TypedDict, total=False):
 
     Samples of one prompt are numbered and stored one by one: after `n=4`, `n=10` sends six more."""
     draw: int | None
-    """The number of the first sample, from 0. `draw=3` is the fourth sample and is stored apart from
-    `draw=0`."""
+    """The number of the first sample, from 0. `draw=3` is the fourth sample, stored apart from `draw=0`."""
     tools: Sequence[Tool] | None
     """Python functions, pydantic models, OpenAI-style tools (`{"type": "function", "function": {...}}`), MCP
     servers (`mcp(...)`), and tools that the provider runs: by name, such as "web_search", or in its form."""
@@ -228,6 +227,8 @@ class ClientSettings(TypedDict, total=False):
     budget: float | Decimal | Budget | None
     """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
     processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""
+    token_budget: int | Budget | None
+    """Tokens that its calls may take at most, or a `Budget` of them; default `LLM_PROVIDER_TOKEN_BUDGET`."""
     timeout: float | Timeouts | None
     """Seconds for one attempt, without the wait for a slot, or `Timeouts`. A call's own timeouts replace
     them one by one: `Timeouts(idle=30)` here and `timeout=60` there set both. Default 600."""
@@ -266,11 +267,9 @@ class ClientSettings(TypedDict, total=False):
     from a sample of its inputs. None shows none, and a script never shows one. Default 1.00."""
     telemetry: bool | Telemetry | None
     """OpenTelemetry spans and metrics: True, False, or a `Telemetry` with providers of its own. Default
-    `LLM_PROVIDER_OTEL`, else as soon as the program has configured OpenTelemetry's SDK. See
-    docs/observability.md."""
+    `LLM_PROVIDER_OTEL`, else once the program has configured OpenTelemetry's SDK: docs/observability.md."""
     log_content: bool | None
-    """Whether log lines and spans hold prompts and answers; default `LLM_PROVIDER_LOG_CONTENT`, else
-    False."""
+    """Whether logs and spans hold prompts and answers; default `LLM_PROVIDER_LOG_CONTENT`, else False."""
     show_waits: bool | None
     """Whether a wait of more than a second is told on standard error, or in the progress bar; default
     `LLM_PROVIDER_SHOW_WAITS`, else True."""
@@ -284,8 +283,7 @@ class SharedParameters(SharedDefaults, total=False):
     """What a call and a batch have in common."""
 
     timeout: float | Timeouts | None
-    """Seconds for one attempt, without the time in the queue. `Timeouts` limits the connection, the first
-    byte and pauses separately."""
+    """Seconds for one attempt, without the queue. `Timeouts` limits connection, first byte and pauses."""
     max_retries: int | None
     """The most requests that are sent again after a failure that may be temporary. Default the client's."""
     outage_patience: float | None
@@ -300,6 +298,8 @@ class SharedParameters(SharedDefaults, total=False):
     budget: float | Decimal | Budget | None
     """The most that the call, or the whole batch, may cost, in USD; or a `Budget`, which several calls can
     share. The client's own budget applies too."""
+    token_budget: int | Budget | None
+    """The most tokens of all its requests together, input and output; or a `Budget` with `unit="tokens"`."""
     strict_model: bool | None
     """Whether `ModelDriftError` is raised if another snapshot answers than before; default the client's."""
     in_batch: InBatch | None
@@ -385,8 +385,7 @@ class EstimateParameters(BatchParameters, total=False):
     kind: EstimateKind | None
     """"chat" estimates `call_many`, "embedding" estimates `embed`, "score" estimates `score_many`, whose
     inputs are pairs of a context and its continuations, and "decision" estimates `decide_many`, whose inputs
-    are pairs of an input and its questions. Default the kind that the model's name tells, and
-    "chat" for a name that tells none."""
+    are pairs of an input and its questions. Default the kind that the model's name tells, else "chat"."""
 
 
 class RecheckParameters(BatchParameters, total=False):
@@ -432,6 +431,8 @@ class TextParameters(TypedDict, total=False):
     """The greatest age of a stored answer that is used, in seconds or as a `timedelta`, as in `call`."""
     budget: float | Decimal | Budget | None
     """The most that all texts together may cost, in USD; or a `Budget`, which several calls can share."""
+    token_budget: int | Budget | None
+    """The most tokens that all texts together may take; or a `Budget` with `unit="tokens"`."""
     extra_body: Mapping[str, Any] | None
     """Fields of this provider's API, such as Gemini's `taskType`, that are merged into the request's JSON."""
     extra_headers: Mapping[str, str] | None

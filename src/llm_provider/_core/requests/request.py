@@ -52,6 +52,7 @@ class CommonArguments:
     max_age: float | None = None
     """Seconds."""
     budget: Budget | None = field(default=None, repr=False)
+    token_budget: Budget | None = field(default=None, repr=False)
     in_batch: InBatch | None = None
     extra_body: JSONMapping | None = None
     extra_headers: Mapping[str, str] | None = None

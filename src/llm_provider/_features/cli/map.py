@@ -58,7 +58,8 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {EXIT_CODES}"""
 
 _DELIVERY_OPTIONS = (
-    "budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache", "progress",
+    "budget", "token_budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache",
+    "progress",
 )  # fmt: skip
 _NO_CHANGE = {
     *_DELIVERY_OPTIONS, "max_age", "timeout", "max_retries", "outage_patience", "in_batch", "strict_model",
@@ -88,6 +89,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--completion-window", metavar="TIME", help="soonest, 2h or 8h, with --delivery background")
 @click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
+@click.option("--token-budget", metavar="N", type=int, help="the most tokens that this run may take in all")
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option(
     "--max-errors", metavar="N", type=parse_number, help="end after so many failed rows, or a share"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = (
     "api_key", "base_url", "budget", "cache", "deadline", "draw", "extra_headers", "in_batch", "max_retries",
-    "outage_patience", "strict_model", "timeout",
+    "outage_patience", "strict_model", "timeout", "token_budget",
 )  # fmt: skip
 """The parameters of a stored question that its payload does not have."""
 
@@ -146,7 +146,7 @@ def run_recheck(client: BatchMethods, runner: CallRunner, model: str, inputs: An
     calls = {name: value for name, value in values.items() if value is not None and name not in of_batches}
     if "fallback" in calls:
         raise RequestError("fallback: a recheck asks one model: leave it out")
-    calls |= {"n": 1, "budget": batch.parameters.get("budget")}
+    calls |= {"n": 1, **{name: batch.parameters.get(name) for name in ("budget", "token_budget")}}
     draw = check("draw", calls.pop("draw", randomness.generator.choice(_NEW_DRAWS)))
     if draw not in _NEW_DRAWS:
         raise RequestError(f"draw is that of an earlier recheck, from {_NEW_DRAWS[0]:,} on: leave it out")

@@ -42,8 +42,8 @@ from ..._core.runtime.locks import require_locks
 
 T = TypeVar("T")
 
-_APPLICATION = 1819107940
-"""Marks the file as a budget in its SQLite header; `_SCHEMA` writes the same number."""
+_APPLICATIONS = {"USD": 1819107940, "tokens": 1819107941}
+"""Mark the file as a budget of a unit in its SQLite header; `_SCHEMA` writes the number."""
 _SCHEMA = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS balance (
@@ -55,7 +55,7 @@ _SCHEMA = """
         parked INTEGER NOT NULL DEFAULT 0, batch TEXT);
     CREATE TABLE IF NOT EXISTS line (
         number INTEGER PRIMARY KEY AUTOINCREMENT, holder TEXT NOT NULL UNIQUE, looked REAL NOT NULL);
-    PRAGMA application_id = 1819107940;
+    PRAGMA application_id = {application};
     PRAGMA user_version = 1;
     COMMIT;
 """
@@ -178,7 +178,8 @@ class BalanceFile:
 
     shared = True
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, unit: str = "USD") -> None:
+        self._unit = unit
         self.leases = Path(f"{path}-leases")
         self.is_waiting = False
         self._path = path
@@ -218,7 +219,12 @@ class BalanceFile:
             # In this order, as another process may make the tables between the two statements.
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             (application,) = connection.execute("PRAGMA application_id").fetchone()
-            if application != _APPLICATION and (application or tables):
+            own = _APPLICATIONS[self._unit]
+            if application != own and application in _APPLICATIONS.values():
+                raise RequestError(
+                    f"{self._path} is a budget in another unit than {self._unit}: choose another name"
+                )
+            if application != own and (application or tables):
                 raise RequestError(f"{self._path} is a database, but not a budget: choose another name")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             for table, columns in _COLUMNS.items() if tables else ():
@@ -229,7 +235,7 @@ class BalanceFile:
                         "choose another name and give the limit that is left"
                     )
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
+            connection.executescript(_SCHEMA.format(application=own))
             _balance(connection)
 
     def _explain_lock(self) -> RequestError:

@@ -10,45 +10,50 @@ from decimal import Decimal
 
 from ..._core.errors import BudgetExceededError
 from ..._core.money.balance import Balance
-from ..._core.money.budget import Budget
+from ..._core.money.budget import Budget, Unit
 from ..._core.runtime.exact_decimal import exact
-from ..._core.words import format_usd
 
 _PARTS = 16
 """Parts of the share of each worker. Smaller parts leave less with workers that have ended."""
 
 
 class BudgetParts:
-    """Gives out the parts of a budget in USD, in the one process that at most so many workers ask."""
+    """Gives out the parts of a budget, in the one process that at most so many workers ask."""
 
     def __init__(self, total: Decimal, workers: int) -> None:
         self._left = total
         self._part = total / (workers * _PARTS)
 
     def take(self, needed: Decimal) -> Decimal:
-        """A part, of at least the USD that are needed if there is as much; 0 if nothing is left."""
+        """A part, of at least the amount that is needed if there is as much; 0 if nothing is left."""
         part = min(max(needed, self._part), self._left)
         self._left = exact().subtract(self._left, part)
         return part
 
 
 class LeasedBudget(Budget):
-    """The budget of one worker, which grows by parts of a common one of `total` USD.
+    """The budget of one worker, which grows by parts of a common one of `total` USD or tokens.
 
-    `take` takes a part of at least so many USD from the common budget, and returns it; 0 if nothing is left.
+    `take` takes a part of at least so much from the common budget, and returns it; 0 if nothing is left.
     It is called on the event loop of the requests, about sixteen times, and should take some milliseconds.
     """
 
     def __init__(
-        self, take: Callable[[Decimal], Decimal], total: Decimal, *, allow_unknown: bool = False
+        self,
+        take: Callable[[Decimal], Decimal],
+        total: Decimal,
+        *,
+        allow_unknown: bool = False,
+        unit: Unit = "USD",
     ) -> None:
-        super().__init__(0, allow_unknown=allow_unknown)
+        super().__init__(0, allow_unknown=allow_unknown, unit=unit)
         self._take = take
         self._total = total
         self._is_used_up = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        return functools.partial(LeasedBudget, allow_unknown=self.allow_unknown), (self._take, self._total)
+        make = functools.partial(LeasedBudget, allow_unknown=self.allow_unknown, unit=self.unit)
+        return make, (self._take, self._total)
 
     def _fits(self, balance: Balance, amount: Decimal) -> bool:
         while not super()._fits(balance, amount):
@@ -65,10 +70,10 @@ class LeasedBudget(Budget):
     def _explain_excess(
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
     ) -> BudgetExceededError:
-        return BudgetExceededError(
-            f"this request may cost up to {format_usd(needed)}, and less than that is left of the budget of "
-            f"{format_usd(self._total)} that the workers share; a smaller max_tokens lowers what it may cost",
-            budget=self._total,
-            spent=balance.spent,
-            needed=needed,
+        verb = "cost" if self.unit == "USD" else "take"
+        needs, total = f"may {verb} up to {self._format(needed)}", self._format(self._total)
+        message = (
+            f"this request {needs}, and less than that is left of the budget of {total} that the workers "
+            f"share; a smaller max_tokens lowers what it may {verb}"
         )
+        return self._make_error(message, self._total, balance, needed)
