@@ -13,7 +13,10 @@ Reply = Callable[[str, Mapping[str, str], Any], tuple[int, Mapping[str, str], An
 
 
 class CountingServer(LoopServer):
-    """Answers each request by a function, and counts the requests by method and path."""
+    """Answers each request by a function, and counts the requests by method and path.
+
+    After a body that is shorter than its header `content-length` says, the connection breaks.
+    """
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -31,9 +34,16 @@ class CountingServer(LoopServer):
                 self.paths[f"{method} {path}"] += 1
                 status, fields, answer = self.reply(path, headers, json.loads(body) if body else None)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                fields = {"content-type": "application/json", **fields, "content-length": str(len(data))}
+                length = str(len(data))
+                fields = {"content-type": "application/json", "content-length": length, **fields}
                 head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
                 writer.write(f"HTTP/1.1 {status} Said\r\n{head}\r\n".encode() + data)
+                if fields["content-length"] != length:
+                    await writer.drain()
+                    # A client loses what it has not read when the connection breaks.
+                    await asyncio.sleep(0.05)
+                    writer.close()
+                    return
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
 

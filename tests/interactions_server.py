@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs
 
 from google.genai._gaos.types.interactions import (
     CreateAgentInteractionParam,
@@ -86,12 +87,22 @@ class InteractionsServer(CountingServer):
         """Questions for an interaction in the background until it has ended."""
         self.fetched: list[str] = []
         self.made: dict[str, dict[str, Any]] = {}
+        self.after: Callable[[str], Fault | None] = lambda identifier: None
+        """Called when an interaction exists, before its submission is answered; an answer that hides it."""
+        self.streams: list[dict[str, list[str]]] = []
+        """What each stream was asked for by its address, such as the event after which it goes on."""
+        self.mark: Callable[[int], bool] = lambda number: True
+        """Whether the event with a number has an id."""
+        self.cut: Callable[[int, bytes], Fault] = lambda number, events: (200, STREAM, events)
+        """What a stream with a number, from 0, gives of its events."""
         self._lock = threading.Lock()
 
     def serve_path(self, path: str, headers: Mapping[str, str], body: Any) -> Fault:
-        path = path.partition("?")[0]
-        if match := re.fullmatch(r"/v1beta/interactions/(\w+)", path):
-            return self._fetch(match[1])
+        path, _, query = path.partition("?")
+        if (asked := parse_qs(query)).get("stream") == ["true"]:
+            return self._stream(path.rpartition("/")[2], asked)
+        if match := re.fullmatch(r"/v1beta/interactions/(\w+)(/cancel)?", path):
+            return self._cancel(match[1]) if match[2] else self._fetch(match[1])
         assert path == "/v1beta/interactions", path
         with self._lock:
             number = len(self.bodies)
@@ -113,10 +124,27 @@ class InteractionsServer(CountingServer):
         with self._lock:
             self.made[whole["id"]] = whole
         if body.get("stream"):
-            return 200, STREAM, b"".join(frames(stream_of(whole)))
+            return self._stream(whole["id"], {})
         if body.get("background"):
-            return 200, {}, {"id": whole["id"], **named, "status": "in_progress"}
+            begun = {"id": whole["id"], **named, "status": "in_progress", "created": "2026-11-29T10:00:00Z"}
+            return self.after(whole["id"]) or (200, {}, begun)
         return 200, {}, whole
+
+    def _stream(self, identifier: str, asked: dict[str, list[str]]) -> Fault:
+        if identifier not in self.made:
+            return 404, {}, {"error": {"code": "not_found", "message": "no such interaction"}}
+        marked = [
+            {**event, "event_id": f"e{number}"} if self.mark(number) else event
+            for number, event in enumerate(stream_of(self.made[identifier]))
+        ]
+        start = 0
+        if "last_event_id" in asked:
+            ids = [event.get("event_id") for event in marked]
+            start = ids.index(asked["last_event_id"][0]) + 1
+        with self._lock:
+            self.streams.append(asked)
+            number = len(self.streams) - 1
+        return self.cut(number, b"".join(frames(iter(marked[start:]))))
 
     def _fetch(self, identifier: str) -> Fault:
         with self._lock:
@@ -126,8 +154,14 @@ class InteractionsServer(CountingServer):
             return fault
         if identifier not in self.made:
             return 404, {}, {"error": {"code": "not_found", "message": "no such interaction"}}
-        if times < self.questions:
+        if times < self.questions and self.made[identifier]["status"] != "cancelled":
             return 200, {}, {"id": identifier, "status": "in_progress"}
+        return 200, {}, self.made[identifier]
+
+    def _cancel(self, identifier: str) -> Fault:
+        whole = self.made[identifier]
+        self.made[identifier] = {name: whole[name] for name in ("id", "model", "agent") if name in whole}
+        self.made[identifier]["status"] = "cancelled"
         return 200, {}, self.made[identifier]
 
 

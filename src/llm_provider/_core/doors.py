@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
     from .._features.mcp import listing as mcp_tools
-    from .._features.models import known_models
+    from .._features.models import known_models, retirements
     from .._features.models import token_count as token_counts
     from .._features.partial import deltas as partials
     from .._features.progress import bar as progress_bar
@@ -92,6 +92,7 @@ _MODULES = {
     "progress_bar": "progress.bar",
     "prefix_gate": "prompt_caching.prefix_gate",
     "known_models": "models.known_models",
+    "retirements": "models.retirements",
     "token_counts": "models.token_count",
     "prompt_caching": "prompt_caching.settings",
     "any_server": "quirks.any_server",

@@ -22,10 +22,9 @@ from llm_provider import (
     Usage,
     track,
 )
-from llm_provider._core.batches.journal import Journal
 from llm_provider._core.formats.anthropic.decode import continuation, join
 from llm_provider._core.formats.protocol import EncodedRequest
-from llm_provider.simulator import Fault, Simulator
+from llm_provider._features.cli.main import main
 
 MODEL = "claude-haiku-5-5"
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
@@ -248,16 +247,110 @@ def test_each_request_is_within_the_budget(server: PausingServer, own_client: Cl
         own_client.call(MODEL, "other", tools=[SEARCH], budget=small, max_tokens=100)
 
 
-def test_a_row_of_a_batch_says_that_it_is_paused(client: Client, simulator: Simulator) -> None:
-    """It is billed as it is, and is not stored: a live call begins anew."""
-    batch = client.submit_many(MODEL, ["Hi"], tools=[SEARCH])
-    (record,) = Journal(client.cache.directory / "batches").records()
-    result = {"type": "succeeded", "message": reply_of(0)}
-    line = json.dumps({"custom_id": next(iter(record.rows)), "result": result})
-    simulator.inject(Fault(body=line), match="batches.results")
-    (answer,) = batch.results()
-    assert (answer.finish_reason, answer.raw["stop_reason"]) == ("length", "pause_turn")
-    assert not client.call(MODEL, "Hi", tools=[SEARCH]).cached
+class BatchServer(PausingServer):
+    """Message batches too: each row gets the first part of its turn.
+
+    It bills no searches, whose price in a batch is not known.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Any] = []
+
+    def answer(self, path: str, headers: Any, body: Any) -> tuple[int, dict[str, str], Any]:
+        name = path.partition("?")[0].removeprefix("/v1/messages")
+        if not name:
+            status, fields, reply = super().answer(path, headers, body)
+            if status == 200:
+                del reply["usage"]["server_tool_use"]
+            return status, fields, reply
+        if name == "/batches" and body is not None:
+            self.rows += body["requests"]
+        if name.endswith("/results"):
+            message = reply_of(0, self.pauses)
+            del message["usage"]["server_tool_use"]
+            ends = [{"type": "succeeded", "message": message} for _ in self.rows]
+            lines = [
+                json.dumps({"custom_id": row["custom_id"], "result": end})
+                for row, end in zip(self.rows, ends, strict=True)
+            ]
+            return 200, {"content-type": "application/x-jsonl"}, "\n".join([*lines, ""]).encode()
+        counts = dict.fromkeys(("canceled", "errored", "expired", "processing"), 0)
+        day = "2026-11-29T10:00:00Z"
+        batch = {
+            "id": "msgbatch_1", "type": "message_batch", "processing_status": "ended", "created_at": day,
+            "request_counts": {**counts, "succeeded": len(self.rows)}, "ended_at": day, "expires_at": day,
+            "archived_at": None, "cancel_initiated_at": None,
+            "results_url": f"{self.root}/v1/messages/batches/msgbatch_1/results",
+        }  # fmt: skip
+        return 200, {}, batch
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch, fast_batches: None) -> Iterator[BatchServer]:
+    with BatchServer() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.root)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        yield server
+
+
+def deliver(client: Client, number: int = 1, **options: Any) -> Any:
+    prompts = [f"Hi {index}" for index in range(number)]
+    return client.call_many(MODEL, prompts, delivery="batch", tools=[SEARCH], progress=False, **options)
+
+
+@pytest.mark.parametrize("pauses", [0, 1, 3])
+def test_a_row_of_a_batch_goes_on_to_its_end(
+    batches: BatchServer, own_client: Client, own_cache: Path, pauses: int
+) -> None:
+    batches.pauses = pauses
+    budget = Budget(1000, allow_unknown=True)
+    with track() as costs:
+        answers = deliver(own_client, 3, budget=budget)
+    assert len(batches.rows) == 3
+    assert len(batches.bodies) == 3 * pauses
+    for answer in answers:
+        assert answer.text == "".join(f"part {number}, " for number in range(pauses + 1))
+        assert answer.finish_reason == "stop"
+        read = sum(100 * (number + 1) for number in range(pauses + 1))
+        assert answer.usage == Usage(input_tokens=read, output_tokens=10 * (pauses + 1))
+        assert answer.timing.attempts == pauses + 1
+    total = sum(answer.cost for answer in answers)
+    assert float(costs.cost or 0) == pytest.approx(total) == pytest.approx(float(budget.spent))
+    # The first part at the price of the batch, the rest at the usual one.
+    assert {(row.delivery, row.requests) for row in costs.rows("delivery") if row.requests} == {
+        ("batch", 3),
+        *([("live", 3 * pauses)] if pauses else []),
+    }
+    assert all(answer.cached for answer in deliver(own_client, 3))
+    assert own_client.call(MODEL, "Hi 1", tools=[SEARCH]).text == answers[1].text
+    own_client.close()
+    assert float(Ledger.read(own_cache.parent / "ledger.jsonl").total.spent) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_row_that_cannot_go_on_is_what_there_is_of_it(
+    batches: BatchServer, own_client: Client, status: int
+) -> None:
+    batches.fault = dict.fromkeys(range(2, 20), status)
+    (answer,) = deliver(own_client, max_retries=1)
+    assert (answer.text, answer.finish_reason) == ("part 0, ", "length")
+    assert answer.raw["stop_reason"] == "pause_turn"
+    batches.fault = {}
+    # It was not stored: a live call begins anew.
+    assert own_client.call(MODEL, "Hi 0", tools=[SEARCH]).text == "part 0, part 1, part 2, "
+
+
+def test_another_process_finishes_a_row(
+    batches: BatchServer, own_client: Client, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = own_client.submit_many(MODEL, ["Hi"], tools=[SEARCH])
+    own_client.close()
+    main(["batches", "wait", batch.id])
+    assert "1 of 1 rows answered" in capsys.readouterr().out
+    with Client() as later:
+        answer = later.call(MODEL, "Hi", tools=[SEARCH], cache="only")
+    assert (answer.text, answer.finish_reason) == ("part 0, part 1, part 2, ", "stop")
 
 
 @pytest.mark.parametrize("way", ["call", "stream"])

@@ -1,15 +1,16 @@
 """Waits for one batch and stores its answers, row by row.
 
-A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found.
+A row is entered in the ledger, then stored: after a kill in between, its line in the ledger is found. An
+answer that its provider has paused goes on in live requests, once all results are read.
 """
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import errors
 from ..formats.shared.batches import (
@@ -48,6 +49,10 @@ _MOST_UNREAD = 1000
 """Lines without the name of a row that are kept of one reading."""
 
 
+_StoredRow: TypeAlias = tuple[str, RowEnd, Sequence[asyncio.Future[bool]]]
+"""The name of a row, its end, and the writes that it waits for."""
+
+
 def poll_pause(age: float) -> float:
     """Seconds until a batch is asked after again.
 
@@ -83,6 +88,8 @@ class Collector:
     _entered: set[str] = field(default_factory=set, init=False)
     _rows_failed: int = field(default=0, init=False)
     _warned: bool = field(default=False, init=False)
+    _paused: list[tuple[RowReply, Call[Any], RowLine, Sample]] = field(default_factory=list, init=False)
+    """Rows whose answers go on."""
 
     def __post_init__(self) -> None:
         self._missing = MissingRows(self.record, self.patience)
@@ -206,6 +213,8 @@ class Collector:
         for custom_id in failed:
             del left[custom_id]
         await self._take([*group, *failed.values()])
+        paused, self._paused = self._paused, []
+        await self._keep(await asyncio.gather(*(self._continue(*each) for each in paused)))
         if unread and not self._warned:
             self._warned = True
             # Where warnings are errors, the results must not be lost.
@@ -223,20 +232,28 @@ class Collector:
             yield reply._replace(custom_id=only) if reply.custom_id == ONLY_ROW else reply
 
     async def _take(self, replies: Sequence[RowReply]) -> None:
-        """Enter and store some rows."""
-        ends: list[tuple[str, RowEnd]] = []
-        writes: list[asyncio.Future[bool]] = []
-        for reply in replies:
-            end, writing = await self._row(reply)
+        """Enter and store some rows, but for those that go on."""
+        rows = [await self._row(reply) for reply in replies]
+        await self._keep([row for row in rows if row is not None])
+
+    async def _keep(self, rows: Sequence[_StoredRow]) -> None:
+        for _, end, writes in rows:
             self._rows_failed += end.error is not None
-            ends.append((reply.custom_id, end))
-            writes += writing
-        for write in writes:
-            await write
-        for custom_id, end in ends:
+            for write in writes:
+                await write
+        for custom_id, end, _ in rows:
             self.ended(custom_id, end)
 
-    async def _row(self, reply: RowReply) -> tuple[RowEnd, list[asyncio.Future[bool]]]:
+    async def _continue(self, reply: RowReply, call: Call[Any], line: RowLine, sample: Sample) -> _StoredRow:
+        """The whole answer of a row that was paused, or what there is of it if a live request fails."""
+        # Its container belongs to the account.
+        call.request = replace(call.request, api_key=self.remote.key)
+        with contextlib.suppress(errors.LLMError):
+            sample = await self.engine.finish_answer(call, line.parts, sample)
+        return await self._store(reply._replace(body=sample.body), call, line, sample)
+
+    async def _row(self, reply: RowReply) -> _StoredRow | None:
+        """Enter and store a row; None if its answer goes on."""
         record = self.record
         try:
             line = record.row(reply.custom_id)
@@ -245,12 +262,13 @@ class Collector:
             call.metadata = call.metadata if waiting is None else waiting
             call.sent.attempts = 0 if record.paid_elsewhere else 1
         except KeyError as problem:
-            return RowEnd(error=errors.InternalServerError(f"the journal is damaged: {problem}")), []
+            damage = errors.InternalServerError(f"the journal is damaged: {problem}")
+            return reply.custom_id, RowEnd(error=damage), []
         if reply.error is not None or reply.body is None:
             error = reply.error or errors.APIResponseValidationError("the row has no answer")
             error.provider, error.model = call.target.provider, call.request.model
             record.keep(reply.custom_id, None, _encode_error(error))
-            return RowEnd(error=error, sent=call.sent), []
+            return reply.custom_id, RowEnd(error=error, sent=call.sent), []
         body: Any = None
         try:
             body = await call.run_off_loop(partial(parse_reply, reply.body), reply.body)
@@ -261,7 +279,7 @@ class Collector:
                 usage = None if body is None else call.operation.usage(call, body)
             self._enter_failure(call, line, error, usage)
             record.keep(reply.custom_id, None, _encode_error(error))
-            return RowEnd(error=error, sent=call.sent), []
+            return reply.custom_id, RowEnd(error=error, sent=call.sent), []
         identifier = {} if reply.request_id is None else {"x-request-id": reply.request_id}
         answer.origin = read_origin(call.target, identifier)
         elapsed = max(0.0, clock.time() - (record.submitted or clock.time()))
@@ -272,6 +290,12 @@ class Collector:
             cost = record_answer(call, sample, line.parts, bound, self._account, batch=row)
             self._count(call, line, cost, answer.usage)
             sample.price = cost_of([cost])
+        if self.engine.is_divided(call, sample):
+            self._paused.append((reply, call, line, sample))
+            return None
+        return await self._store(reply, call, line, sample)
+
+    async def _store(self, reply: RowReply, call: Call[Any], line: RowLine, sample: Sample) -> _StoredRow:
         samples = [sample]
         if len(line.parts) > 1:
             samples = call.operation.split(call, sample, line.parts)
@@ -280,9 +304,9 @@ class Collector:
         parts = zip(line.parts, samples, strict=False)
         kept = {part: each for part, each in parts if self._is_kept(call, each)}
         if len(kept) < len(samples):
-            record.keep(reply.custom_id, reply.body, None)
+            self.record.keep(reply.custom_id, reply.body, None)
         writes = self.engine.writes(call, tuple(kept), tuple(kept.values()))
-        return RowEnd(samples, sent=call.sent), writes
+        return reply.custom_id, RowEnd(samples, sent=call.sent), writes
 
     def _is_kept(self, call: Call[Any], sample: Sample) -> bool:
         if call.encoded.structure is not None and mismatch(call, sample.answer) is not None:

@@ -31,7 +31,7 @@ from ..requests.api_keys import Credential
 from ..requests.attachments import Attachment
 from ..requests.checks import DeliveryOptions
 from ..requests.request import describe_input, describe_prompt
-from ..requests.routing import Target, find_row
+from ..requests.routing import INTERACTIONS, Target, find_row
 from ..runtime import clock, randomness
 from ..runtime.json_pieces import canonical, loads, write_exactly
 from .journal import Header, Record, RowLine
@@ -215,7 +215,10 @@ def body_of(header: Header | None, line: RowLine) -> bytes:
 
 def target_of(header: Header) -> Target:
     """The destination of a batch's rows; a `KeyError` if this version has no such provider."""
-    route = find_row(header.provider, header.name, header.deployed)
+    if header.operation.endswith("/interactions"):
+        route = INTERACTIONS
+    else:
+        route = find_row(header.provider, header.name, header.deployed)
     return Target(route, header.name, header.base_url, header.custom_base_url, header.deployed)
 
 

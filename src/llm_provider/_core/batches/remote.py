@@ -49,7 +49,7 @@ class Remote:
         if module is None:
             raise RequestError(f"{target.provider} has no batch API", provider=target.provider)
         self._adapter = registry.load(target.route.adapter)
-        self._provider, self._key, self._patience = target.provider, key, patience
+        self._provider, self.key, self._patience = target.provider, key, patience
         self.part = part
         self.creating: set[asyncio.Task[RemoteBatch]] = set()
         """The submissions of background jobs that are under way."""
@@ -128,7 +128,7 @@ class Remote:
             error = APIResponseValidationError(f"the answer cannot be read: {type(error).__name__}: {error}")
         mapped = error if isinstance(error, LLMError) else self._adapter.map_error(error)
         mapped.provider = mapped.provider or self._provider
-        mapped.message = self._key.scrub(mapped.message)
+        mapped.message = self.key.scrub(mapped.message)
         mapped.args = (mapped.message,)
         mapped.__cause__ = mapped.__context__ = mapped.__traceback__ = None
         return mapped

@@ -317,14 +317,26 @@ class Engine(LookupEngine):
     async def _fetch_whole(
         self, call: Call[Any], parts: Sequence[int], emit: Emit | None, sender: Sender
     ) -> Sample:
-        """An answer from as many requests as the provider divides it over.
+        """An answer from as many requests as the provider divides it over. If one fails, the call fails."""
+        return await self.finish_answer(call, parts, await sender.send(call, parts, emit), emit)
 
-        Each goes on where the one before it ended, and is limited, budgeted and recorded like any other. Only
-        the whole is stored. If a request fails, the call fails.
+    def is_divided(self, call: Call[Any], sample: Sample) -> bool:
+        """Whether an answer goes on in another request."""
+        adapter: Any = call.adapter
+        divides = call.operation.continues and hasattr(adapter, "continuation")
+        return divides and adapter.continuation(sample.answer.reply, call.encoded) is not None
+
+    async def finish_answer(
+        self, call: Call[Any], parts: Sequence[int], whole: Sample, emit: Emit | None = None
+    ) -> Sample:
+        """An answer with the rest that its provider has divided from it.
+
+        Each request goes on where the one before it ended, and is limited, budgeted and recorded like any
+        other. Only the whole is stored.
         """
         # A protocol cannot have functions that only some formats have.
         adapter: Any = call.adapter
-        whole, before = await sender.send(call, parts, emit), None
+        sender, before = self.loop_state().sender, None
         for _ in range(_MOST_REQUESTS - 1):
             token = adapter.continuation(whole.answer.reply, call.encoded)
             if token is None or token == before:  # the next answer would be the same

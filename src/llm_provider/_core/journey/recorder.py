@@ -6,7 +6,7 @@ ledger file.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
@@ -94,8 +94,8 @@ class CostRecorder:
         if not call.exchange.billed:
             return None
         answer = sample.answer
-        if RETIRING:
-            _warn_of_retirement(call.target.provider, (call.target.model, answer.model))
+        if RETIRING or not call.target.custom_base_url:
+            doors.retirements.warn_of_retirement(call.target, (call.target.model, answer.model))
         names, strict = self._names_of(call, answer, batch), self._is_strict(call)
         who = _describe_origin(call, answer)
         if answer.model is not None:
@@ -284,16 +284,6 @@ class CostRecorder:
 RETIRING: dict[tuple[str, str], str] = {}
 """Provider and model → the day of its retirement (ISO), where a list of models in this process told one. The
 warning of a model takes it out."""
-
-
-def _warn_of_retirement(provider: str, names: Iterable[str | None]) -> None:
-    days = [RETIRING.pop((provider, name), None) for name in names if name]
-    day = next(filter(None, days), None)
-    if day is not None:
-        # If the user turns warnings into errors, the answer must not be lost: it is paid for.
-        with contextlib.suppress(UserWarning):
-            remedy = f"models({provider!r}, live=True) lists others"
-            warn_user(f"{provider}/{next(iter(names))} retires on {day}: {remedy}", stacklevel=2)
 
 
 def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more: Any) -> Charge:

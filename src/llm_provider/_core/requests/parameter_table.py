@@ -139,7 +139,8 @@ _RARE = {
     "fallback": Parameter(checks.check_fallback),
     "delivery": Parameter(
         checks.check_delivery,
-        "leave it out, or use call_many(..., delivery='batch'); OpenAI's Responses has background jobs",
+        "leave it out, or use call_many(..., delivery='batch'); OpenAI's Responses and Gemini's Interactions "
+        "have background jobs",
         essential=True,
     ),
     "background_options": Parameter(checks.check_background),

@@ -2,7 +2,7 @@
 
 A job is a batch of one row, so that the journal of batches has it: it is noted before and after its
 submission, and the same call, or `llm-provider batches wait`, gets its answer. The answer is stored under the
-key of the same call of the Responses API without a delivery: it is the same answer at another price.
+key of the same call without a delivery, of the Responses API or of Interactions: it is the same answer.
 """
 
 from collections.abc import Coroutine
@@ -66,14 +66,25 @@ class Background(Relay):
 
 def make_relay(engine: Engine, call: Call[Any]) -> Background:
     """The relay of a call with `delivery="background"`; a `RequestError` if its host has no such jobs."""
-    if not serves(call.target) or call.encoded.operation != OPERATION:
+    if limits_of(call.target, call.encoded.operation, "background") is None:
         refuse(call.target, call.request.model)
+    check_window(call.target, call.request.options.get("background_options") or {})
     return Background(engine, call)
 
 
 def serves(target: Target) -> bool:
     """Whether a host has background jobs."""
     return limits_of(target, OPERATION, "background") is not None
+
+
+def check_window(target: Target, options: JSONMapping) -> None:
+    """Refuse the options of OpenAI's queue for the jobs of another host, which has no such queue."""
+    window, others = options.get("completion_window", "soonest"), options.keys() - {"completion_window"}
+    if target.route.adapter == "gemini_interactions" and (window != "soonest" or others):
+        raise RequestError(
+            f"background_options is {dict(options)!r}, and Google has no such options: leave it out",
+            provider=target.provider,
+        )
 
 
 def check_many(target: Target, model: str, parameters: JSONMapping) -> None:
@@ -86,13 +97,14 @@ def check_many(target: Target, model: str, parameters: JSONMapping) -> None:
             )
     if not serves(target):
         refuse(target, model)
+    check_window(target, check_background("background_options", parameters.get("background_options") or {}))
 
 
 def refuse(target: Target, model: str) -> NoReturn:
     """Raise the `RequestError` of a host or an endpoint without background jobs."""
     raise RequestError(
-        f"{target.provider} has no background jobs for this call: they are of OpenAI's Responses API. Leave "
-        "delivery out, or use call_many(..., delivery='batch')",
+        f"{target.provider} has no background jobs for this call: they are of OpenAI's Responses API and of "
+        "Gemini's endpoint='interactions'. Leave delivery out, or use call_many(..., delivery='batch')",
         provider=target.provider,
         model=model,
     )

@@ -69,8 +69,8 @@ class Model:
     """"text", and "audio" or "image" if the price table has a price for them, or the provider names them. A
     model may take more."""
     retires_at: str | None = field(default=None, init=False, repr=False)
-    """The day after which the provider plans to serve it no more, such as "2027-01-31". Only the lists of
-    Anthropic and OpenAI tell it, so it needs `live=True`. A provider may change the day."""
+    """The day after which the provider plans to serve it no more, such as "2027-01-31": by the lists of
+    Anthropic and OpenAI with `live=True`, else by `retirements.csv`. A provider may change the day."""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         # A pickle of before has no day.
@@ -111,8 +111,8 @@ def complete_models(prices: PriceTable, provider: str, listed: Iterable[ListedMo
             max_output_tokens=each.max_output_tokens or known.max_output_tokens,
             modalities=tuple(dict.fromkeys(("text", *(each.modalities or ()), *known.modalities))),
         )
+        _set_day(models[known.name], each.retires_at or known.retires_at)
         if each.retires_at:
-            object.__setattr__(models[known.name], "retires_at", each.retires_at)
             RETIRING[provider, each.name] = each.retires_at
     return sorted(models.values(), key=lambda model: model.name)
 
@@ -144,7 +144,7 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
     kinds = (kind for kind, columns in _PRICED_BY_KIND.items() if not priced.isdisjoint(columns))
     columns = (getattr(standard, column, None) for column in ("input", "cache_read", "output"))
     read, cached, written = (None if price is None else float(price) for price in columns)
-    return Model(
+    known = Model(
         name=model if is_bare else f"{provider}/{model}",
         provider=provider,
         kind=kind_of(model),
@@ -155,6 +155,12 @@ def _model(prices: PriceTable, provider: str, model: str, rows: list[PriceRow]) 
         output_price=written,
         modalities=("text", *kinds),
     )
+    _set_day(known, doors.retirements.read_days().get((provider, model)))
+    return known
+
+
+def _set_day(model: Model, day: str | None) -> None:
+    object.__setattr__(model, "retires_at", day)
 
 
 _PAGE = 1000

@@ -56,6 +56,7 @@ def name_operation(method: str, path: str) -> str:
         return "models.list"
     kind = "files" if re.search(r"/(files|datasets)\b", path) else "batches"
     kind = "responses" if "/responses/" in path else kind
+    kind = "interactions" if "/interactions/" in path else kind
     if re.search(r"[/:]cancel$", path):
         return f"{kind}.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):

@@ -22,7 +22,9 @@ _CREATE = re.compile(r"/(v1|v1beta)/models/([^:/]+):(batchGenerateContent|asyncB
 _BATCH = re.compile(r"/(?:v1|v1beta)/batches(?:/([\w-]+)(:cancel)?)?")
 _UPLOAD = re.compile(r"/upload/(?:v1|v1beta)/files")
 _FILE = re.compile(r"/(?:(?:v1|v1beta)|download/(?:v1|v1beta))/files/([\w-]+)(:download)?")
-PATHS = re.compile("|".join(f"(?:{path.pattern})" for path in (_CREATE, _BATCH, _UPLOAD, _FILE)))
+_INTERACTION = re.compile(r"/(?:v1|v1beta)/interactions/([\w-]+)(?:/cancel)?")
+_ALL = (_CREATE, _BATCH, _UPLOAD, _FILE, _INTERACTION)
+PATHS = re.compile("|".join(f"(?:{path.pattern})" for path in _ALL))
 MOST_INLINE_BYTES = 20_000_000
 KEPT_SECONDS = 48 * 3600.0
 
@@ -32,12 +34,21 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
     if _UPLOAD.fullmatch(call.path):
         return _upload(store, call)
     serving: dict[re.Pattern[str], Callable[..., Reply]]
-    serving = {_CREATE: _create, _FILE: _serve_file, _BATCH: _serve_batch}
+    serving = {
+        _CREATE: _create, _FILE: _serve_file, _BATCH: _serve_batch, _INTERACTION: _serve_interaction,
+    }  # fmt: skip
     for pattern, function in serving.items():
         path = pattern.fullmatch(call.path)
         if path is not None:
             return function(store, call, *path.groups())
     return None
+
+
+def _serve_interaction(store: BatchStore, call: Call, identifier: str) -> Reply:
+    """A stored interaction, which has ended before it can be cancelled."""
+    if identifier not in store.responses:
+        return call.refuse(404, f"Interaction {identifier} not found.")
+    return Reply(200, store.responses[identifier])
 
 
 def _upload(store: BatchStore, call: Call) -> Reply:

@@ -329,6 +329,8 @@ class Application:
             reply = exchange.deviations.change_reply(reply)
         if prompt.request.body.get("background") is True and reply.get("object") == "response":
             reply = self._state.batches.keep_response(reply)
+        if prompt.request.body.get("background") and reply.get("object") == "interaction":
+            self._state.batches.responses[reply["id"]] = reply
         body = orjson.dumps(reply)
         bill(None)
         if broken:

@@ -1,6 +1,8 @@
 """The connection to Interactions: every way to call, the background, and requests that are sent again."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,17 +14,22 @@ from interactions_server import (
     HERE,
     MODEL,
     SOME,
+    STREAM,
     STREAMS,
+    Fault,
     InteractionsServer,
     frames,
     stream_of,
     text_step,
+    thought,
 )
 from llm_provider import (
     Client,
+    Delta,
     Ledger,
     LLMError,
 )
+from llm_provider._core.formats.gemini_interactions import connection
 from support import WAYS, ask
 
 
@@ -140,3 +147,105 @@ def test_a_page_of_a_proxy_ends_no_interaction(
     server.fetch_fault = lambda number: (200, {"content-type": "text/html"}, body) if number < 3 else None
     assert client.call(AGENT, "Hello").text == "You said: Hello"
     assert len(server.bodies) == 1
+
+
+def after(number: int, how: str) -> Callable[[int, bytes], Fault]:
+    """The first stream ends within or after some events; the others are whole."""
+
+    def cut(stream: int, sent: bytes) -> Fault:
+        if stream:
+            return 200, STREAM, sent
+        events = sent.split(b"\n\n")
+        data = b"\n\n".join([*events[:number], b""])
+        if how == "an error event":
+            error = {"event_type": "error", "error": {"code": "gateway_timeout", "message": "later"}}
+            return 200, STREAM, data + b"data: " + json.dumps(error).encode() + b"\n\n"
+        if how == "done":
+            return 200, STREAM, data + b"data: [DONE]\n\n"
+        if how == "within an event":
+            return 200, STREAM, data + events[number][: len(events[number]) // 2]
+        length = {} if how == "an end" else {"content-length": str(len(sent))}
+        return 200, {**STREAM, **length}, data
+
+    return cut
+
+
+CUTS = ("an end", "a break", "within an event", "an error event", "done")
+
+
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize(("way", "number"), [("stream", 1), ("stream", 5), ("astream", 9), ("stream", 14)])
+def test_a_cut_stream_goes_on_after_its_last_event(
+    server: InteractionsServer, client: Client, ledger: Path, way: str, how: str, number: int
+) -> None:
+    steps = [thought("c2ln", "First"), text_step("One. Two. Three."), text_step("Four.")]
+    server.answer = lambda body: {"status": "completed", "steps": steps}
+    server.cut = after(number, how)
+    deltas: list[Delta] = []
+    answered = ask(client, way, AGENT, "Hello", deltas)
+    assert answered.text == "One. Two. Three.Four." == "".join(delta.text for delta in deltas)
+    assert answered.reasoning == "First" == "".join(delta.reasoning for delta in deltas)
+    assert server.streams == [{}, {"stream": ["true"], "last_event_id": [f"e{number - 1}"]}]
+    assert len(server.bodies) == 1
+    assert Ledger.read(ledger).spent == pytest.approx(Decimal(str(answered.price)))
+
+
+def test_events_that_come_again_are_shown_once(server: InteractionsServer, client: Client) -> None:
+    # A gateway that drops the query begins with the first event.
+    cut, serve = after(9, "a break"), server.reply
+    server.cut = cut
+    server.reply = lambda path, headers, body: serve(path.partition("&last")[0], headers, body)
+    deltas: list[Delta] = []
+    assert ask(client, "stream", AGENT, "Hello", deltas).text == "You said: Hello"
+    assert "".join(delta.text for delta in deltas) == "You said: Hello"
+
+
+@pytest.mark.parametrize("way", ["call", "stream"])
+def test_a_stream_without_ids_is_not_resumed_and_its_interaction_is_not_lost(
+    server: InteractionsServer, client: Client, way: str
+) -> None:
+    server.mark, server.cut = lambda number: False, after(9, "a break")
+    deltas: list[Delta] = []
+    with pytest.raises(LLMError) as caught:
+        ask(client, "stream", AGENT, "Hello", deltas)
+    assert "v1_0" in "".join(getattr(caught.value, "__notes__", ()))
+    assert deltas
+    assert ask(client, way, AGENT, "Hello").text == "You said: Hello"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_stream_that_cannot_be_resumed_fails(
+    server: InteractionsServer, client: Client, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(connection, "_FIRST_PAUSE", 0.001)
+    first = after(9, "a break")
+    server.cut = lambda number, sent: (
+        (status, {}, {"error": {"code": "x", "message": "no"}}) if number else first(0, sent)
+    )
+    with pytest.raises(LLMError):
+        ask(client, "stream", AGENT, "Hello")
+    assert len(server.streams) == (2 if status == 404 else 6)
+    server.cut = after(99, "an end")
+    assert ask(client, "stream", AGENT, "Hello").text == "You said: Hello"
+    assert len(server.bodies) == (2 if status == 404 else 1)
+
+
+def test_a_stream_that_its_reader_leaves_is_not_paid_again(
+    server: InteractionsServer, client: Client
+) -> None:
+    server.cut = after(9, "an end")
+    with client.stream(AGENT, "Hello", cache="off") as stream:
+        next(iter(stream))
+    assert client.call(AGENT, "Hello").text == "You said: Hello"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_a_stream_of_a_model_that_is_not_stored_is_not_resumed(
+    server: InteractionsServer, client: Client, way: str
+) -> None:
+    server.cut = after(9, "a break")
+    with pytest.raises(LLMError):
+        ask(client, way, MODEL, "Hello", **HERE)
+    assert len(server.streams) == 1

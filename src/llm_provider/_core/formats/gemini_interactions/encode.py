@@ -225,6 +225,7 @@ def _without_empty_lists(schema: Any) -> Any:
 _OF_AGENTS: Accepts = {
     **keep_names("store"),
     "endpoint": _write_endpoint,
+    "delivery": lambda draft, value: None,  # the job of the same request
     "tools": _write_tools,
     "response_format": _write_format,
     "reasoning_summary": _write_summary,
