@@ -37,6 +37,7 @@ def keep_complete_levels(sources: Mapping[str, Quotes]) -> dict[str, Quotes]:
 
     A blank would price images and sound as text.
 
+    >>> from decimal import Decimal
     >>> audio = {"input": Decimal(2), "input_audio": Decimal(9)}
     >>> levels = {"standard": {"": {0: audio}}, "flex": {"": {0: {"input": Decimal(1)}}}}
     >>> list(keep_complete_levels({"a source": levels})["a source"])

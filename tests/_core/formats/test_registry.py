@@ -58,7 +58,7 @@ def test_an_sdk_that_is_not_there_is_told_by_the_call(run_script: RunScript) -> 
 def test_every_route_but_one_has_embeddings(provider: str) -> None:
     module = registry.load_embeddings(find_route(f"{provider}/some-embedding-model"))
     names = {name for name in vars(EmbeddingFormat) if not name.startswith("_")}
-    assert names == {"encode", "payload_of", "limits", "decode", "split", "usage"}
+    assert names == {"encode", "encode_contents", "payload_of", "limits", "decode", "split", "usage"}
     for name in names:
         assert callable(getattr(module, name))
 

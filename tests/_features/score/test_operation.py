@@ -402,7 +402,7 @@ class TestMany:
         # The probe of the server is paid for, and no part of the price of an answer.
         assert results.price == pytest.approx(table["price"].sum())
         assert 0 < results.price < results.cost
-        assert "Hello" not in results._repr_html_()
+        assert "Hello" in results._repr_html_()
         assert list(table["served_by.engine_version"]) == ["0.21.0"] * 6
         assert list(table["prompt"]) == ["Hello"] * 2 + ["He was"] + ["It is"] * 3
         again = lab.score_many("vllm/toy", frame["question"], frame["choices"], progress=False)

@@ -161,7 +161,8 @@ def _use_prices(context: click.Context, _: click.Parameter, path: str | None) ->
     if path is not None and not context.resilient_parsing:
         before = os.environ.get("LLM_PROVIDER_PRICES", "")
         os.environ["LLM_PROVIDER_PRICES"] = path
-        context.call_on_close(lambda: os.environ.update(LLM_PROVIDER_PRICES=before))
+        # A command whose other arguments are wrong is never closed itself.
+        context.find_root().call_on_close(lambda: os.environ.update(LLM_PROVIDER_PRICES=before))
 
 
 prices_option = click.option(

@@ -121,11 +121,11 @@ WIRE_FIELDS = frozenset(
 # These hold wire formats, and OpenAI's parameters, which users pass.
 # The integrations read the formats of other tools, which took names from providers. Spans hold messages as
 # users write them, and who answered as `ServedBy` names it. A check asks in the users' words, and a report of
-# what was billed has fields of its own.
+# what was billed has fields of its own. Prices and the view of a client name the parameters of calls.
 MAY_NAME_FIELDS = (
     "_core/formats", "simulator", "_core/requests", "_features/telemetry/spans.py", "_features/check",
     "_features/reconcile/usage_reports.py", "integrations", "_features/background", "_features/clouds",
-    "_features/decide",
+    "_features/decide", "_features/fresh_prices", "_features/views/client_view.py",
     "_features/foreign", "_features/hosts", "_features/litellm", "_features/models", "_features/quirks",
     "_features/prompt_caching", "_features/rich_content", "_features/score", "_features/uploads",
 )  # fmt: skip
