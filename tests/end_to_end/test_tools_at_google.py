@@ -124,11 +124,11 @@ def test_rows_of_a_batch(simulator: Simulator, tmp_path: Path) -> None:
         first, second = batch.results()
         assert isinstance(first, Response)
         assert isinstance(second, Response)
-        assert (first.finish_reason, first.text) == ("length", "one")
+        # The divided answer goes on in a live request, which the simulator answers.
+        assert (first.finish_reason, first.text) == ("stop", "oneecho: Count.")
         assert (second.finish_reason, second.text, second.tool_calls) == ("stop", "b.", ())
         assert client.call(MODEL, "Search.", cache="only").cached
-        with pytest.raises(CacheMissError):
-            client.call(MODEL, "Count.", cache="only")
+        assert client.call(MODEL, "Count.", cache="only").text == first.text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -49,7 +50,9 @@ def bound(client: Client, model: str, prices: PriceTable | None = None, **parame
 
 @pytest.mark.parametrize("model", LIVE)
 def test_a_model_of_litellm_has_a_bound(model: str) -> None:
-    assert (price(model, Usage(input_tokens=1)) is None) is (model in UNLISTED)
+    # What is billed in tiers litellm itself computes, once another test has loaded it.
+    is_unknown = model in UNLISTED and "litellm" not in sys.modules
+    assert (price(model, Usage(input_tokens=1)) is None) is is_unknown
     with Client(cache="off") as client:
         small, large = bound(client, model, max_tokens=10), bound(client, model, max_tokens=1000)
         unset = bound(client, model)

@@ -164,6 +164,8 @@ async def spend_in_parts(budget: Budget) -> None:
 
 def fork_and_spend(budget: Budget) -> None:
     asyncio.run(spend_in_parts(budget))
+    # A child of `multiprocessing` calls no function of `atexit`, and a settlement may wait for the lock.
+    balance_file._close_all()
 
 
 def test_forked_processes_count_in_the_same_file(path: Path) -> None:

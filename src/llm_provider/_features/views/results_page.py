@@ -7,6 +7,7 @@ policy lets nothing else run and nothing be fetched. It has no text of a model b
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import math
@@ -87,18 +88,25 @@ def write_page(
     write_file(_page_parts(tables, rows, states), path)
 
 
-def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
+@functools.cache
+def _read_scripts(runs: int) -> tuple[tuple[str, ...], str]:
+    """The scripts of a page of so many runs, and their digests for its content policy."""
     scripts = []
-    for name in _COMPONENTS[: 1 + len(tables)]:
+    for name in _COMPONENTS[: 1 + runs]:
         ends = (".min.js", ".LICENSE.txt")
         code, licence = ((_FOLDER / "vendor" / f"{name}{end}").read_text(encoding="utf-8") for end in ends)
         # Each copy of a component must have its licence.
         scripts.append(f"/*! {name}\n\n{licence}*/\n{code}")
     scripts.append((_FOLDER / "page.js").read_text(encoding="utf-8"))
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    return tuple(scripts), " ".join(f"'sha256-{value}'" for value in hashes)
+
+
+def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) -> Iterator[bytes]:
+    scripts, hashes = _read_scripts(len(tables))
     page = (_FOLDER / "page.html").read_text(encoding="utf-8")
     head, _, rest = page.partition("{data}")
-    policy = _POLICY.format(scripts=" ".join(f"'sha256-{value}'" for value in hashes))
+    policy = _POLICY.format(scripts=hashes)
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     yield head.replace("{policy}", policy).replace("{style}", style).encode()
     about = {"runs": [table.head for table in tables], "states": {name: states[name] for name in STATES}}
