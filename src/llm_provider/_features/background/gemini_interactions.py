@@ -78,12 +78,7 @@ class BackgroundJobs:
         if not remote.results:
             return
         reply, body = await self._read(remote.identifier)
-        if len(body) > longest:
-            raise APIResponseValidationError(
-                f"the answer has {len(body):,} bytes, and max_response_bytes is {longest:,}", retryable=False
-            )
-        error = _error_of(reply)
-        yield shared.RowReply(shared.ONLY_ROW, None if error else body, error)
+        yield shared.only_row(body, _error_of(reply), longest)
 
     async def cancel(self, identifier: str) -> None:
         interactions = self._clients[0].aio.interactions

@@ -88,12 +88,7 @@ class BackgroundJobs:
         if not remote.results:
             return
         reply, body, request_id = await self._read(remote.identifier, remote.results[1:])
-        if len(body) > longest:
-            raise APIResponseValidationError(
-                f"the answer has {len(body):,} bytes, and max_response_bytes is {longest:,}", retryable=False
-            )
-        error = _error_of(reply)
-        yield shared.RowReply(shared.ONLY_ROW, None if error else body, error, request_id)
+        yield shared.only_row(body, _error_of(reply), longest, request_id)
 
     async def cancel(self, identifier: str) -> None:
         await self._client.responses.with_raw_response.cancel(identifier)

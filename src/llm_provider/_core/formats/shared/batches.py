@@ -332,6 +332,19 @@ def fail_row(line: bytes) -> RowReply:
     return RowReply(name[1].decode(), line, None)
 
 
+def only_row(body: bytes, error: LLMError | None, longest: int, request_id: str | None = None) -> RowReply:
+    """The row of a background job: its answer, or the error in its place, if there is one.
+
+    Raises:
+        APIResponseValidationError: the answer has more than `longest` bytes.
+    """
+    if len(body) > longest:
+        raise APIResponseValidationError(
+            f"the answer has {len(body):,} bytes, and max_response_bytes is {longest:,}", retryable=False
+        )
+    return RowReply(ONLY_ROW, None if error else body, error, request_id)
+
+
 def time_of(value: object) -> float:
     """A date as Unix time, from a number, a text or a datetime; 0.0 if it is none."""
     try:
