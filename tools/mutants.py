@@ -1,0 +1,315 @@
+"""Puts small bugs into a copy of the library, and tells which of them no test finds: `make mutants`.
+
+    python -m tools.mutants --trace           # first: which test runs which line, in some minutes
+    python -m tools.mutants 7 50 --list       # the bugs that seed 7 draws
+    python -m tools.mutants 7 50 --jobs 2     # try them; goes on where a run was interrupted
+    python -m tools.mutants 7 50 --write      # the same, and write benchmarks/results/mutants.md
+
+A bug is found if a test fails that runs its line, or one of 300 programs of the simulation. The cheapest
+tests go first. A bug whose line no test runs in its own process has the tests of its folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from .small_bugs import PACKAGE, ROOT, Mutant, draw
+
+BUILD = ROOT / "build" / "mutants"
+RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
+
+RELATED = (
+    *(f"_core/{room}" for room in ("batches", "client", "journey", "money", "pace", "runtime", "store")),
+    *(f"_features/{name}" for name in ("second_level", "shared_budget", "shared_pace", "user_limits")),
+)
+"""The folders of tests that are traced."""
+
+MOST_SECONDS = 60.0
+"""For the traced tests of one bug, as they take without one."""
+
+PROGRAMS = 300
+"""Programs of the simulation for a bug that no test has found."""
+
+PATIENCE = 500.0
+"""Seconds after which a run counts as found: the library waits for ever."""
+
+PYTEST = (
+    sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-m", "not matrix",
+    "-p", "no:cacheprovider", "--timeout=60",
+)  # fmt: skip
+
+NO_TESTS = 5
+"""The exit status of pytest if it runs no test."""
+
+HEAD = """# Small bugs
+
+`python -m tools.mutants SEED COUNT --write` draws small bugs by a seed, puts each into a copy of the library,
+and tries the tests that run its line, the cheapest first, and then 300 programs of the simulation. The seed
+was chosen after the tests were written. The seconds are of the clock, on a busy machine with two cores.
+"""
+
+
+def make_environment(folder: Path) -> dict[str, str]:
+    """The environment of a run that imports the package of a folder."""
+    return {**os.environ, "PYTHONPATH": str(folder / "src")}
+
+
+def trace() -> None:
+    """Note which test runs which line, and how long each test takes."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    settings = BUILD / "coveragerc"
+    text = f"[run]\nsource_pkgs = llm_provider\ndata_file = {BUILD / 'coverage'}\n"
+    settings.write_text(text, encoding="utf-8")
+    options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
+    report = ["-o", "junit_family=xunit1", f"--junitxml={BUILD / 'seconds.xml'}"]
+    command = [*(each for each in PYTEST if each != "-x"), *options, *report]
+    folders = [f"tests/{folder}" for folder in RELATED]
+    subprocess.run([*command, *folders], cwd=ROOT, env=make_environment(ROOT), check=False)  # noqa: S603  # ours
+
+
+def list_scopes(source: bytes, mutant: Mutant) -> Iterator[range]:
+    r"""The lines of a bug, then those of the functions and classes around it, the innermost first.
+
+    >>> code = b"class A:\n    def f(self, n=1):\n        return n\n"
+    >>> list(list_scopes(code, Mutant("wrong default", "", 27, 28, "2")))
+    [range(2, 3), range(2, 4), range(1, 4)]
+    """
+    line = mutant.find_line(source)
+    yield range(line, line + source[mutant.begin : mutant.end].count(b"\n") + 1)
+    around = [
+        range(node.lineno, node.end_lineno + 1)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.end_lineno is not None
+        and node.lineno <= line <= node.end_lineno
+    ]
+    yield from sorted(around, key=len)
+
+
+class Trace:
+    """Which tests run a line, from the files that `trace` has written."""
+
+    def __init__(self) -> None:
+        from coverage import CoverageData
+
+        self._data = CoverageData(str(BUILD / "coverage"))
+        self._data.read()
+        cases = ET.parse(BUILD / "seconds.xml").iter("testcase")  # noqa: S314 (pytest has written it)
+        self._seconds = {
+            f"{case.get('file')}::{case.get('name')}": float(case.get("time", 1))
+            for case in cases
+            if case.find("failure") is None
+        }
+
+    def find_tests(self, mutant: Mutant) -> list[str]:
+        """The cheapest tests that run the line of a bug, for `MOST_SECONDS`.
+
+        Two cases of every test go before further cases, and the tests of the module before others.
+        """
+        path = ROOT / mutant.path
+        contexts = self._data.contexts_by_lineno(str(path))
+        for scope in list_scopes(path.read_bytes(), mutant):
+            names = {name.rpartition("|")[0] for line in scope for name in contexts.get(line, ())}
+            if names & self._seconds.keys():
+                return self._choose(names & self._seconds.keys(), path.stem)
+        return []
+
+    def _choose(self, names: set[str], module: str) -> list[str]:
+        cases: Counter[str] = Counter()
+        ranked = []
+        for name in sorted(names, key=lambda name: (self._seconds[name], name)):
+            test = name.partition("[")[0]
+            cases[test] += 1
+            ranked.append(
+                ((cases[test] - 1) // 2, f"/test_{module}.py" not in test, self._seconds[name], name)
+            )
+        names_in_order = [name for *_, name in sorted(ranked)]
+        sums = itertools.accumulate(self._seconds[name] for name in names_in_order)
+        return names_in_order[: max(1, sum(each <= MOST_SECONDS for each in sums))]
+
+    def divide(self, tests: Sequence[str]) -> list[list[str]]:
+        """The first seconds of tests, and the rest: a start of pytest takes seconds too."""
+        sums = itertools.accumulate(self._seconds[name] for name in tests)
+        first = sum(each <= MOST_SECONDS / 10 for each in sums)
+        return [part for part in (list(tests[:first]), list(tests[first:])) if part]
+
+
+class Copy:
+    """A copy of a repository, in which one bug at a time is tried."""
+
+    def __init__(self, folder: Path, root: Path = ROOT) -> None:
+        self._folder = folder
+        self._stamp = itertools.count(1_000_000_000)
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        listing = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True)  # noqa: S603  # ours
+        for name in listing.stdout.split("\0"):
+            if (root / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, folder / name)
+
+    def write(self, path: str, source: bytes) -> None:
+        """Write a module, with a date that no compiled file has."""
+        (self._folder / path).write_bytes(source)
+        stamp = next(self._stamp)
+        os.utime(self._folder / path, (stamp, stamp))
+
+    def try_mutant(self, mutant: Mutant, known: Trace) -> str:
+        """What finds a bug; "" if nothing does."""
+        source = (ROOT / mutant.path).read_bytes()
+        self.write(mutant.path, mutant.apply(source))
+        try:
+            folder = f"tests{Path(mutant.path).parent.as_posix().removeprefix(PACKAGE)}"
+            for part in known.divide(known.find_tests(mutant)) or [[folder]]:
+                (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")
+                if killer := self.run([*PYTEST, "@tests.txt"]):
+                    return killer
+            programs = ["tests.simulation", "0", str(PROGRAMS), "--search"]
+            return self.run([sys.executable, "-m", *programs])
+        finally:
+            self.write(mutant.path, source)
+
+    def run(self, command: Sequence[str]) -> str:
+        """What fails in a run; "" if nothing does."""
+        process = subprocess.Popen(  # noqa: S603  # ours
+            command,
+            cwd=self._folder,
+            env=make_environment(self._folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            return f"{command[2]} does not end"
+        finally:
+            end_session(process.pid)
+            process.wait()
+        return "" if process.returncode in (0, NO_TESTS) else read_failure(output)
+
+
+def end_session(leader: int) -> None:
+    """End what a run has left, such as a simulator whose test was killed."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def read_failure(output: str) -> str:
+    """What has failed, by the output of pytest or of the simulation.
+
+    >>> read_failure("FAILED tests/_core/test_a.py::test_b[1] - assert 1 == 2")
+    '_core/test_a.py::test_b[1]'
+    >>> read_failure("seed 7: at 3.2 s: a call was paid twice")
+    'seed 7: at 3.2 s: a call was paid twice'
+    """
+    failed = re.search(r"^(?:FAILED |ERROR |(?=seed \d))(?:tests/)?(\S.*?)(?: - .*)?$", output, re.MULTILINE)
+    if failed is not None:
+        return failed[1][:150]
+    waited = re.search(r"\+ Timeout \+.*?/(test_\w+\.py)", output, re.DOTALL)
+    return f"{waited[1]} does not end" if waited else output.strip().rpartition("\n")[2][:150] or "no output"
+
+
+def name_mutant(mutant: Mutant) -> str:
+    """The name of a bug in a module as it is today."""
+    digest = zlib.crc32((ROOT / mutant.path).read_bytes())
+    return json.dumps({**asdict(mutant), "module": digest}, sort_keys=True)
+
+
+def describe(mutant: Mutant) -> tuple[str, str, str]:
+    """The kind, the place and the change of a bug."""
+    source = (ROOT / mutant.path).read_bytes()
+    place = f"{mutant.path.removeprefix(PACKAGE + '/')}:{mutant.find_line(source)}"
+    return mutant.kind, place, mutant.show(source)
+
+
+def try_all(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str, int]]:
+    """Try every bug that no earlier run has tried. Yields what finds each, and its seconds."""
+    log = BUILD / "results.jsonl"
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines() if log.exists() else ())
+    results = {name: (killer, seconds) for name, killer, seconds in lines}
+    known, copies = Trace(), queue.SimpleQueue[Copy]()
+    for number in range(jobs):
+        shutil.rmtree(BUILD / f"copy-{number}", ignore_errors=True)
+        copies.put(Copy(BUILD / f"copy-{number}"))
+
+    def try_one(mutant: Mutant) -> tuple[Mutant, str, int]:
+        name = name_mutant(mutant)
+        if name not in results:
+            copy, since = copies.get(), time.monotonic()
+            try:
+                results[name] = copy.try_mutant(mutant, known), round(time.monotonic() - since)
+            finally:
+                copies.put(copy)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([name, *results[name]]) + "\n")
+        return mutant, *results[name]
+
+    with ThreadPoolExecutor(jobs) as threads:
+        yield from threads.map(try_one, mutants)
+
+
+def make_page(seed: int, results: Sequence[tuple[Mutant, str, int]], before: str) -> str:
+    """The page of results. The reason of a bug that lived stays as it is written in the page `before`."""
+    rows = []
+    for mutant, killer, seconds in results:
+        kind, place, change = (each.replace("|", "\\|") for each in describe(mutant))
+        reason = re.search(rf"\| `{re.escape(change)}` \| (lived: .*?) \| \d+ \|$", before, re.MULTILINE)
+        finder = f"`{killer}`" if killer else reason[1] if reason else "lived: nobody knows why"
+        rows.append(f"| {kind} | `{place}` | `{change}` | {finder} | {seconds} |")
+    found = sum(bool(killer) for _, killer, _ in results)
+    table = ["| kind | where | change | found by | seconds |", "|---|---|---|---|---:|", *rows]
+    return f"{HEAD}\nSeed {seed}: {found} of {len(rows)} were found.\n\n" + "\n".join(table) + "\n"
+
+
+def main() -> None:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("count", type=int, nargs="?", default=50)
+    parser.add_argument("--jobs", type=int, default=1, help="bugs that are tried at the same time")
+    for option in ("trace", "list", "write"):
+        parser.add_argument(f"--{option}", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.trace:
+        trace()
+        return
+    mutants = draw(arguments.seed, arguments.count)
+    if arguments.list:
+        print(*map(": ".join, map(describe, mutants)), sep="\n")
+        return
+    results = []
+    for mutant, killer, seconds in try_all(mutants, arguments.jobs):
+        print(": ".join(describe(mutant)), f"    {killer or '*** lived'}, {seconds} s", sep="\n", flush=True)
+        results.append((mutant, killer, seconds))
+    print(f"{sum(bool(killer) for _, killer, _ in results)} of {len(results)} were found")
+    if arguments.write:
+        before = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
+        RESULT.write_text(make_page(arguments.seed, results, before), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
