@@ -25,7 +25,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -114,7 +114,7 @@ class Trace:
         self._data.read()
         cases = ET.parse(BUILD / "seconds.xml").iter("testcase")  # noqa: S314 (pytest has written it)
         self._seconds = {
-            f"{case.get('file')}::{case.get('name')}": float(case.get("time", 1))
+            name_test(case.attrib): float(case.get("time", 1))
             for case in cases
             if case.find("failure") is None
         }
@@ -150,6 +150,17 @@ class Trace:
         sums = itertools.accumulate(self._seconds[name] for name in tests)
         first = sum(each <= MOST_SECONDS / 10 for each in sums)
         return [part for part in (list(tests[:first]), list(tests[first:])) if part]
+
+
+def name_test(case: Mapping[str, str]) -> str:
+    """The name of a test for pytest, from its line in a report.
+
+    >>> name_test({"file": "tests/test_a.py", "classname": "tests.test_a.TestB", "name": "test_c[1]"})
+    'tests/test_a.py::TestB::test_c[1]'
+    """
+    folder = case["classname"].rpartition(".")[2]
+    parts = [case["file"], *([folder] if folder.startswith("Test") else []), case["name"]]
+    return "::".join(parts)
 
 
 class Copy:

@@ -151,10 +151,10 @@ class _Finder:
             yield "condition turned", *self._span(node), f"not ({self._text(node)})"
         kind, number = _judge_number(name, node, parent)
         if kind is not None:
-            other: float = int(not number) if isinstance(number, bool) else number + 1
+            other: float = number + 1
             if kind == "wrong index":
                 other = number - 1
-            yield kind, *self._span(node), repr(bool(other) if isinstance(number, bool) else other)
+            yield kind, *self._span(node), repr(not number if isinstance(number, bool) else other)
 
     def _drop(self, name: str, node: ast.stmt, parent: ast.AST) -> Iterator[Change]:
         """Leave a statement out whose value nobody uses."""

@@ -19,6 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from llm_provider._core.runtime import files
 from llm_provider._core.store.entry import DATABASE
 from llm_provider._core.store.row_format import BytesDisk
 from llm_provider._core.store.store import CacheRefusedError, Store
@@ -94,6 +95,29 @@ def test_it_is_a_fanout_cache(tmp_path: Path, store: Store) -> None:
         assert fanout.set("another", b"by diskcache")
         assert not fanout.check()
     assert store.read("another") == b"by diskcache"
+
+
+def test_a_power_cut_undoes_no_folder_of_the_cache(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, sync, unsafe = files.rename, files.fsync, set[int]()
+
+    def note_rename(source: Path, target: Path) -> None:
+        rename(source, target)
+        unsafe.add(target.parent.stat().st_ino)
+
+    def note_sync(descriptor: int) -> None:
+        sync(descriptor)
+        unsafe.discard(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(files, "rename", note_rename)
+    monkeypatch.setattr(files, "fsync", note_sync)
+    store.write(rows(50), PATIENCE)
+    assert unsafe == set()
+    shutil.rmtree(next((tmp_path / "cache").glob("v2/*")))
+    store.write(rows(50), PATIENCE)
+    assert missing(store, 50) == []
+    assert unsafe == set()
 
 
 def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
