@@ -39,8 +39,9 @@ RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
 RELATED = (
     *(f"_core/{room}" for room in ("batches", "client", "journey", "money", "pace", "runtime", "store")),
     *(f"_features/{name}" for name in ("second_level", "shared_budget", "shared_pace", "user_limits")),
+    "_core/formats/test_golden.py",
 )
-"""The folders of tests that are traced."""
+"""The folders and files of tests that are traced."""
 
 MOST_SECONDS = 60.0
 """For the traced tests of one bug, as they take without one."""
