@@ -7,13 +7,19 @@ import heapq
 import json
 import math
 import random
+import tempfile
 import zlib
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from llm_provider._core.pace.controller import AdaptiveController
 from llm_provider._core.pace.headers import Allowance, Headroom
+from llm_provider._core.pace.scopes import Controller
 from llm_provider._core.pace.server_window import ServerWindow
 from llm_provider._core.pace.state import Ticket
+from llm_provider._core.runtime import randomness
+from llm_provider._features.shared_pace.shared_controller import SharedController, SharedStateFile
 
 SAMPLES = 10
 """Rows of each story."""
@@ -83,14 +89,8 @@ def tell_story(seed: int = 0, requests: int = 900, **world: Any) -> dict[str, An
                 controller.record_success(now, ticket, headroom, used)
             elif how == "refusal":
                 alone = controller.record_refusal(now, ticket, wait, headroom)
-            elif how == "overload":
-                alone = controller.record_overload(now, ticket, wait)
-            elif how == "failure":
-                controller.record_failure(now, ticket)
-            elif how == "cancellation":
-                controller.record_cancellation(ticket)
             else:
-                controller.record_withdrawal(ticket)
+                alone = _record_end(controller, now, ticket, how, wait)
         at_once, most = world.get("at_once", 0), world.get("max_in_flight", 10**9)
         while (ready := controller.ready_at(now, tokens, most, at_once)) <= now and sent < requests:
             new = controller.record_request(now, tokens, at_once)
@@ -115,6 +115,67 @@ def tell_story(seed: int = 0, requests: int = 900, **world: Any) -> dict[str, An
         if sent >= requests * (len(rows) + 1) // SAMPLES:
             rows.append(_round([now, sent, controller.rate, controller.window, controller.gate - now]))
     return {"ends": counts, "time, sent, rate, window, gate": rows, "checksum": digest}
+
+
+def _record_end(controller: Controller, now: float, ticket: Ticket, how: str, wait: float | None) -> Any:
+    """Give a ticket back. Returns whether the call backs off by itself."""
+    if how in ("refusal", "overload"):
+        return getattr(controller, f"record_{how}")(now, ticket, wait)
+    if how in ("success", "failure"):
+        return getattr(controller, f"record_{how}")(now, ticket)
+    return getattr(controller, f"record_{how}")(ticket)
+
+
+def tell_shared_story(
+    processes: int, seed: int = 0, requests: int = 150, closed: float = 2.0, **world: Any
+) -> dict[str, Any]:
+    """What the controllers of several processes do with a backlog each, through one file.
+
+    When so much is done as `closed` says, the first process closes its file and ends.
+    """
+    chance = random.Random(seed)
+    provider = Provider(chance, **world)
+    counts, rows, digest, sent, steps = Counter[str](), list[Any](), 0, [0] * processes, 0
+    with tempfile.TemporaryDirectory() as folder:
+        files = [SharedStateFile(Path(folder)) for _ in range(processes)]
+        # A controller that is read from the file draws its jitter here.
+        randomness.generator.seed(seed)
+        controllers = [SharedController(file, "scope") for file in files]
+        events = [(1000.0 + number / 10, number, number, None, "", None) for number in range(processes)]
+        queue: list[tuple[float, int, int, Ticket | None, str, float | None]] = list(events)
+        while queue and sum(sent) < requests:
+            now, _, number, ticket, how, wait = heapq.heappop(queue)
+            controller, steps = controllers[number], steps + 1
+            if files[number].broken:
+                continue
+            if sum(sent) > closed * requests and number == 0:
+                files[0].close()
+                continue
+            alone = None
+            if ticket is not None:
+                counts[how] += 1
+                provider.serving -= how == "success"
+                if (headroom := provider.tell_headroom()) is not None:
+                    controller.on_headers(ticket, headroom)
+                alone = _record_end(controller, now, ticket, how, wait)
+            most, at_once = world.get("max_in_flight", 10**9), world.get("at_once", 0)
+            while isinstance(new := controller.admit(now, 1.0, most, at_once), Ticket):
+                sent[number] += 1
+                end, after = provider.judge(now, new, sum(sent) / requests)
+                provider.serving += end == "success"
+                took = world.get("latency", 1.0) * chance.uniform(0.7, 1.3) if end == "success" else 0.05
+                heapq.heappush(queue, (now + took, steps * 1000 + sum(sent), number, new, end, after))
+            if new < math.inf and ticket is None:
+                # As a scope, it has one timer.
+                heapq.heappush(queue, (max(new, now + 0.001), -steps, number, None, "", None))
+            state = [controller.in_flight, controller.refusals, controller.rate, controller.gate - now]
+            digest = zlib.crc32(f"{now:.6g} {number} {new:.7g} {alone} {_round(state)}".encode(), digest)
+            if sum(sent) >= requests * (len(rows) + 1) // SAMPLES:
+                rows.append(_round([now, *sent, controller.in_flight, controller.rate]))
+        for file in files:
+            file.close()
+    randomness.generator.seed()
+    return {"ends": dict(counts), "time, sent, in flight, rate": rows, "checksum": digest}
 
 
 def tell_server_story(
