@@ -406,6 +406,19 @@ def test_files_deleted_while_they_are_open_are_created_again(tmp_path: Path, sto
     other.close()
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_folders_above_a_cache_are_made_and_made_again(
+    tmp_path: Path, messages: list[str], shared: bool
+) -> None:
+    store = Store(tmp_path / "a" / "b" / "cache", messages.append, shared=shared)
+    for _ in range(2):
+        assert store.write(rows(3)) == {}
+        assert missing(store, 3) == []
+        shutil.rmtree(tmp_path / "a")
+    store.close()
+    assert messages == []
+
+
 def test_a_cache_that_was_left_half_made_is_swept(tmp_path: Path, store: Store) -> None:
     for name, age in (("new-1-old", 60), ("new-2-young", 0), ("new-3-held", 60)):
         left = tmp_path / "cache" / name
