@@ -47,6 +47,9 @@ SYMMETRIC = frozenset({"min", "max", "isinstance", "issubclass", "zip", "gcd", "
 CHECKED = frozenset({"strict", "init", "repr", "eq", "slots", "kw_only", "frozen"})
 """Arguments that only forbid what no caller does."""
 
+LARGE = 100
+"""In a bound of a size from here on, one more changes nothing."""
+
 COMPARED = {
     ast.Lt: ("<", "<=", ">"),
     ast.LtE: ("<=", "<", ">="),
@@ -108,6 +111,9 @@ class _Finder:
         self._source = source
         lines = source.splitlines(keepends=True)
         self._starts = list(itertools.accumulate(map(len, lines), initial=0))
+        bounds = re.findall(rb"^(_?[A-Z][A-Z_]+)(?:: [^=]+)? = (\d[\d_]*)", source, re.MULTILINE)
+        self._large = {name.decode() for name, size in bounds if int(size) >= LARGE}
+        """Bounds of sizes: one more is as good."""
         self._excluded = {number for number, line in enumerate(lines, 1) if b"pragma: no cover" in line}
 
     def find(self, node: ast.AST) -> Iterator[Change]:
@@ -139,8 +145,8 @@ class _Finder:
         elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED and len(node.ops) == 1:
             yield from self._change_comparison(node)
         elif isinstance(node, ast.BoolOp) and not isinstance(node.values[-1], ast.Constant):
-            for number in (0, -1):
-                values = [each for each in node.values if each is not node.values[number]]
+            for place in (0, -1):
+                values = [each for each in node.values if each is not node.values[place]]
                 rest = ast.BoolOp(node.op, values) if values[1:] else values[0]
                 yield "condition turned", *self._span(node), f"({ast.unparse(rest)})"
         elif isinstance(node, ast.Call):
@@ -151,7 +157,7 @@ class _Finder:
             yield "condition turned", *self._span(node), f"not ({self._text(node)})"
         kind, number = _judge_number(name, node, parent)
         if kind is not None:
-            other: float = number + 1
+            other = number + 1
             if kind == "wrong index":
                 other = number - 1
             yield kind, *self._span(node), repr(not number if isinstance(number, bool) else other)
@@ -175,7 +181,8 @@ class _Finder:
         begin, end = self._span(node.left)[1], self._span(node.comparators[0])[0]
         between = self._source[begin:end].decode()
         sign, other, swapped = COMPARED[type(node.ops[0])]
-        if not MOMENTS.search(self._text(node)):
+        words = re.findall(r"\w+", self._text(node))
+        if not MOMENTS.search(self._text(node)) and self._large.isdisjoint(words):
             yield "off by one", begin, end, between.replace(sign, other)
         yield "swapped comparison", begin, end, between.replace(sign, swapped)
 

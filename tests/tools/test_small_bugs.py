@@ -61,6 +61,7 @@ KINDS = {
         ("def __repr__(self):\n    return self.rows[0]", []),
         ("x = zip(a, b, strict=True)", []),
         ("x = size + 1000", []),
+        ("MOST = 10_000\nx = size < MOST", ["swapped comparison: x = size > MOST"]),
     ],
 )
 def test_a_line_has_the_bugs_that_a_person_would_write(code: str, bugs: list[str]) -> None:
