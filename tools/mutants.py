@@ -39,6 +39,11 @@ RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
 RELATED = (
     *(f"_core/{room}" for room in ("batches", "client", "journey", "money", "pace", "runtime", "store")),
     *(f"_features/{name}" for name in ("second_level", "shared_budget", "shared_pace", "user_limits")),
+    *(f"_features/{name}" for name in ("background", "batch_hosts", "fallback", "prompt_caching", "uploads")),
+    *(
+        f"end_to_end/test_{name}.py"
+        for name in ("failures", "streams", "sums", "token_budgets", "told_failures")
+    ),
     "_core/formats/test_golden.py",
 )
 """The folders and files of tests that are traced."""

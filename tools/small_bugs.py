@@ -38,7 +38,9 @@ QUIET = re.compile(r"(self\.)?_?(log|logger|logging)\.|.*\bwarn|super\(\)|print\
 FIXED = re.compile(r"TYPE_CHECKING|sys\.platform|os\.name|fcntl|msvcrt|hasattr\(")
 """Conditions that never change on one machine."""
 
-MOMENTS = re.compile(r"now|time|clock|second|until|since|age\b|deadline|delay|_at\b|wait|due", re.IGNORECASE)
+MOMENTS = re.compile(
+    r"now|time|clock|second|until|since|age\b|deadline|delay|_at\b|wait|due|patience|latency", re.IGNORECASE
+)
 """Values that are never exactly equal: `<` is as good as `<=`."""
 
 SYMMETRIC = frozenset({"min", "max", "isinstance", "issubclass", "zip", "gcd", "getattr", "cast", "range"})
