@@ -45,6 +45,7 @@ RELATED = (
         for name in ("failures", "streams", "sums", "token_budgets", "told_failures")
     ),
     "_core/formats/test_golden.py",
+    "end_to_end/test_examples.py",
 )
 """The folders and files of tests that are traced."""
 
