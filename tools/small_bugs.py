@@ -43,7 +43,9 @@ MOMENTS = re.compile(
 )
 """Values that are never exactly equal: `<` is as good as `<=`."""
 
-SYMMETRIC = frozenset({"min", "max", "isinstance", "issubclass", "zip", "gcd", "getattr", "cast", "range"})
+SYMMETRIC = frozenset({
+    "add", "cast", "gcd", "getattr", "isinstance", "issubclass", "max", "min", "multiply", "partial", "range", "zip",
+})  # fmt: skip
 """Functions whose swapped arguments change nothing, or stop every program."""
 
 CHECKED = frozenset({"strict", "init", "repr", "eq", "slots", "kw_only", "frozen"})
