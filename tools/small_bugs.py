@@ -44,7 +44,8 @@ MOMENTS = re.compile(
 """Values that are never exactly equal: `<` is as good as `<=`."""
 
 SYMMETRIC = frozenset({
-    "add", "cast", "gcd", "getattr", "isinstance", "issubclass", "max", "min", "multiply", "partial", "range", "zip",
+    "add", "cast", "gcd", "getattr", "isinstance", "issubclass", "max", "min", "multiply", "partial",
+    "range", "zip",
 })  # fmt: skip
 """Functions whose swapped arguments change nothing, or stop every program."""
 
