@@ -45,7 +45,7 @@ MOMENTS = re.compile(
 
 SYMMETRIC = frozenset({
     "add", "cast", "gcd", "getattr", "isinstance", "issubclass", "max", "min", "multiply", "partial",
-    "range", "zip",
+    "range", "suppress", "zip",
 })  # fmt: skip
 """Functions whose swapped arguments change nothing, or stop every program."""
 
