@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import diskcache
 import pytest
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from llm_provider._core.runtime import files
+from llm_provider._core.store import entry
 from llm_provider._core.store.entry import DATABASE
 from llm_provider._core.store.row_format import BytesDisk
 from llm_provider._core.store.store import CacheRefusedError, Store
@@ -118,6 +121,29 @@ def test_a_power_cut_undoes_no_folder_of_the_cache(
     store.write(rows(50), PATIENCE)
     assert missing(store, 50) == []
     assert unsafe == set()
+
+
+def test_each_database_is_opened_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, open_database = Counter[str](), entry.open_database
+
+    def count_opened(path: str, **settings: Any) -> sqlite3.Connection:
+        opened[path] += 1
+        return open_database(path, **settings)
+
+    monkeypatch.setattr(entry, "open_database", count_opened)
+    for _ in range(3):
+        assert store.write(rows(50)) == {}
+        assert missing(store, 50) == []
+        assert len(store.read_many([key for key, _, _ in rows(50)], 10**6)) == 50
+        assert (store.count(), len(list(store.items())), store.check()) == (50, 50, [])
+        assert store.bytes_on_disk() > 0
+        store.delete(["key-7"])
+    # One connection reads and one writes.
+    assert set(opened.values()) <= {1, 2}
+    # A power cut may lose the last transactions, and damages nothing.
+    for writer in store._writers or ():
+        connection = writer._connection
+        assert connection is None or connection.execute("PRAGMA synchronous").fetchone() == (1,)
 
 
 def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
