@@ -116,7 +116,7 @@ night: setup ## COUNT programs by seed from FIRST on; the first that breaks a pr
 	@$(RUN) -m tests.simulation $(or $(FIRST),0) $(or $(COUNT),100000)
 
 mutants: setup ## COUNT small bugs, drawn by SEED and put into a copy of the library one by one: which does no test find?
-	@test -f build/mutants/coverage || $(RUN) -m tools.mutants --trace
+	@test -d build/mutants/traces || $(RUN) -m tools.mutants --trace
 	@$(RUN) -m tools.mutants $(or $(SEED),0) $(or $(COUNT),50) --jobs $(or $(JOBS),2)
 
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json

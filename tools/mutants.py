@@ -1,6 +1,6 @@
 """Puts small bugs into a copy of the library, and tells which of them no test finds: `make mutants`.
 
-    python -m tools.mutants --trace           # first: which test runs which line, in some minutes
+    python -m tools.mutants --trace           # first: which test runs which line, in ten minutes
     python -m tools.mutants 7 50 --list       # the bugs that seed 7 draws
     python -m tools.mutants 7 50 --jobs 2     # try them; goes on where a run was interrupted
     python -m tools.mutants 7 50 --write      # the same, and write benchmarks/results/mutants.md
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -34,6 +34,7 @@ from xml.etree import ElementTree as ET
 from .small_bugs import PACKAGE, ROOT, Mutant, draw
 
 BUILD = ROOT / "build" / "mutants"
+TRACES = BUILD / "traces"
 RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
 
 RELATED = (
@@ -79,17 +80,18 @@ def make_environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(folder / "src")}
 
 
-def trace() -> None:
-    """Note which test runs which line, and how long each test takes."""
-    BUILD.mkdir(parents=True, exist_ok=True)
+def trace(names: Sequence[str]) -> None:
+    """Note for folders of tests which test runs which line, and how long each test takes."""
+    TRACES.mkdir(parents=True, exist_ok=True)
     settings = BUILD / "coveragerc"
-    text = f"[run]\nsource_pkgs = llm_provider\ndata_file = {BUILD / 'coverage'}\n"
-    settings.write_text(text, encoding="utf-8")
-    options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
-    report = ["-o", "junit_family=xunit1", f"--junitxml={BUILD / 'seconds.xml'}"]
-    command = [*(each for each in PYTEST if each != "-x"), *options, *report]
-    folders = [f"tests/{folder}" for folder in RELATED]
-    subprocess.run([*command, *folders], cwd=ROOT, env=make_environment(ROOT), check=False)  # noqa: S603  # ours
+    settings.write_text("[run]\nsource_pkgs = llm_provider\n", encoding="utf-8")
+    for name in names or RELATED:
+        file = TRACES / name.replace("/", "-")
+        options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
+        report = ["-o", "junit_family=xunit1", f"--junitxml={file}.xml"]
+        command = [*(each for each in PYTEST if each != "-x"), *options, *report, f"tests/{name}"]
+        environment = {**make_environment(ROOT), "COVERAGE_FILE": f"{file}.coverage"}
+        subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  # ours
 
 
 def list_scopes(source: bytes, mutant: Mutant) -> Iterator[range]:
@@ -117,14 +119,16 @@ class Trace:
     def __init__(self) -> None:
         from coverage import CoverageData
 
-        self._data = CoverageData(str(BUILD / "coverage"))
-        self._data.read()
-        cases = ET.parse(BUILD / "seconds.xml").iter("testcase")  # noqa: S314 (pytest has written it)
-        self._seconds = {
-            name_test(case.attrib): float(case.get("time", 1))
-            for case in cases
-            if case.find("failure") is None
-        }
+        self._data = [CoverageData(str(file)) for file in sorted(TRACES.glob("*.coverage"))]
+        for data in self._data:
+            data.read()
+        cases = [
+            case
+            for file in sorted(TRACES.glob("*.xml"))
+            for case in ET.parse(file).iter("testcase")  # noqa: S314  # pytest has written it
+            if case.find("failure") is None and case.find("error") is None
+        ]
+        self._seconds = {name_test(case.attrib): float(case.get("time", 1)) for case in cases}
 
     def find_tests(self, mutant: Mutant) -> list[str]:
         """The cheapest tests that run the line of a bug, for `MOST_SECONDS`.
@@ -132,9 +136,12 @@ class Trace:
         Two cases of every test go before further cases, and the tests of the module before others.
         """
         path = ROOT / mutant.path
-        contexts = self._data.contexts_by_lineno(str(path))
+        contexts: defaultdict[int, set[str]] = defaultdict(set)
+        for data in self._data:
+            for line, tests in data.contexts_by_lineno(str(path)).items():
+                contexts[line].update(tests)
         for scope in list_scopes(path.read_bytes(), mutant):
-            names = {name.rpartition("|")[0] for line in scope for name in contexts.get(line, ())}
+            names = {name.rpartition("|")[0] for line in scope for name in contexts[line]}
             if names & self._seconds.keys():
                 return self._choose(names & self._seconds.keys(), path.stem)
         return []
@@ -309,11 +316,12 @@ def main() -> None:
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=50)
     parser.add_argument("--jobs", type=int, default=1, help="bugs that are tried at the same time")
-    for option in ("trace", "list", "write"):
+    parser.add_argument("--trace", nargs="*", help="trace folders of tests again, by default all")
+    for option in ("list", "write"):
         parser.add_argument(f"--{option}", action="store_true")
     arguments = parser.parse_args()
-    if arguments.trace:
-        trace()
+    if arguments.trace is not None:
+        trace(arguments.trace)
         return
     mutants = draw(arguments.seed, arguments.count)
     if arguments.list:
