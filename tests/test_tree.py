@@ -89,7 +89,7 @@ OF_NO_MODULE = {
     "_core/journey/test_loop_state.py": "what engine.py keeps for a loop, and leaves behind",
     "_core/journey/test_continued.py": "answers of several requests, which engine.py joins",
     "_core/journey/test_paused.py": "paused turns, as the module above",
-    "_core/journey/test_nothing_left.py": "what every module here and batches/ leaves of a call that has ended",
+    "_core/journey/test_nothing_left.py": "what journey/ and batches/ leave of calls that have ended",
     "_core/journey/test_waits_kept.py": "the waits of sender.py, free_requests.py and batches/remote.py",
     "_core/journey/test_embed_media.py": "images in embed.py, at each host that takes them",
     "_core/journey/test_max_age.py": "ages of answers, which lookup.py judges where an entry is decoded",
