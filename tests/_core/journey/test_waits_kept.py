@@ -1,6 +1,7 @@
 """A wait that a provider asks for is kept by every kind of request."""
 
 import itertools
+import re
 from collections.abc import Callable
 
 import pytest
@@ -54,3 +55,13 @@ def test_a_wait_that_is_asked_for_is_kept(client: Client, simulator: Simulator, 
         path = requests[number].path
         again = next(each for each in itertools.islice(requests, number + 1, None) if each.path == path)
         assert again.time - requests[number].time >= WAIT
+
+
+@pytest.mark.usefixtures("fast_batches")
+def test_between_two_looks_at_a_batch_there_is_a_pause(client: Client, simulator: Simulator) -> None:
+    simulator.configure(batch_seconds=40.0, batch_clock=100.0)  # 0.4 s
+    assert send_batch(client) == "2"
+    paths = [(request.path, request.time) for request in simulator.requests()]
+    looks = [time for path, time in paths if re.fullmatch(r".*/batches/[^/?]+", path)]
+    assert len(looks) > 1
+    assert all(later - look >= 0.015 for look, later in itertools.pairwise(looks[:-1]))
