@@ -180,8 +180,9 @@ def name_test(case: Mapping[str, str]) -> str:
 class Copy:
     """A copy of a repository, in which one bug at a time is tried."""
 
-    def __init__(self, folder: Path, root: Path = ROOT) -> None:
+    def __init__(self, folder: Path, root: Path = ROOT, programs: int = PROGRAMS) -> None:
         self._folder = folder
+        self._programs = programs
         self._stamp = itertools.count(1_000_000_000)
         command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         listing = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True)  # noqa: S603  # ours
@@ -206,8 +207,10 @@ class Copy:
                 (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")
                 if killer := self.run([*PYTEST, "@tests.txt"]):
                     return killer
-            programs = ["tests.simulation", "0", str(PROGRAMS), "--search"]
-            return self.run([sys.executable, "-m", *programs])
+            if not self._programs:
+                return ""
+            options = ["tests.simulation", "0", str(self._programs), "--search"]
+            return self.run([sys.executable, "-m", *options])
         finally:
             self.write(mutant.path, source)
 
@@ -269,7 +272,7 @@ def describe(mutant: Mutant) -> tuple[str, str, str]:
     return mutant.kind, place, mutant.show(source)
 
 
-def try_all(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str, int]]:
+def try_all(mutants: Sequence[Mutant], jobs: int, programs: int) -> Iterator[tuple[Mutant, str, int]]:
     """Try every bug that no earlier run has tried. Yields what finds each, and its seconds."""
     log = BUILD / "results.jsonl"
     lines = map(json.loads, log.read_text(encoding="utf-8").splitlines() if log.exists() else ())
@@ -277,7 +280,7 @@ def try_all(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str,
     known, copies = Trace(), queue.SimpleQueue[Copy]()
     for number in range(jobs):
         shutil.rmtree(BUILD / f"copy-{number}", ignore_errors=True)
-        copies.put(Copy(BUILD / f"copy-{number}"))
+        copies.put(Copy(BUILD / f"copy-{number}", programs=programs))
 
     def try_one(mutant: Mutant) -> tuple[Mutant, str, int]:
         name = name_mutant(mutant)
@@ -316,6 +319,7 @@ def main() -> None:
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=50)
     parser.add_argument("--jobs", type=int, default=1, help="bugs that are tried at the same time")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help="programs of the simulation for each")
     parser.add_argument("--trace", nargs="*", help="trace folders of tests again, by default all")
     for option in ("list", "write"):
         parser.add_argument(f"--{option}", action="store_true")
@@ -328,7 +332,7 @@ def main() -> None:
         print(*map(": ".join, map(describe, mutants)), sep="\n")
         return
     results = []
-    for mutant, killer, seconds in try_all(mutants, arguments.jobs):
+    for mutant, killer, seconds in try_all(mutants, arguments.jobs, arguments.programs):
         print(": ".join(describe(mutant)), f"    {killer or '*** lived'}, {seconds} s", sep="\n", flush=True)
         results.append((mutant, killer, seconds))
     print(f"{sum(bool(killer) for _, killer, _ in results)} of {len(results)} were found")
