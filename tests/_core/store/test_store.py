@@ -123,6 +123,12 @@ def test_a_power_cut_undoes_no_folder_of_the_cache(
     assert unsafe == set()
 
 
+def test_all_items_are_listed_in_order_however_many_there_are(store: Store) -> None:
+    written = rows(4000)
+    assert store.write(written) == {}
+    assert list(store.items()) == sorted((key, value) for key, value, _ in written)
+
+
 def test_each_database_is_opened_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, open_database = Counter[str](), entry.open_database
 
