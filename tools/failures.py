@@ -1,4 +1,4 @@
-"""The tables of failures of docs/reliability.md, from the library's own: `make reliability` writes the page."""
+"""The tables of failures of docs/reliability.md, from the library's own: `make reliability` writes it."""
 
 from llm_provider._core.pace.failure_table import CONSEQUENCES, RULES, Consequence, Rule
 

@@ -51,15 +51,13 @@ ANSWERS = {
     "keys.md": "Router model_list",
     "retries.md": "num_retries fallbacks with_retry with_fallbacks",
     "cache.md": "caching set_llm_cache",
-    "costs.md": "completion_cost get_openai_callback",
-    "estimates.md": "token_counter",
+    "costs.md": "completion_cost get_openai_callback token_counter max_budget BudgetManager cost_limit",
     "simulator.md": "mock_response FakeListChatModel mockllm",
     "observability.md": "success_callback CustomLogger callbacks",
     "structured-output.md": "parse with_structured_output",
     "tools.md": "bind_tools",
     "batches.md": "batches.create",
     "rate-control.md": "rpm tpm InMemoryRateLimiter max_connections",
-    "budgets.md": "max_budget BudgetManager cost_limit",
     "evaluation.md": "inspect_ai epochs",
 }
 """Page → words of other libraries for what it answers."""

@@ -226,7 +226,7 @@ class ClientSettings(TypedDict, total=False):
     """A CSV file whose rows replace rows of `prices.csv`; "fresh": the last `llm-provider prices update`."""
     budget: float | Decimal | Budget | None
     """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
-    processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""
+    processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/costs.md has the rules."""
     token_budget: int | Budget | None
     """Tokens that its calls may take at most, or a `Budget` of them; default `LLM_PROVIDER_TOKEN_BUDGET`."""
     timeout: float | Timeouts | None
