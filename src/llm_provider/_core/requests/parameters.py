@@ -249,7 +249,7 @@ class ClientSettings(TypedDict, total=False):
     """How the rate is found; default "adaptive", which learns how many requests and tokens a second an
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
-    "aimd" only halves the number of requests in flight after a refusal. See docs/rate-control.md."""
+    "aimd" only halves the number of requests in flight after a refusal. See docs/retries.md."""
     limits: Mapping[str, Limit] | str | os.PathLike[str] | None
     """Your own limits of requests and tokens a minute, and of requests at once, by model, `openai/*` or `*`:
     a dict such as `{"gpt-6.1-sol": Limit(rpm=500)}` or a TOML file; default `LLM_PROVIDER_LIMITS` or none."""
