@@ -211,14 +211,14 @@ class ClientSettings(TypedDict, total=False):
     finds the limits of the provider."""
     keys: Mapping[str, KeyList] | None
     """API keys by provider name, before the keys of the environment: one key (`{"openai": "sk-..."}`), or a
-    list over which calls are spread. A list within it holds the keys of one account: docs/keys.md. In the
-    place of a key may be a function, or a coroutine function, that returns a token: docs/clouds.md."""
+    list over which calls are spread. A list within it holds the keys of one account. In the
+    place of a key may be a function, or a coroutine function, that returns a token: docs/keys.md."""
     hosts: Sequence[Host] | None
     """Servers of your own, each with a name. The TOML file that `LLM_PROVIDER_HOSTS` names may have more:
     docs/calls.md."""
     deployments: Mapping[str, str] | None
     """Which models your deployments at clouds are: `{"azure/my-deployment": "gpt-6.1-sol"}`. What the model
-    accepts, its tokens and its prices follow from that: docs/clouds.md."""
+    accepts, its tokens and its prices follow from that: docs/keys.md."""
     env_file: str | os.PathLike[str] | None
     """A `.env` file, such as ".env", with API keys and base URLs, which come after the
     environment. The file is read once and changes no variable. No file is read without this setting."""
