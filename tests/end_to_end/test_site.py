@@ -8,11 +8,36 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+DOCS, README = ROOT / "docs", ROOT / "README.md"
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 NAV = re.findall(r"^ +- [^:]+: (\S+\.md)$", CONFIGURATION.partition("\nnav:\n")[2], re.MULTILINE)
 OUTSIDE = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 """The pages that are not in docs/, which website/hooks.py adds."""
+
+
+WRITTEN_BY_PROGRAMS = {"features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md"}
+FOR_CONTRIBUTORS = {"design.md", "reports.md"}
+PAGES = sorted(page for path in DOCS.glob("*.md") if (page := path.name) not in WRITTEN_BY_PROGRAMS)
+
+
+def count_words(page: Path) -> int:
+    """The words of a page and of its examples. Lines of tables and of code have signs alone, which are none."""
+    return len([word for word in page.read_text(encoding="utf-8").split() if re.search(r"\w", word)])
+
+
+def test_the_manual_is_short() -> None:
+    """30 pages, and 40,000 words for users with the README. What programs write is not counted."""
+    assert len(PAGES) <= 30
+    manual = [README, *(DOCS / page for page in PAGES if page not in FOR_CONTRIBUTORS)]
+    assert sum(map(count_words, manual)) <= 40_000
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in FOR_CONTRIBUTORS])
+def test_a_page_says_first_when_not_to_read_it(page: str) -> None:
+    """Its first paragraph has the words "Do not read", and a link to the page to read instead."""
+    title, first = (DOCS / page).read_text(encoding="utf-8").split("\n\n")[:2]
+    assert re.fullmatch("# .+", title)
+    assert re.search(r"\bDo\s+not\s+read\b.*?\]\([^)]+\.md", first, re.DOTALL)
 
 
 def test_the_navigation_has_every_page_once() -> None:

@@ -208,7 +208,7 @@ def score(
 
     Each continuation has a cache entry of its own. The rule for the border between both is
     lm-evaluation-harness's. Before the first score of a server, a probe asks it for what is known, and every
-    reply is checked: docs/scoring.md has the rules, the checks and the servers.
+    reply is checked: docs/decide.md has the rules, the checks and the servers.
 
     Args:
         model: "together_ai/...", "fireworks_ai/...", or a model of a host of your own: `Host`.
@@ -375,7 +375,7 @@ async def adecide_many(
 def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]) -> Recheck:
     """Ask stored questions again, or border prompts, and say whether the model still answers as before.
 
-    Stored answers stay: new ones are stored under draws of their own. docs/recheck.md has the tests.
+    Stored answers stay: new ones are stored under draws of their own. docs/evidence.md has the tests.
 
     Args:
         model: The model, by the name under which it was asked.

@@ -215,7 +215,7 @@ class ClientSettings(TypedDict, total=False):
     place of a key may be a function, or a coroutine function, that returns a token: docs/keys.md."""
     hosts: Sequence[Host] | None
     """Servers of your own, each with a name. The TOML file that `LLM_PROVIDER_HOSTS` names may have more:
-    docs/calls.md."""
+    docs/providers.md."""
     deployments: Mapping[str, str] | None
     """Which models your deployments at clouds are: `{"azure/my-deployment": "gpt-6.1-sol"}`. What the model
     accepts, its tokens and its prices follow from that: docs/keys.md."""
