@@ -40,4 +40,3 @@ def _pattern(text: str) -> str:
     """A pattern as code. In a table, a bar needs a backslash; a pattern with backticks needs two of them."""
     escaped = text.replace("|", "\\|")
     return f"`` {escaped} ``" if "`" in text else f"`{escaped}`" if text else ""
-

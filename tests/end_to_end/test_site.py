@@ -74,7 +74,8 @@ ANSWERS = {
     "streaming.md": "completion stream=True",
     "embeddings.md": "embedding embeddings.create embed_documents",
     "keys.md": "Router model_list",
-    "retries.md": "num_retries fallbacks with_retry with_fallbacks rpm tpm InMemoryRateLimiter max_connections",
+    "retries.md": "num_retries fallbacks with_retry with_fallbacks rpm tpm InMemoryRateLimiter "
+    "max_connections",
     "cache.md": "caching set_llm_cache",
     "costs.md": "completion_cost get_openai_callback token_counter max_budget BudgetManager cost_limit",
     "simulator.md": "mock_response FakeListChatModel mockllm",
