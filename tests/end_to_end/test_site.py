@@ -15,13 +15,15 @@ OUTSIDE = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 """The pages that are not in docs/, which website/hooks.py adds."""
 
 
-WRITTEN_BY_PROGRAMS = {"features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md"}
+WRITTEN_BY_PROGRAMS = {
+    "features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md",
+}  # fmt: skip
 FOR_CONTRIBUTORS = {"design.md", "reports.md"}
 PAGES = sorted(page for path in DOCS.glob("*.md") if (page := path.name) not in WRITTEN_BY_PROGRAMS)
 
 
 def count_words(page: Path) -> int:
-    """The words of a page and of its examples. Lines of tables and of code have signs alone, which are none."""
+    """The words of a page and of its examples. Signs alone, as in tables and in code, are none."""
     return len([word for word in page.read_text(encoding="utf-8").split() if re.search(r"\w", word)])
 
 
