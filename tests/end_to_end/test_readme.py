@@ -13,7 +13,7 @@ from llm_provider.simulator import Simulator
 
 README = Path(__file__).parents[2] / "README.md"
 PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
-BLOCK = re.compile(r"(<!-- (?:not run|recipe): [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -15,13 +15,15 @@ OUTSIDE = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 """The pages that are not in docs/, which website/hooks.py adds."""
 
 
-WRITTEN_BY_PROGRAMS = {"features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md"}
+WRITTEN_BY_PROGRAMS = {
+    "features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md",
+}  # fmt: skip
 FOR_CONTRIBUTORS = {"design.md", "reports.md"}
 PAGES = sorted(page for path in DOCS.glob("*.md") if (page := path.name) not in WRITTEN_BY_PROGRAMS)
 
 
 def count_words(page: Path) -> int:
-    """The words of a page and of its examples. Lines of tables and of code have signs alone, which are none."""
+    """The words of a page and of its examples. Signs alone, as in tables and in code, are none."""
     return len([word for word in page.read_text(encoding="utf-8").split() if re.search(r"\w", word)])
 
 
@@ -74,17 +76,15 @@ ANSWERS = {
     "streaming.md": "completion stream=True",
     "embeddings.md": "embedding embeddings.create embed_documents",
     "keys.md": "Router model_list",
-    "retries.md": "num_retries fallbacks with_retry with_fallbacks",
+    "retries.md": "num_retries fallbacks with_retry with_fallbacks rpm tpm InMemoryRateLimiter "
+    "max_connections",
     "cache.md": "caching set_llm_cache",
-    "costs.md": "completion_cost get_openai_callback",
-    "estimates.md": "token_counter",
+    "costs.md": "completion_cost get_openai_callback token_counter max_budget BudgetManager cost_limit",
     "simulator.md": "mock_response FakeListChatModel mockllm",
     "observability.md": "success_callback CustomLogger callbacks",
     "structured-output.md": "parse with_structured_output",
     "tools.md": "bind_tools",
     "batches.md": "batches.create",
-    "rate-control.md": "rpm tpm InMemoryRateLimiter max_connections",
-    "budgets.md": "max_budget BudgetManager cost_limit",
     "evaluation.md": "inspect_ai epochs",
 }
 """Page → words of other libraries for what it answers."""

@@ -81,7 +81,7 @@ def estimate(
 
     Nothing is sent. It looks into the cache, loads no SDK and needs no key. Input tokens are counted if
     tiktoken and the model's encoding are on this machine, else estimated. Output tokens come from stored
-    answers of the model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the
+    answers of the model, else a guess. `Estimate.assumptions` names the method. docs/prices.md has the
     rules and their errors.
 
     Args:
@@ -165,7 +165,7 @@ def count_tokens(
     Anthropic and Gemini count for nothing. They are asked under the same rate control and with the same
     retries as calls, and not again in this process. For all other models the texts are counted with OpenAI's
     vocabulary if it is on this machine, and else the tokens are estimated; nothing is sent then. `method` of
-    the result says which. docs/estimates.md has the errors of estimates.
+    the result says which. docs/prices.md has the errors of estimates.
 
     Args:
         model: A model name, as for `call`.
