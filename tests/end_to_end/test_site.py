@@ -48,6 +48,16 @@ def test_the_navigation_has_every_page_once() -> None:
     assert all((ROOT / page).exists() for page in OUTSIDE)
 
 
+def test_every_page_that_the_sources_name_exists() -> None:
+    """Docstrings, messages and comments name a page by its path in the repository."""
+    folders = ("src", "tests", "tools", "benchmarks", "examples")
+    files = [*(path for folder in folders for path in (ROOT / folder).rglob("*.py")), *ROOT.glob("*.md")]
+    named = {
+        page for path in files for page in re.findall(r"docs/([\w-]+\.md)", path.read_text(encoding="utf-8"))
+    }
+    assert {page for page in named if not (DOCS / page).exists()} == set()
+
+
 @pytest.mark.parametrize("module", ["llm_provider", "llm_provider.simulator"])
 def test_the_reference_has_every_public_name_once(module: str) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference").glob("*.md")))
