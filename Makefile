@@ -46,7 +46,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night mutants prices components reliability failures tree features request-fields size docs lint types platforms format lock build release-check bench clean
+	fuzz night mutants prices components reliability tree features request-fields size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -122,13 +122,10 @@ mutants: setup ## COUNT small bugs, drawn by SEED and put into a copy of the lib
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
 	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))
 
-failures: setup ## write the tables of failures in docs/errors.md
-	@$(RUN) -m tools.failures
-
 tree: setup ## write the tree of the package in docs/design.md
 	@$(RUN) -m tools.tree
 
-reliability: setup ## write the tables of docs/reliability.md from the table of faults
+reliability: setup ## write the tables of docs/reliability.md from the tables of faults and of failures
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
 components: setup ## renew the JavaScript in src/llm_provider/_features/views/page/vendor from npm

@@ -47,6 +47,7 @@ RELATED = (
     ),
     "_core/formats/test_golden.py",
     "end_to_end/test_examples.py",
+    "tools/test_failures.py",
 )
 """The folders and files of tests that are traced."""
 
@@ -308,8 +309,12 @@ def make_page(seed: int, results: Sequence[tuple[Mutant, str, int]], before: str
         finder = f"`{killer}`" if killer else reason[1] if reason else "lived: nobody knows why"
         rows.append(f"| {kind} | `{place}` | `{change}` | {finder} | {seconds} |")
     found = sum(bool(killer) for _, killer, _ in results)
+    command = ["git", "rev-parse", "--short=10", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()  # noqa: S603
     table = ["| kind | where | change | found by | seconds |", "|---|---|---|---|---:|", *rows]
-    return f"{HEAD}\nSeed {seed}: {found} of {len(rows)} were found.\n\n" + "\n".join(table) + "\n"
+    return (
+        f"{HEAD}\nSeed {seed} at {commit}: {found} of {len(rows)} were found.\n\n" + "\n".join(table) + "\n"
+    )
 
 
 def main() -> None:
