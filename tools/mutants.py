@@ -147,6 +147,10 @@ class Trace:
                 return self._choose(names & self._seconds.keys(), path.stem)
         return []
 
+    def has(self, file: str) -> bool:
+        """Whether a file of tests is traced."""
+        return any(name.startswith(f"{file}::") for name in self._seconds)
+
     def _choose(self, names: set[str], module: str) -> list[str]:
         cases: Counter[str] = Counter()
         ranked = []
@@ -203,8 +207,12 @@ class Copy:
         source = (ROOT / mutant.path).read_bytes()
         self.write(mutant.path, mutant.apply(source))
         try:
-            folder = f"tests{Path(mutant.path).parent.as_posix().removeprefix(PACKAGE)}"
-            for part in known.divide(known.find_tests(mutant)) or [[folder]]:
+            module = Path(mutant.path.replace(PACKAGE, "tests"))
+            own = (module.parent / f"test_{module.stem.strip('_')}.py").as_posix()
+            parts = known.divide(known.find_tests(mutant)) or [[module.parent.as_posix()]]
+            if not known.has(own) and (self._folder / own).exists():
+                parts.append([own])
+            for part in parts:
                 (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")
                 if killer := self.run([*PYTEST, "@tests.txt"]):
                     return killer
