@@ -51,8 +51,8 @@ RELATED = (
 )
 """The folders and files of tests that are traced."""
 
-MOST_SECONDS = 60.0
-"""For the traced tests of one bug, as they take without one."""
+MOST_SECONDS = 240.0
+"""For the traced tests of one bug, as they took while they were traced: three times as long."""
 
 PROGRAMS = 300
 """Programs of the simulation for a bug that no test has found."""
@@ -167,7 +167,7 @@ class Trace:
     def divide(self, tests: Sequence[str]) -> list[list[str]]:
         """The first seconds of tests, and the rest: a start of pytest takes seconds too."""
         sums = itertools.accumulate(self._seconds[name] for name in tests)
-        first = sum(each <= MOST_SECONDS / 10 for each in sums)
+        first = sum(each <= MOST_SECONDS / 20 for each in sums)
         return [part for part in (list(tests[:first]), list(tests[first:])) if part]
 
 
