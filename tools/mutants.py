@@ -15,6 +15,7 @@ import argparse
 import ast
 import itertools
 import json
+import math
 import os
 import queue
 import re
@@ -79,6 +80,12 @@ was chosen after the tests were written. The seconds are of the clock, on a busy
 def make_environment(folder: Path) -> dict[str, str]:
     """The environment of a run that imports the package of a folder."""
     return {**os.environ, "PYTHONPATH": str(folder / "src")}
+
+
+def ask_git(root: Path, *arguments: str) -> str:
+    """What git says of a repository."""
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout  # noqa: S603
 
 
 def trace(names: Sequence[str]) -> None:
@@ -189,9 +196,8 @@ class Copy:
         self._folder = folder
         self._programs = programs
         self._stamp = itertools.count(1_000_000_000)
-        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-        listing = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True)  # noqa: S603  # ours
-        for name in listing.stdout.split("\0"):
+        listing = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+        for name in listing.split("\0"):
             if (root / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, folder / name)
@@ -282,8 +288,14 @@ def describe(mutant: Mutant) -> tuple[str, str, str]:
     return mutant.kind, place, mutant.show(source)
 
 
-def try_all(mutants: Sequence[Mutant], jobs: int, programs: int) -> Iterator[tuple[Mutant, str, int]]:
-    """Try every bug that no earlier run has tried. Yields what finds each, and its seconds."""
+def try_all(
+    mutants: Sequence[Mutant], jobs: int, programs: int, minutes: float = math.inf
+) -> Iterator[tuple[Mutant, str, int]]:
+    """Try every bug that no earlier run has tried. Yields what finds each, and its seconds.
+
+    After so many `minutes` it tries no more.
+    """
+    until = time.monotonic() + 60 * minutes
     log = BUILD / "results.jsonl"
     lines = map(json.loads, log.read_text(encoding="utf-8").splitlines() if log.exists() else ())
     results = {name: (killer, seconds) for name, killer, seconds in lines}
@@ -292,8 +304,10 @@ def try_all(mutants: Sequence[Mutant], jobs: int, programs: int) -> Iterator[tup
         shutil.rmtree(BUILD / f"copy-{number}", ignore_errors=True)
         copies.put(Copy(BUILD / f"copy-{number}", programs=programs))
 
-    def try_one(mutant: Mutant) -> tuple[Mutant, str, int]:
+    def try_one(mutant: Mutant) -> tuple[Mutant, str, int] | None:
         name = name_mutant(mutant)
+        if name not in results and time.monotonic() > until:
+            return None
         if name not in results:
             copy, since = copies.get(), time.monotonic()
             try:
@@ -305,11 +319,14 @@ def try_all(mutants: Sequence[Mutant], jobs: int, programs: int) -> Iterator[tup
         return mutant, *results[name]
 
     with ThreadPoolExecutor(jobs) as threads:
-        yield from threads.map(try_one, mutants)
+        yield from filter(None, threads.map(try_one, mutants))
 
 
-def make_page(seed: int, results: Sequence[tuple[Mutant, str, int]], before: str) -> str:
-    """The page of results. The reason of a bug that lived stays as it is written in the page `before`."""
+def make_page(seed: int, drawn: int, results: Sequence[tuple[Mutant, str, int]], before: str) -> str:
+    """The page of results, for so many bugs that were drawn.
+
+    The reason of a bug that lived stays as it is written in the page `before`.
+    """
     rows = []
     for mutant, killer, seconds in results:
         kind, place, change = (each.replace("|", "\\|") for each in describe(mutant))
@@ -317,12 +334,10 @@ def make_page(seed: int, results: Sequence[tuple[Mutant, str, int]], before: str
         finder = f"`{killer}`" if killer else reason[1] if reason else "lived: nobody knows why"
         rows.append(f"| {kind} | `{place}` | `{change}` | {finder} | {seconds} |")
     found = sum(bool(killer) for _, killer, _ in results)
-    command = ["git", "rev-parse", "--short=10", "HEAD"]
-    commit = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()  # noqa: S603
+    commit = ask_git(ROOT, "rev-parse", "--short=10", "HEAD").strip()
     table = ["| kind | where | change | found by | seconds |", "|---|---|---|---|---:|", *rows]
-    return (
-        f"{HEAD}\nSeed {seed} at {commit}: {found} of {len(rows)} were found.\n\n" + "\n".join(table) + "\n"
-    )
+    outcome = f"Seed {seed} at {commit}: {drawn} were drawn, {len(rows)} tried, and {found} found."
+    return "\n".join([HEAD, outcome, "", *table, ""])
 
 
 def main() -> None:
@@ -334,6 +349,7 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=50)
     parser.add_argument("--jobs", type=int, default=1, help="bugs that are tried at the same time")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help="programs of the simulation for each")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after these, no more are tried")
     parser.add_argument("--trace", nargs="*", help="trace folders of tests again, by default all")
     for option in ("list", "write"):
         parser.add_argument(f"--{option}", action="store_true")
@@ -346,13 +362,13 @@ def main() -> None:
         print(*map(": ".join, map(describe, mutants)), sep="\n")
         return
     results = []
-    for mutant, killer, seconds in try_all(mutants, arguments.jobs, arguments.programs):
+    for mutant, killer, seconds in try_all(mutants, arguments.jobs, arguments.programs, arguments.minutes):
         print(": ".join(describe(mutant)), f"    {killer or '*** lived'}, {seconds} s", sep="\n", flush=True)
         results.append((mutant, killer, seconds))
     print(f"{sum(bool(killer) for _, killer, _ in results)} of {len(results)} were found")
     if arguments.write:
         before = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
-        RESULT.write_text(make_page(arguments.seed, results, before), encoding="utf-8")
+        RESULT.write_text(make_page(arguments.seed, len(mutants), results, before), encoding="utf-8")
 
 
 if __name__ == "__main__":

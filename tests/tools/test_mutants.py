@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.mutants import RELATED, Copy, describe, list_scopes, make_page
+from tools.mutants import RELATED, RESULT, Copy, describe, list_scopes, make_page
 from tools.small_bugs import ROOT, draw, find_mutants
 
 MODULE = b"def fits(size):\n    return size < 3\n"
@@ -42,9 +42,19 @@ def test_every_traced_folder_is_there() -> None:
 def test_a_reason_stays_when_the_page_is_written_again() -> None:
     bugs = draw(3, 4)
     results = [(bug, "" if number % 2 else "test_a.py::test_b", number) for number, bug in enumerate(bugs)]
-    page = make_page(3, results, "")
-    assert re.search(r"^Seed 3 at \w{10}: 2 of 4 were found\.$", page, re.MULTILINE)
+    page = make_page(3, 9, results, "")
+    assert re.search(r"^Seed 3 at \w{10}: 9 were drawn, 4 tried, and 2 found\.$", page, re.MULTILINE)
     assert page.count("nobody knows why") == 2
     reasoned = page.replace("nobody knows why", "nobody can see the difference")
-    assert make_page(3, results, reasoned) == reasoned
+    assert make_page(3, 9, results, reasoned) == reasoned
     assert all(describe(bug)[1] in page for bug in bugs)
+
+
+def test_the_page_has_a_reason_for_every_bug_that_lived() -> None:
+    page = RESULT.read_text(encoding="utf-8")
+    said = re.search(r"^Seed \d+ at \w+: \d+ were drawn, (\d+) tried, and (\d+) found\.$", page, re.MULTILINE)
+    assert said is not None
+    rows = re.findall(r"^\| .* \| (`.*`|lived: .*) \| \d+ \|$", page, re.MULTILINE)
+    lived = [row for row in rows if row.startswith("lived")]
+    assert (len(rows), len(rows) - len(lived)) == (int(said[1]), int(said[2]))
+    assert all(len(row) > 40 and "nobody knows" not in row for row in lived)

@@ -46,6 +46,8 @@ REQUESTS: dict[str, tuple[str, Callable[[Client], object]]] = {
 @pytest.mark.usefixtures("fast_batches")
 def test_a_wait_that_is_asked_for_is_kept(client: Client, simulator: Simulator, kind: str) -> None:
     match, use = REQUESTS[kind]
+    if kind == "batches.cancel":
+        simulator.configure(batch_seconds=80_000.0)
     simulator.inject(Fault(status=429, retry_after=str(WAIT)), times=2, match=match or None)
     assert use(client)
     requests = simulator.requests()
