@@ -322,7 +322,9 @@ def try_all(
         yield from filter(None, threads.map(try_one, mutants))
 
 
-def make_page(seed: int, drawn: int, results: Sequence[tuple[Mutant, str, int]], before: str) -> str:
+def make_page(
+    seed: int, drawn: int, results: Sequence[tuple[Mutant, str, int]], before: str, programs: int = PROGRAMS
+) -> str:
     """The page of results, for so many bugs that were drawn.
 
     The reason of a bug that lived stays as it is written in the page `before`.
@@ -337,7 +339,8 @@ def make_page(seed: int, drawn: int, results: Sequence[tuple[Mutant, str, int]],
     commit = ask_git(ROOT, "rev-parse", "--short=10", "HEAD").strip()
     table = ["| kind | where | change | found by | seconds |", "|---|---|---|---|---:|", *rows]
     outcome = f"Seed {seed} at {commit}: {drawn} were drawn, {len(rows)} tried, and {found} found."
-    return "\n".join([HEAD, outcome, "", *table, ""])
+    more = f"A bug that no test found met {programs} programs of the simulation."
+    return "\n".join([HEAD, outcome, more, "", *table, ""])
 
 
 def main() -> None:
@@ -368,7 +371,9 @@ def main() -> None:
     print(f"{sum(bool(killer) for _, killer, _ in results)} of {len(results)} were found")
     if arguments.write:
         before = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
-        RESULT.write_text(make_page(arguments.seed, len(mutants), results, before), encoding="utf-8")
+        RESULT.write_text(
+            make_page(arguments.seed, len(mutants), results, before, arguments.programs), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
