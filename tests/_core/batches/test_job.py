@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, field_validator
 
-from llm_provider import CacheMissError, Client, RequestError, Response, Results, SchemaMismatchError
+from llm_provider import (
+    APITimeoutError,
+    CacheMissError,
+    Client,
+    RequestError,
+    Response,
+    Results,
+    SchemaMismatchError,
+)
 from llm_provider.simulator import Simulator
 
 
@@ -100,6 +108,15 @@ def test_of_equal_inputs_the_first_pays(
         assert {line["metadata"]["id"] for line in lines if line.get("metadata")} == {0, 1}
     # On a slow machine, the deadline may end the batch before it is sent.
     assert attempts in ([1, 1, 0, 0], [0] * 4)
+
+
+def test_an_input_of_several_rows_that_is_given_up_has_one_result(
+    own_cache: Path, simulator: Simulator
+) -> None:
+    simulator.configure(batch_seconds=80_000.0, batch_clock=40_000.0)
+    with Client(cache_dir=own_cache) as client:
+        results = client.call_many("claude-haiku-5-5", ["a", "b"], n=3, delivery="batch", deadline=0.4)
+    assert [type(result) for result in results] == [APITimeoutError] * 2
 
 
 def test_what_a_batch_cannot_deliver_is_refused_before_sending(client: Client, simulator: Simulator) -> None:

@@ -69,6 +69,18 @@ async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
     assert amount_of(0.1) == Decimal("0.1")
 
 
+async def test_the_error_of_a_wait_names_the_amounts() -> None:
+    budget = Budget(1)
+    held = await budget.reserve(Decimal("0.6"))
+    assert budget.explain_wait(Decimal("0.4")) is None
+    error = budget.explain_wait(Decimal("0.5"))
+    assert error is not None
+    assert error.needed == Decimal("0.5")
+    assert "up to $0.50, and $0.40 of the budget of $1.00 is left ($0.60 is reserved" in error.message
+    held.release()
+    assert budget.explain_wait(Decimal("0.5")) is None
+
+
 async def test_several_budgets_get_the_money_all_or_none() -> None:
     wide, narrow = Budget(10), Budget(1)
     with pytest.raises(BudgetExceededError) as caught:
