@@ -46,7 +46,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability failures tree features request-fields size docs lint types platforms format lock build release-check bench clean
+	fuzz night prices components reliability failures pictures tree features request-fields size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -120,6 +120,9 @@ prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm'
 
 failures: setup ## write the tables of failures in docs/errors.md
 	@$(RUN) -m tools.failures
+
+pictures: setup ## draw the pictures of docs/images that the library makes, from simulated providers
+	@$(RUN) -m tools.pictures
 
 tree: setup ## write the tree of the package in docs/design.md
 	@$(RUN) -m tools.tree

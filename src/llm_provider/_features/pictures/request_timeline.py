@@ -1,0 +1,66 @@
+"""`RequestTimeline`: the requests of a client over time, and what its rate control allowed."""
+
+from typing import Any, NamedTuple, Self
+
+from ..._core import doors
+from ..._core.client.client import Client
+from ..._core.client.functions import default_client
+from ..._core.events.events import Listener
+from ..._core.runtime import clock
+
+
+class TimedRequest(NamedTuple):
+    """A request that ended `time` seconds after the block began.
+
+    `outcome` is "answered", "refused" (429, 503 or 529) or "failed". `in_flight`, `window` and `rate` are
+    those of `ScopeStatistics` at that time.
+    """
+
+    time: float
+    model: str
+    outcome: str
+    in_flight: int
+    window: int | None
+    rate: float | None
+
+
+class RequestTimeline(Listener):
+    """The requests of a client in a `with` block: `rows` has a `TimedRequest` for each that ended.
+
+    Args:
+        client: The client, whose other calls cost no more; default the client of the module's functions.
+
+    >>> from llm_provider import call
+    >>> from llm_provider.simulator import Simulator
+    >>> with Simulator() as simulator, RequestTimeline() as timeline:
+    ...     answer = call("gpt-6.1-sol", "What is 2+2?", base_url=simulator.url("openai"))
+    >>> [(row.model, row.outcome) for row in timeline.rows]
+    [('gpt-6.1-sol', 'answered')]
+    """
+
+    def __init__(self, client: Client | None = None) -> None:
+        self._events = (client or default_client())._runner.engine.events  # noqa: SLF001 - of the same layer
+        self._start = clock.monotonic()
+        self.rows: list[TimedRequest] = []
+
+    def __enter__(self) -> Self:
+        self._events.listeners += (self,)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._events.listeners = tuple(each for each in self._events.listeners if each is not self)
+
+    def note_attempt(self, call: Any, attempt: Any) -> None:
+        outcome, scope = "answered", attempt.selection.scope.statistics("", None, "", "")
+        if attempt.failure is not None:
+            outcome = "refused" if attempt.failure.status in (429, 503, 529) else "failed"
+        state = scope.in_flight + 1, scope.window, scope.rate
+        self.rows.append(TimedRequest(clock.monotonic() - self._start, call.target.model, outcome, *state))
+
+    def plot(self) -> Any:
+        """A figure of matplotlib: requests per second by outcome, and below them requests in flight.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
+        """
+        return doors.pictures.plot_requests(self.rows.copy())
