@@ -71,7 +71,7 @@ def requests(count: int) -> list[TimedRequest]:
     outcomes = numbers.choices(["answered", "refused", "failed"], [8, 3, 1], k=400)
     return [
         TimedRequest(
-            number / 20, MODELS[number % count], outcome, 30,
+            MODELS[number % count], outcome, number / 20, 30,
             None if number > 200 else 256 + number, None if number < 90 else 50.0,
         )
         for number, outcome in enumerate(outcomes)

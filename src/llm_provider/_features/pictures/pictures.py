@@ -28,17 +28,15 @@ def plot_results(results: Sequence[AnyResult], kind: str, by: Any, cluster: Any,
     table = doors.score_summaries.summarize_scores(results, by, cluster)
     name = doors.score_summaries.choose_score(list(dict.fromkeys(row["score"] for row in table.rows)), score)
     rows = [row for row in table.rows if row["score"] == name]
-    notes = (
-        f"{name.removeprefix('score.')}, 95 % interval",
-        *(note.partition(";")[0] for note in table.notes),
-    )
+    title = f"{name.removeprefix('score.')}, 95 % interval"
+    label = "\n".join([title, *(note.partition(";")[0] for note in table.notes)])
     if kind == "scores":
-        return plot_scores(rows, table.words[1:-1], "\n".join(notes))
+        return plot_scores(rows, table.words[1:-1], label)
     prices: defaultdict[str, list[float]] = defaultdict(list)
     for result in results:
         if not isinstance(result, LLMError) and result.price is not None:
             prices[result.model].append(1000 * result.price)
-    return plot_costs(rows, {model: fmean(each) for model, each in prices.items()}, "\n".join(notes))
+    return plot_costs(rows, {model: fmean(each) for model, each in prices.items()}, label)
 
 
 def plot_scores(rows: Sequence[Mapping[str, Any]], by: Sequence[str], label: str) -> Any:
@@ -71,12 +69,9 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
         if row in scored:
             look = {"label": style.write_name(row["model"]), **style.mark(index)}
             axes.errorbar(prices[row["model"]], *_read_means([row]), **look)
-    scored.sort(key=lambda row: (prices[row["model"]], -row["mean"]))
-    costs, best = (
-        [prices[row["model"]] for row in scored],
-        np.maximum.accumulate([row["mean"] for row in scored]),
-    )
-    axes.step(costs, best, ":", where="post", color=style.GREY, zorder=0, label="frontier")
+    costs, means = zip(*sorted((prices[row["model"]], row["mean"]) for row in scored), strict=True)
+    look = {"color": style.GREY, "linestyle": ":", "zorder": 0, "label": "frontier"}
+    axes.step(costs, np.maximum.accumulate(means), where="post", **look)
     style.scale_x(axes, costs, "${x:,.4g}")
     style.show_legend(axes, 55)
     missing = ", ".join(style.write_name(row["model"]) for row in rows if row not in scored)
@@ -94,21 +89,20 @@ def _read_means(rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
 
 def plot_answers(rows: Sequence[Mapping[str, Any]]) -> Any:
     """The lengths of answers, and the times of calls that were not stored, of each model."""
-    texts = [row for row in rows if isinstance(row.get("text"), str)]
-    timed = [row for row in rows if row.get("seconds") is not None and not row["cached"]]
-    panels = {
-        "characters of an answer": [(row["model"], len(row["text"])) for row in texts],
-        "seconds of a call": [(row["model"], row["seconds"]) for row in timed],
-    }
-    panels = {label: pairs for label, pairs in panels.items() if pairs}
+    panels: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if isinstance(row.get("text"), str):
+            panels["characters of an answer"][row["model"]].append(len(row["text"]))
+        if row.get("seconds") is not None and not row["cached"]:
+            panels["seconds of a call"][row["model"]].append(row["seconds"])
     if not panels:
         raise RequestError("no answer has a text, and none has a time: there is nothing to draw")
-    models = style.order_models(model for model, _ in chain(*panels.values()))
+    models = style.order_models(chain(*panels.values()))
     figure, plots = style.make_figure(*[0.4 + style.ROW * len(models)] * len(panels))
-    for axes, (label, pairs) in zip(plots, panels.items(), strict=True):
-        positions = [position for position, model in enumerate(models) if model in dict(pairs)]
-        values = ([number for model, number in pairs if model == models[position]] for position in positions)
-        shares = [np.quantile(each, (0.05, 0.25, 0.5, 0.75, 0.95)) for each in values]
+    for axes, (label, values) in zip(plots, sorted(panels.items()), strict=True):
+        positions = [position for position, model in enumerate(models) if model in values]
+        numbers = (values[models[position]] for position in positions)
+        shares = [np.quantile(each, (0.05, 0.25, 0.5, 0.75, 0.95)) for each in numbers]
         low, first, median, third, high = np.transpose(shares)
         axes.hlines(positions, low, high, style.BLUE, linewidth=0.8, label="90 %")
         axes.hlines(positions, first, third, style.BLUE, linewidth=3, label="half")
@@ -160,15 +154,12 @@ def plot_ledger(rows: Sequence[LedgerRow], timeline: Mapping[str, Sequence[tuple
 def _draw_time(axes: Any, timeline: Mapping[str, Sequence[tuple[int, Decimal]]]) -> None:
     """Draw the cost of each model, or of many models together, from 0 to the right end of the plot."""
     dates = import_optional("matplotlib.dates", install_command("plot"))
-    first, last = (edge(point[0] for point in chain(*timeline.values())) for edge in (min, max))
-    if len(timeline) > len(style.DASHES):
-        timeline = {"all models": sorted(chain(*timeline.values()))}
+    points = sorted(chain(*timeline.values()))
+    end = points[-1][0] + max(1, (points[-1][0] - points[0][0]) / 50)
+    timeline = timeline if len(timeline) <= len(style.DASHES) else {"all models": points}
     for index, model in enumerate(style.order_models(timeline)):
         moments, amounts = zip(*timeline[model], strict=True)
-        times = [
-            datetime.fromtimestamp(moment, UTC)
-            for moment in (moments[0], *moments, last + max(1, (last - first) / 50))
-        ]
+        times = [datetime.fromtimestamp(moment, UTC) for moment in (moments[0], *moments, end)]
         sums = [0, *accumulate(map(float, amounts))]
         look = style.mark(index) | {"color": style.BLUE, "linestyle": style.DASHES[index], "markevery": [-1]}
         axes.step(times, [*sums, sums[-1]], where="post", label=style.write_name(model), **look)
@@ -192,17 +183,13 @@ def plot_requests(rows: Sequence[TimedRequest]) -> Any:
             above.stairs(counts / edges[1], edges, **look)
     models = style.order_models(row.model for row in rows)
     for index, model in enumerate(models):
-        lines = [
-            (below, "in_flight", style.GREY, style.write_name(model)),
-            (below, "window", style.GREEN, "_" * index + "window"),
-        ]
-        lines += [(above, "rate", style.GREEN, "allowed")] * (len(models) == 1)
-        for axes, name, colour, label in lines:
-            points = [(row.time, getattr(row, name)) for row in rows if row.model == model]
-            times, values = np.array(points, float).T
+        times, flying, windows, rates = np.array([each[-4:] for each in rows if each.model == model], float).T
+        lines = [(below, flying, style.write_name(model)), (below, windows, "_" * index + "window")]
+        lines += [(above, rates, "allowed")] * (len(models) == 1)
+        for axes, values, label in lines:
             if not np.isnan(values).all():
-                look = {"color": colour, "linestyle": style.DASHES[index % 4], "linewidth": 1, "label": label}
-                axes.step(times, values, where="post", **look)
+                look = {"color": style.GREY if values is flying else style.GREEN, "linewidth": 1}
+                axes.step(times, values, style.DASHES[index % 4], where="post", label=label, **look)
     for axes, label in zip((above, below), ("requests per second", "requests in flight"), strict=True):
         axes.set(xlim=(0, end), ylim=(0, None), ylabel=label, xlabel="seconds")
         style.show_legend(axes, 55)

@@ -16,9 +16,9 @@ class TimedRequest(NamedTuple):
     those of `ScopeStatistics` at that time.
     """
 
-    time: float
     model: str
     outcome: str
+    time: float
     in_flight: int
     window: int | None
     rate: float | None
@@ -55,7 +55,7 @@ class RequestTimeline(Listener):
         if attempt.failure is not None:
             outcome = "refused" if attempt.failure.status in (429, 503, 529) else "failed"
         state = scope.in_flight + 1, scope.window, scope.rate
-        self.rows.append(TimedRequest(clock.monotonic() - self._start, call.target.model, outcome, *state))
+        self.rows.append(TimedRequest(call.target.model, outcome, clock.monotonic() - self._start, *state))
 
     def plot(self) -> Any:
         """A figure of matplotlib: requests per second by outcome, and below them requests in flight.

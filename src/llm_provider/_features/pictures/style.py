@@ -98,7 +98,7 @@ def scale_x(axes: Any, values: Sequence[float] = (0,), write: str = "{x:,g}") ->
 def show_legend(axes: Any, characters: int = 40) -> None:
     """Show the legend above a plot, in columns for so many characters, and make the figure higher for it."""
     labels = axes.get_legend_handles_labels()[1]
-    columns = max(1, min(len(labels), characters // (max(map(len, labels)) + 6)))
+    columns = max(1, min(len(labels), characters // (max(map(len, labels), default=0) + 6)))
     axes.figure.set_figheight(axes.figure.get_figheight() + 0.15 * -(-len(labels) // columns))
     axes.legend(
         ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False,
