@@ -23,7 +23,7 @@ from llm_provider import (
 )
 from llm_provider._core.money.totals import Key, Posting, Totals
 from llm_provider._features.pictures import style
-from llm_provider._features.pictures.pictures import plot_requests
+from llm_provider._features.pictures.pictures import plot_costs, plot_requests
 from llm_provider._features.pictures.request_timeline import TimedRequest
 from support import needs
 
@@ -143,6 +143,25 @@ def test_costs_are_the_mean_prices_and_the_frontier_is_what_none_beats() -> None
     for price, best in zip(*frontier.get_data(), strict=True):
         assert best == max(row["mean"] for model, row in rows.items() if prices[model] <= price + 1e-12)
     assert axes.get_xscale() == "log"
+
+
+def test_a_frontier_passes_no_model_that_another_one_beats_at_its_price() -> None:
+    points = [("a", 0.2, 1.0), ("b", 0.6, 1.0), ("c", 0.6, 3.0), ("d", 0.9, 4.0), ("e", 0.5, 4.0)]
+    rows = [{"model": name, "mean": mean, "interval": None} for name, mean, _ in points]
+    (axes,) = plot_costs(rows, {name: price for name, _, price in points}, "score").axes
+    (frontier,) = (line for line in axes.lines if line.get_label() == "frontier")
+    costs, best = (list(values) for values in frontier.get_data())
+    assert (costs, best) == ([1.0, 1.0, 3.0, 4.0, 4.0], [0.6, 0.6, 0.6, 0.9, 0.9])
+
+
+@pytest.mark.parametrize("name", ["a$x_{$", "_hidden", "50 %"])
+def test_the_name_of_a_score_is_no_formula(name: str) -> None:
+    results = Results(run(1)[1:]).score(lambda sample: {name: 1})
+    for kind in ("scores", "costs"):
+        figure = results.plot(kind)
+        figure.draw_without_rendering()
+        label = figure.axes[0].get_xlabel() if kind == "scores" else figure.axes[0].get_ylabel()
+        assert label == f"{style.write_name(name)}, 95 % interval"
 
 
 def test_answers_are_the_quantiles_of_the_table() -> None:

@@ -106,3 +106,24 @@ def test_names_that_are_cut_alike_stay_longer() -> None:
     labels: list[Any] = [label.get_text() for label in axes.get_yticklabels()]
     assert len(set(labels)) == 3
     assert max(map(len, labels)) < 60
+
+
+@pytest.mark.parametrize("setting", [{"text.usetex": True}, {"font.size": 20}, {"figure.autolayout": True}])
+def test_settings_of_the_user_stay_and_break_nothing(setting: dict[str, Any]) -> None:
+    """No LaTeX is installed where tests run, and names with an underscore would be errors of LaTeX."""
+    import matplotlib as mpl
+
+    def read_settings() -> dict[str, Any]:
+        # To read the backend chooses one.
+        return {name: mpl.rcParams[name] for name in mpl.rcParams if name != "backend"}
+
+    with mpl.rc_context(setting):
+        before = read_settings()
+        figure, (axes,) = style.make_figure(1.0)
+        axes.plot([1, 100], label="a_name")
+        style.name_rows(axes, ["50 % of my_model"])
+        style.scale_x(axes, [1, 100], "${x:,.4g}")
+        style.show_legend(axes)
+        figure.draw_without_rendering()
+        assert read_settings() == before
+    assert axes.get_legend().get_texts()[0].get_fontsize() == style.POINTS

@@ -28,7 +28,7 @@ def plot_results(results: Sequence[AnyResult], kind: str, by: Any, cluster: Any,
     table = doors.score_summaries.summarize_scores(results, by, cluster)
     name = doors.score_summaries.choose_score(list(dict.fromkeys(row["score"] for row in table.rows)), score)
     rows = [row for row in table.rows if row["score"] == name]
-    title = f"{name.removeprefix('score.')}, 95 % interval"
+    title = f"{style.write_name(name.removeprefix('score.'), 40)}, 95 % interval"
     label = "\n".join([title, *(note.partition(";")[0] for note in table.notes)])
     if kind == "scores":
         return plot_scores(rows, table.words[1:-1], label)
@@ -69,7 +69,8 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
         if row in scored:
             look = {"label": style.write_name(row["model"]), **style.mark(index)}
             axes.errorbar(prices[row["model"]], *_read_means([row]), **look)
-    costs, means = zip(*sorted((prices[row["model"]], row["mean"]) for row in scored), strict=True)
+    scored.sort(key=lambda row: (prices[row["model"]], -row["mean"]))
+    costs, means = zip(*((prices[row["model"]], row["mean"]) for row in scored), strict=True)
     look = {"color": style.GREY, "linestyle": ":", "zorder": 0, "label": "frontier"}
     axes.step(costs, np.maximum.accumulate(means), where="post", **look)
     style.scale_x(axes, costs, "${x:,.4g}")
@@ -163,7 +164,9 @@ def _draw_time(axes: Any, timeline: Mapping[str, Sequence[tuple[int, Decimal]]])
         sums = [0, *accumulate(map(float, amounts))]
         look = style.mark(index) | {"color": style.BLUE, "linestyle": style.DASHES[index], "markevery": [-1]}
         axes.step(times, [*sums, sums[-1]], where="post", label=style.write_name(model), **look)
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator(), tz=UTC))
+    axes.xaxis.set_major_formatter(
+        dates.ConciseDateFormatter(axes.xaxis.get_major_locator(), tz=UTC, usetex=False)
+    )
     axes.yaxis.set_major_formatter("${x:,.4g}")
     axes.set_xlabel("UTC", loc="left")
     axes.set(ylabel="cost", ylim=(0, None))

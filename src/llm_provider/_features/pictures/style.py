@@ -30,7 +30,11 @@ def make_figure(*heights: float) -> tuple[Any, list[Any]]:
     figure = figures.Figure((WIDTH, sum(heights)), dpi=200, frameon=False, layout="constrained")
     vars(figure)["_repr_png_"] = functools.partial(_write_png, figure)
     look = {"facecolor": "none"}
-    plots = figure.subplots(len(heights), squeeze=False, height_ratios=heights, subplot_kw=look).ravel()
+    # Names are no LaTeX, also where the user has other texts set by it. Ticks read that when they are made.
+    with import_optional("matplotlib", install_command("plot")).rc_context({"text.usetex": False}):
+        plots = figure.subplots(len(heights), squeeze=False, height_ratios=heights, subplot_kw=look).ravel()
+        for axes in plots:
+            axes.xaxis.get_major_ticks(50), axes.yaxis.get_major_ticks(50)
     for axes in plots:
         axes.spines[:].set_color(GREY)
         axes.spines[["top", "right"]].set_visible(False)
@@ -100,7 +104,9 @@ def show_legend(axes: Any, characters: int = 40) -> None:
     labels = axes.get_legend_handles_labels()[1]
     columns = max(1, min(len(labels), characters // (max(map(len, labels), default=0) + 6)))
     axes.figure.set_figheight(axes.figure.get_figheight() + 0.15 * -(-len(labels) // columns))
-    axes.legend(
+    legend = axes.legend(
         ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, frameon=False,
         labelcolor=GREY, fontsize=POINTS, handlelength=1.6, columnspacing=1,
     )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_usetex(False)
