@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from llm_provider import Client, RequestTimeline, Results, predicate, reliability, track
+from llm_provider import Client, LLMError, RequestTimeline, Results, predicate, reliability, track
 from llm_provider.simulator import Fault, Simulator
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PRICES = Path(__file__).parents[1] / "prices.csv"
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "gpt-6.1-sol": {"provider": "openai", "error_rate": 0.15, "latency": 0.06, "latency_jitter": 0.1},
     "claude-haiku-5-5": {"provider": "anthropic", "error_rate": 0.3, "latency": 0.03, "latency_jitter": 0.05},
     "gemini-3.8-flash": {"provider": "gemini", "error_rate": 0.25, "latency": 0.02, "latency_jitter": 0.06},
@@ -52,7 +52,7 @@ def draw(folder: Path, count: int = 120) -> None:
             pictures["usage-stored"] = sums.plot()
             simulator.configure(answer="echo")
             pictures["answers"] = ask_for_texts(client, count).plot("answers")
-        limits = {"requests_per_minute": 3000, "burst": 50, "rate_limit_headers": False}
+        limits: dict[str, Any] = {"requests_per_minute": 3000, "burst": 50, "rate_limit_headers": False}
         simulator.configure(latency=0.2, latency_jitter=0.2, **limits)
         simulator.inject(Fault(status=500), times=None, share=0.01)
         with Client(cache="off") as client, RequestTimeline(client) as timeline:
@@ -98,7 +98,8 @@ def judge(client: Client, count: int) -> Any:
     judged = client.decide_many(
         "gpt-6-luna", [f"Text number {number}." for number in range(4 * count)], polite
     )
-    probabilities = [decisions[0].probability for decisions in judged.raise_for_errors()]
+    verdicts = [decisions for decisions in judged if not isinstance(decisions, LLMError)]
+    probabilities = [decisions[0].probability or 0.0 for decisions in verdicts]
     numbers = random.Random(7)
     return reliability(probabilities, [numbers.random() < 0.2 + 0.6 * each for each in probabilities]).plot()
 

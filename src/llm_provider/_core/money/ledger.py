@@ -189,7 +189,8 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
-        return doors.pictures.plot_ledger(self.rows("model"), self.timeline())
+        figure: matplotlib.figure.Figure = doors.pictures.plot_ledger(self.rows("model"), self.timeline())
+        return figure
 
     @property
     def total(self) -> LedgerRow:

@@ -201,7 +201,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             RequestError: an argument is not valid, or there is nothing to draw.
             MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
-        return doors.pictures.plot_results(self, kind, by, cluster, score)
+        figure: Figure = doors.pictures.plot_results(self, kind, by, cluster, score)
+        return figure
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame with one row for each sample, and for each call that failed.

@@ -71,8 +71,8 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
             axes.errorbar(prices[row["model"]], *_read_means([row]), **look)
     scored.sort(key=lambda row: (prices[row["model"]], -row["mean"]))
     costs, means = zip(*((prices[row["model"]], row["mean"]) for row in scored), strict=True)
-    look = {"color": style.GREY, "linestyle": ":", "zorder": 0, "label": "frontier"}
-    axes.step(costs, np.maximum.accumulate(means), where="post", **look)
+    best = np.maximum.accumulate(means)
+    axes.step(costs, best, ":", where="post", color=style.GREY, zorder=0, label="frontier")
     style.scale_x(axes, costs, "${x:,.4g}")
     style.show_legend(axes, 55)
     missing = ", ".join(style.write_name(row["model"]) for row in rows if row not in scored)
@@ -174,7 +174,7 @@ def _draw_time(axes: Any, timeline: Mapping[str, Sequence[tuple[int, Decimal]]])
 
 
 def plot_requests(rows: Sequence[TimedRequest]) -> Any:
-    """Requests per second by outcome, requests in flight by model, and what the rate control allowed."""
+    """Requests per second by outcome, those in flight, and what the rate control allowed, of all models."""
     if not rows:
         return style.write_note("no request has ended")
     figure, (above, below) = style.make_figure(1.2, 1.2)
@@ -184,15 +184,17 @@ def plot_requests(rows: Sequence[TimedRequest]) -> Any:
             counts, edges = np.histogram(times, min(100, int(end / 0.1)), (0, end))
             look = {"color": style.MEANINGS[outcome], "baseline": None, "label": outcome}
             above.stairs(counts / edges[1], edges, **look)
-    models = style.order_models(row.model for row in rows)
-    for index, model in enumerate(models):
-        times, flying, windows, rates = np.array([each[-4:] for each in rows if each.model == model], float).T
-        lines = [(below, flying, style.write_name(model)), (below, windows, "_" * index + "window")]
-        lines += [(above, rates, "allowed")] * (len(models) == 1)
-        for axes, values, label in lines:
-            if not np.isnan(values).all():
-                look = {"color": style.GREY if values is flying else style.GREEN, "linewidth": 1}
-                axes.step(times, values, style.DASHES[index % 4], where="post", label=label, **look)
+    # The state of each model at its last request, added up.
+    states: dict[str, list[float]] = {}
+    sums = []
+    for row in rows:
+        states[row.model] = [np.nan if value is None else value for value in row[-3:]]
+        sums.append([sum(values) for values in zip(*states.values(), strict=True)])
+    labels = ((below, "in flight"), (below, "window"), (above, "allowed"))
+    for (axes, label), values in zip(labels, np.transpose(sums), strict=True):
+        if not np.isnan(values).all():
+            look = {"color": style.MEANINGS[label], "linewidth": 1, "label": label}
+            axes.step([row.time for row in rows], values, where="post", **look)
     for axes, label in zip((above, below), ("requests per second", "requests in flight"), strict=True):
         axes.set(xlim=(0, end), ylim=(0, None), ylabel=label, xlabel="seconds")
         style.show_legend(axes, 55)

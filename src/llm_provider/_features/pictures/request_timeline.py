@@ -25,7 +25,7 @@ class TimedRequest(NamedTuple):
 
 
 class RequestTimeline(Listener):
-    """The requests of a client in a `with` block: `rows` has a `TimedRequest` for each that ended.
+    """The requests of a client in a `with` block: a `TimedRequest` in `rows` for each that was not cancelled.
 
     Args:
         client: The client, whose other calls cost no more; default the client of the module's functions.

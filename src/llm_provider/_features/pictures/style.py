@@ -17,7 +17,7 @@ BLUE, GREEN, VERMILION, PURPLE, GREY = "#0072B2", "#009E73", "#D55E00", "#CC79A7
 MEANINGS = {
     "spent": BLUE, "wasted": VERMILION, "saved": GREEN, "input": GREY, "cache read": GREEN,
     "cache write": GREEN, "reasoning": PURPLE, "output": PURPLE, "answered": BLUE, "refused": VERMILION,
-    "failed": PURPLE, "window": GREEN,
+    "failed": PURPLE, "in flight": GREY, "window": GREEN, "allowed": GREEN,
 }  # fmt: skip
 PARTS = ("cache write", "reasoning")
 """What is hatched, beside what has the same colour."""
