@@ -34,7 +34,7 @@ def make_figure(*heights: float) -> tuple[Any, list[Any]]:
     with import_optional("matplotlib", install_command("plot")).rc_context({"text.usetex": False}):
         plots = figure.subplots(len(heights), squeeze=False, height_ratios=heights, subplot_kw=look).ravel()
         for axes in plots:
-            axes.xaxis.get_major_ticks(50), axes.yaxis.get_major_ticks(50)
+            axes.xaxis.get_major_ticks(20), axes.yaxis.get_major_ticks(40)
     for axes in plots:
         axes.spines[:].set_color(GREY)
         axes.spines[["top", "right"]].set_visible(False)
