@@ -1,5 +1,7 @@
 """The pictures of results, of a ledger, and of requests: a function each."""
 
+import functools
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,7 +18,8 @@ from ..._core.types.results_table import AnyResult, table_rows
 from . import style
 from .request_timeline import TimedRequest
 
-np = import_optional("numpy", install_command("plot"))  # a part of matplotlib
+_np = functools.partial(import_optional, "numpy", install_command("plot"))
+"""NumPy, which comes with matplotlib."""
 
 
 def plot_results(results: Sequence[AnyResult], kind: str, by: Any, cluster: Any, score: str | None) -> Any:
@@ -71,7 +74,7 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
             axes.errorbar(prices[row["model"]], *_read_means([row]), **look)
     scored.sort(key=lambda row: (prices[row["model"]], -row["mean"]))
     costs, means = zip(*((prices[row["model"]], row["mean"]) for row in scored), strict=True)
-    best = np.maximum.accumulate(means)
+    best = _np().maximum.accumulate(means)
     axes.step(costs, best, ":", where="post", color=style.GREY, zorder=0, label="frontier")
     style.scale_x(axes, costs, "${x:,.4g}")
     style.show_legend(axes, 55)
@@ -83,9 +86,9 @@ def plot_costs(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float], l
 
 def _read_means(rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
     """Means, and the lengths of their intervals below and above."""
-    means = np.array([row["mean"] for row in rows])
+    means = _np().array([row["mean"] for row in rows])
     bounds = [row["interval"] or (mean, mean) for row, mean in zip(rows, means, strict=True)]
-    return means, abs(np.transpose(bounds) - means)
+    return means, abs(_np().transpose(bounds) - means)
 
 
 def plot_answers(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -103,8 +106,8 @@ def plot_answers(rows: Sequence[Mapping[str, Any]]) -> Any:
     for axes, (label, values) in zip(plots, sorted(panels.items()), strict=True):
         positions = [position for position, model in enumerate(models) if model in values]
         numbers = (values[models[position]] for position in positions)
-        shares = [np.quantile(each, (0.05, 0.25, 0.5, 0.75, 0.95)) for each in numbers]
-        low, first, median, third, high = np.transpose(shares)
+        shares = [_np().quantile(each, (0.05, 0.25, 0.5, 0.75, 0.95)) for each in numbers]
+        low, first, median, third, high = _np().transpose(shares)
         axes.hlines(positions, low, high, style.BLUE, linewidth=0.8, label="90 %")
         axes.hlines(positions, first, third, style.BLUE, linewidth=3, label="half")
         axes.plot(median, positions, "o", color=style.BLUE, markersize=4.5, label="median")
@@ -119,7 +122,7 @@ def plot_ledger(rows: Sequence[LedgerRow], timeline: Mapping[str, Sequence[tuple
     """USD over time, USD by model and tokens by class, each where there are some; rows are sums by model."""
 
     def read(name: str) -> Any:
-        return np.array([float(row.as_dict()[name]) for row in rows])
+        return _np().array([float(row.as_dict()[name]) for row in rows])
 
     # Every token counts in one class.
     names = ("cache_read_input_tokens", "cache_write_input_tokens", "reasoning_output_tokens")
@@ -138,7 +141,7 @@ def plot_ledger(rows: Sequence[LedgerRow], timeline: Mapping[str, Sequence[tuple
     if timeline:
         _draw_time(plots[0], timeline)
     for axes, (unit, classes) in zip(plots[bool(timeline) :], panels.items(), strict=True):
-        left = np.zeros(len(rows))
+        left = _np().zeros(len(rows))
         for label, values in classes.items():
             if any(values):
                 colour, is_part = style.MEANINGS[label], label in style.PARTS
@@ -181,18 +184,18 @@ def plot_requests(rows: Sequence[TimedRequest]) -> Any:
     end = max(0.1, rows[-1].time)
     for outcome in ("answered", "refused", "failed"):
         if times := [row.time for row in rows if row.outcome == outcome]:
-            counts, edges = np.histogram(times, min(100, int(end / 0.1)), (0, end))
+            counts, edges = _np().histogram(times, min(100, int(end / 0.1)), (0, end))
             look = {"color": style.MEANINGS[outcome], "baseline": None, "label": outcome}
             above.stairs(counts / edges[1], edges, **look)
     # The state of each model at its last request, added up.
     states: dict[str, list[float]] = {}
     sums = []
     for row in rows:
-        states[row.model] = [np.nan if value is None else value for value in row[-3:]]
+        states[row.model] = [math.nan if value is None else value for value in row[-3:]]
         sums.append([sum(values) for values in zip(*states.values(), strict=True)])
     labels = ((below, "in flight"), (below, "window"), (above, "allowed"))
-    for (axes, label), values in zip(labels, np.transpose(sums), strict=True):
-        if not np.isnan(values).all():
+    for (axes, label), values in zip(labels, _np().transpose(sums), strict=True):
+        if not _np().isnan(values).all():
             look = {"color": style.MEANINGS[label], "linewidth": 1, "label": label}
             axes.step([row.time for row in rows], values, where="post", **look)
     for axes, label in zip((above, below), ("requests per second", "requests in flight"), strict=True):

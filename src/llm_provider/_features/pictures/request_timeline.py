@@ -51,6 +51,7 @@ class RequestTimeline(Listener):
         self._events.listeners = tuple(each for each in self._events.listeners if each is not self)
 
     def note_attempt(self, call: Any, attempt: Any) -> None:
+        """Record a request that has ended."""
         outcome, scope = "answered", attempt.selection.scope.statistics("", None, "", "")
         if attempt.failure is not None:
             outcome = "refused" if attempt.failure.status in (429, 503, 529) else "failed"
