@@ -196,8 +196,8 @@ def plot_requests(rows: Sequence[TimedRequest]) -> Any:
     labels = ((below, "in flight"), (below, "window"), (above, "allowed"))
     for (axes, label), values in zip(labels, _np().transpose(sums), strict=True):
         if not _np().isnan(values).all():
-            look = {"color": style.MEANINGS[label], "linewidth": 1, "label": label}
-            axes.step([row.time for row in rows], values, where="post", **look)
+            times, colour = [row.time for row in rows], style.MEANINGS[label]
+            axes.step(times, values, where="post", color=colour, linewidth=1, label=label)
     for axes, label in zip((above, below), ("requests per second", "requests in flight"), strict=True):
         axes.set(xlim=(0, end), ylim=(0, None), ylabel=label, xlabel="seconds")
         style.show_legend(axes, 55)

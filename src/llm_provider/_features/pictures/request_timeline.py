@@ -24,7 +24,20 @@ class TimedRequest(NamedTuple):
     rate: float | None
 
 
-class RequestTimeline(Listener):
+class _Recorder(Listener):
+    def __init__(self) -> None:
+        self.rows: list[TimedRequest] = []
+        self._start = clock.monotonic()
+
+    def note_attempt(self, call: Any, attempt: Any) -> None:
+        outcome, scope = "answered", attempt.selection.scope.statistics("", None, "", "")
+        if attempt.failure is not None:
+            outcome = "refused" if attempt.failure.status in (429, 503, 529) else "failed"
+        state = clock.monotonic() - self._start, scope.in_flight + 1, scope.window, scope.rate
+        self.rows.append(TimedRequest(call.target.model, outcome, *state))
+
+
+class RequestTimeline:
     """The requests of a client in a `with` block: a `TimedRequest` in `rows` for each that was not cancelled.
 
     Args:
@@ -40,23 +53,16 @@ class RequestTimeline(Listener):
 
     def __init__(self, client: Client | None = None) -> None:
         self._events = (client or default_client())._runner.engine.events  # noqa: SLF001 - of the same layer
-        self._start = clock.monotonic()
-        self.rows: list[TimedRequest] = []
+        self._recorder = _Recorder()
+        self.rows = self._recorder.rows
 
     def __enter__(self) -> Self:
-        self._events.listeners += (self,)
+        self._events.listeners += (self._recorder,)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._events.listeners = tuple(each for each in self._events.listeners if each is not self)
-
-    def note_attempt(self, call: Any, attempt: Any) -> None:
-        """Record a request that has ended."""
-        outcome, scope = "answered", attempt.selection.scope.statistics("", None, "", "")
-        if attempt.failure is not None:
-            outcome = "refused" if attempt.failure.status in (429, 503, 529) else "failed"
-        state = scope.in_flight + 1, scope.window, scope.rate
-        self.rows.append(TimedRequest(call.target.model, outcome, clock.monotonic() - self._start, *state))
+        listeners = self._events.listeners
+        self._events.listeners = tuple(each for each in listeners if each is not self._recorder)
 
     def plot(self) -> Any:
         """A figure of matplotlib: requests per second by outcome, and below them requests in flight.
