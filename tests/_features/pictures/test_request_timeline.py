@@ -12,7 +12,7 @@ from llm_provider import Client, LLMError, RequestTimeline, predicate
 from llm_provider.simulator import Fault, Simulator
 
 MODEL = "gpt-6.1-sol"
-PROMPTS = [f"What is {number} + 1?" for number in range(6)]
+PROMPTS = [f"What is {number} + 1?" for number in range(4)]
 
 
 def stream(client: Client) -> None:
@@ -29,7 +29,7 @@ WAYS: dict[str, Callable[[Client], Any]] = {
     "call": lambda client: [client.call(MODEL, prompt) for prompt in PROMPTS],
     "acall": lambda client: asyncio.run(gather(client)),
     "call_many": lambda client: client.call_many(MODEL, PROMPTS),
-    "samples": lambda client: client.call_many(MODEL, PROMPTS[:3], n=2),
+    "samples": lambda client: client.call_many(MODEL, PROMPTS[:2], n=2),
     "iter_many": lambda client: [*client.iter_many(MODEL, PROMPTS)],
     "stream": stream,
     "embed": lambda client: [client.embed("text-embedding-3-small", [prompt]) for prompt in PROMPTS],
@@ -65,7 +65,7 @@ def test_stored_answers_and_what_is_outside_the_block_are_not_recorded(client: C
             client.call_many(MODEL, PROMPTS[:3])
         client.call(MODEL, PROMPTS[3])
     assert client._engine.events.listeners == listeners
-    client.call(MODEL, PROMPTS[4])
+    client.call(MODEL, PROMPTS[3], draw=1)
     assert (len(timeline.rows), len(inner.rows)) == (3, 2)
 
 
@@ -80,7 +80,7 @@ def test_a_block_that_raises_stops_recording(client: Client, simulator: Simulato
 def test_a_limit_that_was_found_is_recorded(simulator: Simulator, own_cache: Path) -> None:
     simulator.configure(requests_per_minute=6000, burst=5, rate_limit_headers=False)
     with Client(cache_dir=own_cache) as client, RequestTimeline(client) as timeline:
-        client.call_many(MODEL, PROMPTS * 8, cache="off")
+        client.call_many(MODEL, PROMPTS * 12, cache="off")
         (scope,) = client.statistics()
     assert count(timeline)["refused"] == scope.refusals > 0
     assert timeline.rows[0].rate is None

@@ -89,7 +89,7 @@ def test_a_name_is_a_label(name: str, label: str) -> None:
     assert style.write_name(name) == label
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.lists(st.text("a$_\\{^}\0\n\u200d", max_size=60), min_size=3, max_size=3, unique=True))
 @example(["\x1b", "\x1c", "\x1d"])
 def test_any_names_are_rows_that_can_be_drawn(names: list[str]) -> None:
@@ -108,7 +108,7 @@ def test_names_that_are_cut_alike_stay_longer() -> None:
     assert max(map(len, labels)) < 60
 
 
-@pytest.mark.parametrize("setting", [{"text.usetex": True}, {"font.size": 20}, {"figure.autolayout": True}])
+@pytest.mark.parametrize("setting", [{"text.usetex": True}, {"font.size": 20, "figure.autolayout": True}])
 def test_settings_of_the_user_stay_and_break_nothing(setting: dict[str, Any]) -> None:
     """No LaTeX is installed where tests run, and names with an underscore would be errors of LaTeX."""
     import matplotlib as mpl
