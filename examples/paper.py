@@ -43,11 +43,11 @@ def write(client: Client, sweep: dict[str, Results[Any]], folder: Path) -> None:
     everything: Results[Any] = sum(scored.values(), Results())
     print(everything.summarize_scores(), table := everything.summarize_scores(by="kind"), sep="\n\n")
     print(f"\nthe answers cost {everything.price}; this run paid {everything.cost}\n")
-    for model in list(scored)[1:]:
-        print(compare(next(iter(scored.values())), scored[model]))
+    first, *others = scored.values()
+    print(*(compare(first, other) for other in others), sep="\n")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table.tex").write_text(table.to_latex(), encoding="utf-8")
-    everything.to_html(folder / "answers.html")
+    first.to_html(folder / "answers.html", beside=others[0] if others else None)
     with suppress(MissingDependencyError):
         everything.plot(by="kind").savefig(folder / "scores.pdf")
     print(f"\n{everything.export(folder / 'study.evidence.zip', client=client)}")

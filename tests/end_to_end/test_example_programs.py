@@ -34,9 +34,9 @@ def run(directory: Path, *command: str, **variables: str) -> str:
 def test_every_example_is_listed_and_run() -> None:
     names = {path.name for path in EXAMPLES.iterdir()} - {"README.md", "__pycache__"}
     assert names == {
-        "attacks.csv", "demo.py", "from_litellm.py", "judge.py", "map_rows.sh", "notebook.ipynb",
+        "attacks.csv", "clusters", "demo.py", "from_litellm.py", "judge.py", "map_rows.sh", "notebook.ipynb",
         "overnight.sh", "paper.py", "questions.csv", "red_team.py",
-    }  # fmt: skip
+    }  # fmt: skip  # tests/cluster runs `clusters`
     assert set(re.findall(r"^\| `([^`]+)`", (EXAMPLES / "README.md").read_text(), re.MULTILINE)) == names
 
 

@@ -11,7 +11,7 @@ from tools.pictures import IMAGES, NAMES, draw
 
 def test_each_picture_is_small_and_shown() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (IMAGES.parent).glob("*.md"))
-    assert {path.stem for path in IMAGES.glob("*.png")} == {*NAMES, "rate-control"}
+    assert {path.stem for path in IMAGES.glob("*.png")} == {*NAMES, "rate-control", "results-page"}
     for name in NAMES:
         assert (IMAGES / f"{name}.png").stat().st_size < 60_000
         assert f"(images/{name}.png)" in pages

@@ -219,7 +219,7 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def prompt_cache_miss(self) -> values.PromptCacheMiss | None:
         """Why the provider could not read the prompt's beginning from its prompt cache, or None.
 
-        A call asks for it with `extra_body`, by the id of an earlier answer: docs/prompt-caching.md.
+        A call asks for it with `extra_body`, by the id of an earlier answer: docs/cache.md.
         """
         return cast("values.PromptCacheMiss | None", self._read_extra("prompt_cache_miss"))
 

@@ -29,10 +29,10 @@ class NumberSet:
         if not number:  # an empty slot holds zero
             is_new, self._has_zero = not self._has_zero, True
             return is_new
-        place = self._find(number)
-        if self._slots[place]:
+        slot = self._find(number)
+        if self._slots[slot]:
             return False
-        self._slots[place] = number
+        self._slots[slot] = number
         self._count += 1
         if 3 * self._count > 2 * len(self._slots):
             held = self._slots
@@ -46,10 +46,10 @@ class NumberSet:
         slots = self._slots
         last = len(slots) - 1
         # The upper half counts too: the numbers of rows may be multiples of a power of two.
-        place = (number ^ number >> 32) & last
-        while (held := slots[place]) and held != number:
-            place = place + 1 & last
-        return place
+        slot = (number ^ number >> 32) & last
+        while (held := slots[slot]) and held != number:
+            slot = slot + 1 & last
+        return slot
 
     def __contains__(self, number: int) -> bool:
         return bool(self._slots[self._find(number)]) if number else self._has_zero
