@@ -29,14 +29,15 @@ from ..shared.batches import (
     fail_row,
     id_of,
     mark_unbilled,
-    pieces_of,
     read_name,
     rows_of,
     time_of,
     write_name,
 )
-from ..shared.errors import from_answer
+from ..shared.errors import body_in_text, from_answer, headers_of
 from . import embeddings
+from .decode import error_of
+from .encode import split_version
 
 _LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
 """Google takes files of 2 GB, and tells no number of rows. A row has one text."""
@@ -58,6 +59,9 @@ class GeminiBatches:
         from google.genai import types
 
         self._client, self._http_client = gemini_client(target, key)
+        base_url, version = split_version(target.base_url)
+        self._address = f"{base_url}/{version or 'v1beta'}"
+        self._authorization = {"x-goog-api-key": key.reveal()}
         self._http_client.event_hooks = {"response": [self._keep_operation]}
         self._operations: dict[str, JSONObject] = {}
         self._types = types
@@ -122,12 +126,22 @@ class GeminiBatches:
             if listed:
                 return
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for name in remote.results:
-            config = self._types.DownloadFileConfig(http_options=self._long)
-            await self._client.aio.files.download(file=name, destination=scratch, config=config)
-            async for row in rows_of(pieces_of(scratch), longest, _reply):
-                yield row
+            # The SDK before 3 asks for a file at an address without version.
+            address = f"{self._address}/{name}:download?alt=media"
+            request = self._http_client.build_request(
+                "GET", address, headers=self._authorization, timeout=SECONDS_OF_A_FILE
+            )
+            answer = await self._http_client.send(request, stream=True)
+            try:
+                if answer.is_error:
+                    body = body_in_text((await answer.aread()).decode("utf-8", "replace"))
+                    raise error_of(body, status=answer.status_code, headers=headers_of(answer))
+                async for row in rows_of(answer.aiter_bytes(), longest, _reply):
+                    yield row
+            finally:
+                await answer.aclose()
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)
