@@ -156,7 +156,7 @@ def test_now_is_a_moment_too(shipped: PriceTable) -> None:
 
 def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
     root = copy_package(tmp_path, ())
-    rows = ["openai,good,standard,0,2" + "," * 14 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 15]
+    rows = ["openai,good,standard,0,2" + "," * 15 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 16]
     (root / "prices.csv").rename(root / "later.csv")
     (root / "later.csv").write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
     code = """
