@@ -54,6 +54,7 @@ class PriceRow(NamedTuple):
     cache_read: Decimal | None
     cache_write: Decimal | None
     cache_write_1h: Decimal | None
+    cache_write_12h: Decimal | None
     cache_storage: Decimal | None
     output: Decimal | None
     output_reasoning: Decimal | None

@@ -36,6 +36,7 @@ _BASES = {
     "cache_read": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
     "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
+    "cache_write_12h": "cache_creation_input_token_cost_above_12hr",
     "output": "output_cost_per_token",
     "output_reasoning": "output_cost_per_reasoning_token",
     "input_audio": "input_cost_per_audio_token",
@@ -132,7 +133,7 @@ def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
             for column, other in _OTHERWISE:
                 prices[column] = prices[other] if prices[column] is None else prices[column]
             least = 1000 * size + 1 if size else 0
-            amounts = [(prices | fees)[column] for column in PRICE_COLUMNS]
+            amounts = [(prices | fees).get(column) for column in PRICE_COLUMNS]
             yield PriceRow._make((*_NAMES, variant, least, *amounts, "", "litellm", ""))
 
 
@@ -175,8 +176,12 @@ def _decimal(number: float) -> Decimal:
 
 
 def _usage(litellm: Any, usage: Usage) -> object:
-    written, long = usage.cache_write_input_tokens, usage.cache_write_1h_input_tokens
-    lifetimes = {"ephemeral_5m_input_tokens": written - long, "ephemeral_1h_input_tokens": long}
+    hour, half_day = usage.cache_write_1h_input_tokens, usage.cache_write_12h_input_tokens
+    lifetimes = {
+        "ephemeral_5m_input_tokens": usage.cache_write_input_tokens - hour - half_day,
+        "ephemeral_1h_input_tokens": hour,
+        "ephemeral_12h_input_tokens": half_day,
+    }
     return litellm.Usage(
         prompt_tokens=usage.input_tokens,
         completion_tokens=usage.output_tokens,
@@ -193,7 +198,7 @@ def _usage(litellm: Any, usage: Usage) -> object:
             "image_tokens": usage.image_output_tokens,
         },
         cache_read_input_tokens=usage.cache_read_input_tokens,
-        cache_creation_input_tokens=written,
+        cache_creation_input_tokens=usage.cache_write_input_tokens,
     )
 
 
