@@ -21,7 +21,7 @@ from ..._core.money.pricing import PriceTable
 from ..._core.runtime.exact_decimal import exact, total, without_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
     from ..._core.types.usage import Usage
@@ -102,9 +102,13 @@ def litellm_cost(
 
 
 def _is_plain(entry: _Entry) -> bool:
-    """Whether a model is billed by the token alone, at all times."""
-    return not entry.get("tiered_pricing") and not any(
-        "off_peak" in name or _OTHER_UNITS.fullmatch(name) for name, price in entry.items() if price
+    """Whether a model is billed by the token alone, at all times. The whole prompt may choose a tier."""
+    tiers = entry.get("tiered_pricing") or ()
+    return all(tier.get("range") and tier.get("input_cost_per_token") for tier in tiers) and not any(
+        "off_peak" in name or _OTHER_UNITS.fullmatch(name)
+        for each in (entry, *tiers)
+        for name, price in each.items()
+        if price
     )
 
 
@@ -121,20 +125,27 @@ def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
         "web_search": exact().scaleb(_decimal(max(searches)), 3) if searches else None,
         "request": exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
     }
-    for variant in sorted(VARIANTS):
+
+    def row(variant: str, size: int, listed: _Entry, ends: Sequence[str]) -> PriceRow:
+        """A row for prompts above a size. Of several names of a price the first one counts."""
+        prices: dict[str, Any] = {}
+        for column, base in _BASES.items():
+            known = next((listed[base + end] for end in ends if listed.get(base + end) is not None), None)
+            prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
+        for column, other in _OTHERWISE:
+            prices[column] = prices[other] if prices[column] is None else prices[column]
+        amounts = [(prices | fees).get(column) for column in PRICE_COLUMNS]
+        return PriceRow._make((*_NAMES, variant, size + 1 if size else 0, *amounts, "", "litellm", ""))
+
+    for tier in entry.get("tiered_pricing") or ():
+        written = {"output_cost_per_token": entry.get("output_cost_per_token")}
+        yield row("standard", int(tier["range"][0]), written | tier, ("",))
+    for variant in () if entry.get("tiered_pricing") else sorted(VARIANTS):
         suffix = _SUFFIXES.get(variant, f"_{variant}")
         for size in sizes if f"input_cost_per_token{suffix}" in entry else ():
             above = [f"_above_{each}k_tokens" for each in sorted(sizes, reverse=True) if 0 < each <= size]
             ends = [*(each + end for each in above for end in (suffix, "")), suffix, ""]
-            prices: dict[str, Any] = {}
-            for column, base in _BASES.items():
-                known = next((entry[base + end] for end in ends if entry.get(base + end) is not None), None)
-                prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
-            for column, other in _OTHERWISE:
-                prices[column] = prices[other] if prices[column] is None else prices[column]
-            least = 1000 * size + 1 if size else 0
-            amounts = [(prices | fees).get(column) for column in PRICE_COLUMNS]
-            yield PriceRow._make((*_NAMES, variant, least, *amounts, "", "litellm", ""))
+            yield row(variant, 1000 * size, entry, ends)
 
 
 def prices_of(model: str) -> _Entry | None:
