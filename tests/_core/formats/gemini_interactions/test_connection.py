@@ -120,7 +120,7 @@ async def ask_in_loop(client: Client, way: str, shown: list[Any], **more: Any) -
 @pytest.mark.parametrize("then", ["acall", "astream", "call", "acall_many"])
 @pytest.mark.parametrize("first", ["acall", "astream", "acall_many"])
 @pytest.mark.parametrize("moment", ["submitted", "asked", "between"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 async def test_an_equal_call_right_after_a_cancellation_begins_no_second_interaction(
     server: InteractionsServer, client: Client, moment: str, first: str, then: str
 ) -> None:

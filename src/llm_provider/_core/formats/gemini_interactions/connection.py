@@ -20,7 +20,7 @@ from ..shared.replies import part
 from ..transport import wire
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.wire import END, WholeReply, events
-from .decode import UNFINISHED, read_error
+from .decode import goes_on, read_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 """Seconds between two questions for an interaction in the background. Each pause is half as long again."""
@@ -303,7 +303,7 @@ async def _resume(outgoing: Outgoing, progress: _Progress) -> AsyncGenerator[Ite
 def _find_unfinished(reply: bytes) -> str | None:
     """The id of an interaction that goes on in the background; None for one that has ended."""
     interaction = loads(reply)
-    if not isinstance(interaction, dict) or interaction.get("status") not in UNFINISHED:
+    if not isinstance(interaction, dict) or not goes_on(interaction):
         return None
     identifier = interaction.get("id")
     return identifier if isinstance(identifier, str) else None
