@@ -1,17 +1,32 @@
 """Interactions and agents by public reports of other clients (docs/reports.md), in every way to call."""
 
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interactions_server import AGENT, HERE, MODEL, InteractionsServer, text_step, thought, usage
+from interactions_server import AGENT, HERE, MODEL, InteractionsServer, serving, text_step, thought, usage
 from llm_provider import Client, LLMError, Response
 from support import ask
 
 pytestmark = pytest.mark.sampled(7)
 
 WAYS = ("call", "acall", "stream", "astream", "call_many", "acall_many")
+
+
+@pytest.fixture
+def server() -> Iterator[InteractionsServer]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def client(server: InteractionsServer, tmp_path: Path) -> Iterator[Client]:
+    keys = {"gemini": ["a-key-of-the-tests-0123456789"]}
+    with Client(cache_dir=tmp_path, base_url=f"{server.root}/v1beta", keys=keys) as made:
+        yield made
 
 
 def outcome(client: Client, way: str, model: str, **more: Any) -> Response | LLMError:
