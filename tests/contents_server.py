@@ -32,7 +32,13 @@ def answer_to(prompt: Any) -> str:
 
 
 def error(status: int, message: str) -> Answer:
-    words = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 500: "INTERNAL"}
+    words = {
+        400: "INVALID_ARGUMENT",
+        403: "PERMISSION_DENIED",
+        404: "NOT_FOUND",
+        429: "RESOURCE_EXHAUSTED",
+        500: "INTERNAL",
+    }
     return status, {}, {"error": {"code": status, "message": message, "status": words[status]}}
 
 

@@ -262,7 +262,21 @@ def test_too_short_a_beginning_is_not_stored_and_every_answer_says_why(
     assert not server.created
 
 
-@pytest.mark.parametrize("status", [400, 403, 404, 500])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_content_that_is_refused_again_and_again_is_left_out(
+    server: ContentsServer, open_client: Open, way: str
+) -> None:
+    refused = error(400, "CachedContent is not for this model")
+    server.fault = lambda path, body: refused if "cachedContent" in (body or ()) else None
+    client = open_client()
+    for question in "ab":
+        answer = await ask(client, way, question)
+        assert answer.prompt_cache_miss is not None
+        assert answer.prompt_cache_miss.reason == "not_stored: CachedContent is not for this model"
+    assert server.created == 2
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
 def test_what_cannot_be_stored_is_sent_whole(server: ContentsServer, open_client: Open, status: int) -> None:
     tried = 0
 

@@ -56,7 +56,7 @@ async def _fill_in_beginning(sending: Sending) -> bool:
     just, sending.stored_with = sending.stored_with == key, None
     if (filled := contents.fill_in(call, key, whole, just=just)) is not None:
         sending.body, sending.cache_miss = filled
-        sending.whole = whole
+        sending.whole = None if sending.cache_miss else whole
         return True
     sending.withdraw()
     sending.verdict, sending.stored_with = FINAL, key
@@ -65,8 +65,15 @@ async def _fill_in_beginning(sending: Sending) -> bool:
 
 
 def forget_missing(sending: Sending, error: LLMError) -> bool:
-    """Forget what a request referred to, if its error says that the provider does not have it."""
-    call, key, sender = sending.call, sending.key, sending.sender
-    if sending.file_ids and sender.uploads.forget(call, key, sending.file_ids, error):
+    """Forget what a request referred to, if its error says that the provider does not have it, or refuses it.
+
+    True if the request can be sent again.
+    """
+    call, key, sender, again = sending.call, sending.key, sending.sender, sending.is_renewed
+    if sending.file_ids and not again and sender.uploads.forget(call, key, sending.file_ids, error):
+        sending.is_renewed = True
         return True
-    return sending.whole is not None and sender.cached_contents.forget(call, key, sending.whole, error)
+    stored = sending.whole
+    found = stored is not None and sender.cached_contents.forget(call, key, stored, error, again=again)
+    sending.is_renewed |= found
+    return found

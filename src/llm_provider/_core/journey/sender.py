@@ -81,7 +81,7 @@ class Sending(Arrival):
     verdict: Verdict = FINAL
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
-    files_renewed: bool = False
+    is_renewed: bool = False
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
     stored_with: Credential | None = None
@@ -390,9 +390,9 @@ class Sending(Arrival):
             # An outage would be waited for no longer.
             self.verdict = FINAL
         call.sent.is_too_late = self.verdict.too_late
-        if not self.files_renewed and forget_missing(self, error) and not self.verdict.retry:
+        if forget_missing(self, error) and not self.verdict.retry:
             # The provider deleted a file, or a beginning, that is remembered.
-            self.files_renewed, self.verdict = True, Verdict(retry=True)
+            self.verdict = Verdict(retry=True)
         backs_off = backs_off or self.failed > REFUSED_IN_TURN
         if self.verdict.retry:
             self.retry_in = delay = selection.delay(self.verdict.delay if backs_off else 0.0)

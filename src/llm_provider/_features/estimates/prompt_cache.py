@@ -58,7 +58,7 @@ class CachedInput:
             for request, tokens, is_first in self._list_shared():
                 row = next((row for row in tiers if row.min_input_tokens <= request.read), tiers[-1])
                 cached = row.cache_write if is_first else row.cache_read
-                if self.is_stored:
+                if self.is_stored and name != "batch":
                     cached = row.cache_read
                     if is_first:
                         rent = math.nan if row.cache_storage is None else float(row.cache_storage)

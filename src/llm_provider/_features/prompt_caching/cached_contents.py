@@ -24,13 +24,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ..._core.errors import (
-    BadRequestError,
-    BudgetExceededError,
-    LLMError,
-    NotFoundError,
-    PermissionDeniedError,
-)
+from ..._core import errors
+from ..._core.errors import LLMError
 from ..._core.formats import sdk_clients
 from ..._core.journey.call import Call
 from ..._core.journey.recorder import CostRecorder
@@ -57,7 +52,7 @@ _PAUSE = 60.0
 """Seconds without another attempt to store a content after a failure."""
 
 _INSTRUCTIONS = ("systemInstruction", "tools", "toolConfig")
-_GONE = (BadRequestError, NotFoundError, PermissionDeniedError)
+_GONE = (errors.BadRequestError, errors.NotFoundError, errors.PermissionDeniedError)
 
 
 class _Content(NamedTuple):
@@ -137,11 +132,16 @@ class CachedContents:
         # It is paid for: other calls use it after the cancellation of this one.
         await asyncio.shield(task)
 
-    def forget(self, call: Call[Any], key: Credential, body: bytes, error: LLMError) -> bool:
-        """Forget the beginning of a request, if an error says that Google does not have it."""
+    def forget(self, call: Call[Any], key: Credential, body: bytes, error: LLMError, *, again: bool) -> bool:
+        """Forget the beginning of a request, if an error says that Google does not have it.
+
+        If it says so `again`, of the new one too, the beginning is not stored for a while.
+        """
         if not isinstance(error, _GONE) or "cachedcontent" not in error.message.lower().replace(" ", ""):
             return False
         name, _ = self._divide(call, key, body)
+        if again:
+            self._refused[name] = f"not_stored: {key.scrub(error.message)}", clock.time() + _PAUSE
         self._known.pop(name, None)
         if self._directory is not None:
             with contextlib.suppress(OSError):
@@ -177,7 +177,7 @@ class CachedContents:
             cassette.refuse_sending("a stored beginning")
             most, held = self._find_most(call, parts), None
             if all(budget.allow_unknown or most.by(budget.unit) is not None for budget in budgets):
-                with contextlib.suppress(BudgetExceededError):
+                with contextlib.suppress(errors.BudgetExceededError):
                     # There is room for the request too, which would else be refused in the end.
                     held = reserve_now(most.plus(most).divide(budgets))
             if held is None:
@@ -195,9 +195,7 @@ class CachedContents:
                 if error.maybe_billed:
                     self._recorder.record_failure(call, error, lambda _: most.usd, key.identity)
                 hold.count_failure(error, None, None)
-                until = (
-                    math.inf if isinstance(error, (BadRequestError, NotFoundError)) else clock.time() + _PAUSE
-                )
+                until = math.inf if isinstance(error, _GONE[:2]) else clock.time() + _PAUSE
                 self._refused[name] = f"not_stored: {key.scrub(error.message)}", until
                 return
             self._remember(name, stored)

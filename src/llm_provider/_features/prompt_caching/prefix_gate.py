@@ -146,7 +146,7 @@ class PrefixGate:
         """Start a call with the others of its prefix, or alone without one."""
         if (prompt_cache := load_prompt_cache(call.target)) is not None:
             length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
-            stored = is_stored(call.target, call.request.options["prompt_caching"])
+            stored = is_stored(call.target, (call.request.options or {}).get("prompt_caching"))
             call.encoded.prefix = PrefixMark(prompt_cache, length, True, digest, stored)
         if group is None:
             self._start(index, call)
