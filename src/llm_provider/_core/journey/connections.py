@@ -136,7 +136,7 @@ class Connections:
         if self._cached_contents is None:
             directory = self._directory
             self._cached_contents = doors.cached_contents.CachedContents(
-                None if directory is None else directory.parent / "contents", directory, self.recorder
+                None if directory is None else directory.parent / "beginnings", directory, self.recorder
             )
         return self._cached_contents
 

@@ -74,6 +74,6 @@ def forget_missing(sending: Sending, error: LLMError) -> bool:
         sending.is_renewed = True
         return True
     stored = sending.whole
-    found = stored is not None and sender.cached_contents.forget(call, key, stored, error, again=again)
-    sending.is_renewed |= found
-    return found
+    is_gone = stored is not None and sender.cached_contents.forget(call, key, stored, error, again=again)
+    sending.is_renewed |= is_gone
+    return is_gone

@@ -4,8 +4,8 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
@@ -99,8 +99,13 @@ class Explanation:
     differences: tuple[Difference, ...]
     compared: int
     stored: bool = False
-    age: float | None = None
-    max_age: float | None = None
+    age: float | None = field(default=None, repr=False)
+    max_age: float | None = field(default=None, repr=False)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        # A pickle of before has no ages.
+        for each, value in zip(fields(self), [*state, None, None], strict=False):
+            object.__setattr__(self, each.name, value)
 
     def __str__(self) -> str:
         if self.key is None:
