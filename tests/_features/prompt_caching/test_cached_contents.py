@@ -206,6 +206,44 @@ def test_a_content_is_kept_for_longer_while_it_is_used(server: ContentsServer, o
     assert abs(budget.spent - bill(server) + Decimal(140 * 5705 * 12) / 3600 / 10**6) < Decimal("0.0001")
 
 
+def test_tokens_that_are_kept_for_longer_are_not_read_again(
+    server: ContentsServer, open_client: Open
+) -> None:
+    client, server.life = open_client(token_budget=(budget := Budget(10**6, unit="tokens"))), 140.0
+    client.call(MODEL, "a", **EXPLICIT)
+    server.life, before = 300.0, budget.spent
+    answer = client.call(MODEL, "b", **EXPLICIT)
+    assert server.extended == 1
+    assert budget.spent - before == answer.usage.total_tokens
+
+
+async def test_the_rounds_of_tools_read_one_content(server: ContentsServer, open_client: Open) -> None:
+    called = {"functionCall": {"name": "add", "args": {"a": 2, "b": 3}}}
+    reply = server.fault
+
+    def call_first(path: str, body: Any) -> Any:
+        if "generateContent" not in path or any("functionResponse" in str(each) for each in body["contents"]):
+            return reply(path, body)
+        content = {"role": "model", "parts": [called]}
+        counts = {"promptTokenCount": 9000, "candidatesTokenCount": 3, "totalTokenCount": 9003}
+        return (
+            200,
+            {},
+            {"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": counts},
+        )
+
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    server.fault = call_first
+    for question in ("a", "b"):
+        answer = await open_client().acall(MODEL, question, tools=[add], max_tool_rounds=3, **EXPLICIT)
+        assert [result.content for result in answer.tool_results] == ["5"]
+    assert server.created == 1
+    assert [name for name, _ in server.asked] == ["cachedContents/c1"] * 2
+
+
 def test_a_content_that_is_lost_when_it_is_extended_is_stored_anew(
     server: ContentsServer, open_client: Open
 ) -> None:

@@ -31,7 +31,7 @@ from ..._core.journey.call import Call
 from ..._core.journey.recorder import CostRecorder
 from ..._core.journey.reservation import Hold, most_tokens, worst_case
 from ..._core.json_values import JSONMapping, JSONObject
-from ..._core.money.budget import Amounts, Budget, reserve_now
+from ..._core.money.budget import Amounts, Budget, release, reserve_now
 from ..._core.requests.api_keys import Credential
 from ..._core.runtime import cassette, clock, files
 from ..._core.runtime.exact_decimal import exact
@@ -176,10 +176,14 @@ class CachedContents:
                 return  # another process has stored it, or kept it
             cassette.refuse_sending("a stored beginning")
             most, held = self._find_most(call, parts), None
+            if content is not None:
+                most = most._replace(tokens=Decimal(0))
             if all(budget.allow_unknown or most.by(budget.unit) is not None for budget in budgets):
                 with contextlib.suppress(errors.BudgetExceededError):
-                    # There is room for the request too, which would else be refused in the end.
-                    held = reserve_now(most.plus(most).divide(budgets))
+                    # There must be room for the request too, which would else be refused in the end.
+                    if (room := reserve_now(most.plus(most).divide(budgets))) is not None:
+                        release(room)
+                        held = reserve_now(most.divide(budgets))
             if held is None:
                 self._refused[name] = "budget", clock.time() + _PAUSE
                 return
@@ -200,9 +204,8 @@ class CachedContents:
                 return
             self._remember(name, stored)
             is_new = content is None or stored.name != content.name
-            since, tokens = (
-                (clock.time(), stored.tokens) if content is None or is_new else (content.expires, 0)
-            )
+            since = clock.time() if content is None or is_new else content.expires
+            tokens = stored.tokens if is_new else 0
             usage = Usage(input_tokens=tokens, cache_write_input_tokens=tokens)
             cost = self._price(call, stored.tokens, stored.expires - since, is_new=is_new)
             usd = self._recorder.record_side_request(call, cost, usage, key.identity, stored.name)
