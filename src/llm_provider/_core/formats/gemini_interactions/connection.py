@@ -169,6 +169,7 @@ class _Connection(SDKConnection):
                         for event in batch:
                             is_whole = type(event) is WholeReply and not progress.has_content
                             if is_whole or not isinstance(event, dict):
+                                self._end(outgoing, progress.begun)
                                 yield (event,)  # the assembler says what is wrong with another value
                                 return
                             if event.get("error") or event.get("event_type") == "error":
@@ -185,6 +186,7 @@ class _Connection(SDKConnection):
                 break
             await asyncio.sleep(min(_FIRST_PAUSE * 1.5**in_vain, _LONGEST_PAUSE))
         if error_event is not None:
+            self._end(outgoing, progress.begun)
             yield (error_event,)
         elif progress.identifier is not None:
             self._leave(outgoing, progress.begun, failure or EOFError())
