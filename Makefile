@@ -14,6 +14,9 @@ MATRIX_PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py tests/tools/test_request_fields.py \
 	tests/_core/formats/gemini/test_connection.py tests/_core/formats/transport/test_connection.py \
 	tests/_core/formats/transport/test_private_entries.py
+# The oldest SDKs lack types of today, with which conformance is tested. What asks them for more than headers is tested.
+OF_OLD_SDKS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_core/formats/gemini/test_connection.py \
+	tests/_core/formats/transport tests/_core/batches/test_delivery.py tests/_core/batches/test_job.py tests/_core/batches/test_collect.py
 # Mixtures of what each test of a single part has, and foreign forms, depend on no version.
 OF_NO_SDK := --ignore tests/_core/formats/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py \
 	--ignore tests/conformance/test_conversations.py -k "not mixture and not combination"
@@ -46,7 +49,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	fuzz night prices components reliability failures tree features request-fields size docs lint types platforms format lock build release-check bench clean
+	sdk-versions fuzz night prices components reliability tree features request-fields size docs lint types platforms format lock build release-check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -67,8 +70,13 @@ coverage: setup ## the full suite with branch coverage, which must reach the flo
 
 # They run beside the suite, so each is one process and prints its output in one piece.
 sdk-tests-%: .venv-%/.ready
-	@output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $(SDK_TESTS) $(OF_NO_SDK) 2>&1); status=$$?; \
-	printf '== %s on %s\n%s\n' "$(SDK_TESTS)" "$*" "$$output"; exit $$status
+	@tests="$(if $(findstring lowest,$*),$(OF_OLD_SDKS),$(SDK_TESTS))"; \
+	output=$$(.venv-$*/bin/python -m pytest --quiet --no-header $$tests $(OF_NO_SDK) 2>&1); status=$$?; \
+	printf '== %s on %s\n%s\n' "$$tests" "$*" "$$output"; exit $$status
+
+sdk-versions: .venv-lowest/.ready ## the tests of the lowest versions on other versions of the SDKs, and what people install beside this library
+	@$(RUN) -m tools.sdk_versions $(OF_OLD_SDKS)
+	@$(RUN) -m tools.neighbours
 
 test-matrix: .venv/.uv ## the same tests on every Python of MATRIX_PYTHONS
 	@missing=""; \
@@ -118,13 +126,10 @@ night: setup ## COUNT programs by seed from FIRST on; the first that breaks a pr
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
 	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))
 
-failures: setup ## write the tables of failures in docs/errors.md
-	@$(RUN) -m tools.failures
-
 tree: setup ## write the tree of the package in docs/design.md
 	@$(RUN) -m tools.tree
 
-reliability: setup ## write the tables of docs/reliability.md from the table of faults
+reliability: setup ## write the tables of docs/reliability.md from the tables of faults and of failures
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
 components: setup ## renew the JavaScript in src/llm_provider/_features/views/page/vendor from npm

@@ -4,7 +4,8 @@
     python examples/evaluation.py --model gpt-6.1-sol --model claude-haiku-5-5    real models, with their keys
 
 Ctrl-C loses nothing: the same command asks the rest. With the simulator the script interrupts itself once. It
-writes table.csv, table.tex and study.evidence.zip, which `llm-provider verify` checks without keys.
+writes table.csv, table.tex, answers.html with two models beside each other, and study.evidence.zip, which
+`llm-provider verify` checks without keys.
 """
 
 import argparse
@@ -93,6 +94,7 @@ def evaluate(client: Client, models: list[str], folder: Path) -> None:
     for model in others:
         print(compare(scored[first], scored[model]))
     folder.mkdir(parents=True, exist_ok=True)
+    scored[first].to_html(folder / "answers.html", beside=scored[others[0]] if others else None)
     rows.to_csv(folder / "table.csv", index=False)
     # One list of all models, for the table of a paper, and for one file of evidence.
     everything: Results[Any] = sum(scored.values(), Results())

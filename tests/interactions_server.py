@@ -12,12 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs
 
-from google.genai._gaos.types.interactions import (
-    CreateAgentInteractionParam,
-    CreateModelInteractionParam,
-    StepParam,
-)
-
 from conformance.sdk_types import problems
 from counting_server import CountingServer
 
@@ -167,7 +161,11 @@ class InteractionsServer(CountingServer):
 
 def check(body: Any) -> list[str]:
     """What the SDK's types, and the rules that users report, refuse in a request."""
-    kind = CreateAgentInteractionParam if "agent" in body else CreateModelInteractionParam
+    # SDKs before 2.9 have no such types.
+    from google.genai._gaos.types import interactions
+
+    agent, model = interactions.CreateAgentInteractionParam, interactions.CreateModelInteractionParam
+    kind = agent if "agent" in body else model
     # In Python the SDK calls it so.
     forms = body.get("response_format")
     forms = [
@@ -176,7 +174,7 @@ def check(body: Any) -> list[str]:
     ]
     wrong = problems({**body, "response_format": forms, "input": []}, kind)
     for index, step in enumerate(body.get("input", ())):
-        wrong += problems(step, StepParam, f".input[{index}]")
+        wrong += problems(step, interactions.StepParam, f".input[{index}]")
     if '"required":[]' in json.dumps(body, separators=(",", ":")):
         wrong.append("required must not be empty")
     called: set[str] = set()

@@ -1,11 +1,7 @@
-"""Writes the tables of failures at the end of docs/errors.md from the library's own: `make failures`."""
-
-from pathlib import Path
+"""The tables of failures of docs/reliability.md, from the library's own: `make reliability` writes it."""
 
 from llm_provider._core.pace.failure_table import CONSEQUENCES, RULES, Consequence, Rule
 
-PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
-MARK = "<!-- Everything below is written by `make failures` from _core/pace/failures.csv. -->\n"
 CLASSES = (
     "| error | sent again | may be an outage | three in a row stop a batch | another API key | "
     "next of `fallback` |\n"
@@ -14,11 +10,10 @@ CLASSES = (
 ROWS = "| status | code | what the provider says | error | source |\n|---|---|---|---|---|\n"
 
 
-def page() -> str:
-    """The page: what stands above the mark stays, the tables below it are made anew."""
-    kept = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+def failure_tables() -> str:
+    """What follows from each class of error, and the class that a status, a code or words mean."""
     classes = "".join(_class_line(kind.__name__, kind.retryable, row) for kind, row in CONSEQUENCES.items())
-    return f"{kept}{MARK}\n{CLASSES}{classes}\n{ROWS}{''.join(map(_row_line, RULES))}"
+    return f"{CLASSES}{classes}\n{ROWS}{''.join(map(_row_line, RULES))}"
 
 
 def _class_line(name: str, retryable: bool, row: Consequence) -> str:
@@ -45,7 +40,3 @@ def _pattern(text: str) -> str:
     """A pattern as code. In a table, a bar needs a backslash; a pattern with backticks needs two of them."""
     escaped = text.replace("|", "\\|")
     return f"`` {escaped} ``" if "`" in text else f"`{escaped}`" if text else ""
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

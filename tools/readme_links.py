@@ -14,7 +14,8 @@ class ReadmeLinks(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set `readme`: the index has the text of README.md, and none of the files beside it."""
-        repository = f"{metadata['urls']['Repository']}/blob/v{metadata['version']}"
+        repository, version = metadata["urls"]["Repository"], f"v{metadata['version']}"
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        text = re.sub(r"\]\((?!https?:|#)", f"]({repository}/", text)
+        text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{repository}/raw/{version}/", text)
+        text = re.sub(r"\]\((?!https?:|#)", f"]({repository}/blob/{version}/", text)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

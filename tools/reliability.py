@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reliability.md from `tests/end_to_end/faults.py`: `make reliability`."""
+"""Writes the tables of docs/reliability.md from `faults.py` and `failures.csv`: `make reliability`."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from pathlib import Path
 
 from end_to_end.faults import GROUPS, ROUTES, WAYS, Cell, End, Row
 from llm_provider._core.errors import LLMError
+from tools.failures import failure_tables
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
-MARK = "<!-- Everything below is written by `make reliability` from tests/end_to_end/faults.py. -->\n"
+MARK = "<!-- Everything below is written by `make reliability` from faults.py and failures.csv. -->\n"
+HOW_TO_READ = (
+    '"Requests" is what happens after the first failure, and "may be billed" is `error.maybe_billed`. '
+    "`tests/end_to_end/test_http2.py` makes the faults of HTTP/2."
+)
 HEADER = "| fault | what you get | requests | may be billed | what to do |\n|---|---|---|---|---|\n"
 
 
 def page() -> str:
     """The page: what stands above the mark stays, the tables below it are made anew."""
     kept = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
-    return f"{kept}{MARK}\n{tables()}"
+    return f"{kept}{MARK}\n{failure_tables()}\n## What each fault ends in\n\n{fault_tables()}"
 
 
-def tables() -> str:
+def fault_tables() -> str:
     """One table for each group of rows, and the number of cells that the tests meet."""
     rows = list(itertools.chain(*GROUPS.values()))
     cells = [cell for row in rows for cell in cells_of(row)]
     many = f"{len(rows)} faults in {sum(len(row.variants) for row in rows)} variants"
     where = f"{len(ROUTES)} routes ({', '.join(ROUTES)}) and in {len(WAYS)} ways ({', '.join(WAYS)})"
-    parts = [f"{many}, on {where}, are {len(cells):,} calls.\n"]
+    parts = [f"{many}, on {where}, are {len(cells):,} calls. {HOW_TO_READ}\n"]
     for group, members in GROUPS.items():
-        parts.append(f"\n## {group}\n\n{HEADER}{''.join(map(line, members))}")
+        parts.append(f"\n### {group}\n\n{HEADER}{''.join(map(line, members))}")
     return "".join(parts)
 
 

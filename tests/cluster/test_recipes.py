@@ -1,6 +1,5 @@
-"""The recipes of docs/clusters.md run, with two rows that cannot be answered, and a second run is free."""
+"""The programs of examples/clusters run, with a row that cannot be answered, and a second run is free."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +11,7 @@ from llm_provider.simulator import Simulator
 
 pytestmark = pytest.mark.cluster
 
-PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
-RECIPES = dict(
-    re.findall(r"<!-- recipe: (\w+) -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-)
-"""The examples by the name of the package."""
+EXAMPLES = Path(__file__).parents[2] / "examples" / "clusters"
 
 
 @pytest.mark.parametrize("package", ["daft", "datasets", "pyspark", "dask"])
@@ -31,8 +26,7 @@ def test_a_recipe_answers_every_row_once(package: str, llm_simulator: Simulator,
         "HOME": str(tmp_path),
         "PYSPARK_PYTHON": sys.executable,
     }
-    program = tmp_path / "recipe.py"
-    program.write_text(RECIPES[package])
+    program = EXAMPLES / f"{package}_rows.py"
     for _ in range(2):
         run = subprocess.run(
             [sys.executable, program], env=environment, capture_output=True, text=True, timeout=400

@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import orjson
@@ -72,6 +73,8 @@ ROUTES = {
         Route("litellm", "litellm/anthropic/claude-sonnet-5-5", "anthropic", "anthropic"),
     )
 }
+if int(version("google-genai").partition(".")[0]) < 3:
+    del ROUTES["interactions"]
 DIRECT = tuple(name for name in ROUTES if name != "litellm")
 
 WHOLE = ("call", "acall", "batch")

@@ -115,6 +115,8 @@ def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT AND BSD-3-Clause"
     assert set(re.findall(r"\]\((.{8})", metadata.get_payload())) == {"https://"}  # beside it are no files
+    (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", metadata.get_payload())
+    assert picture.endswith("/raw/v0.1.0/docs/images/results-page.png")
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "markdown", "mcp", "otel", "plot",
         "ray", "simulator", "valkey", "zstd",

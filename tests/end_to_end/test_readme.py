@@ -13,7 +13,7 @@ from llm_provider.simulator import Simulator
 
 README = Path(__file__).parents[2] / "README.md"
 PAGES = (README, *sorted((README.parent / "docs").rglob("*.md")))
-BLOCK = re.compile(r"(<!-- (?:not run|recipe): [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(<!-- not run: [^>]*-->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -114,3 +114,4 @@ def test_every_file_it_links_to_exists(page: Path) -> None:
         linked = page.parent / target if target else page
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
+        assert "--" not in (anchor or ""), "GitHub and mkdocs make different anchors of such a heading"

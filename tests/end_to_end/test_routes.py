@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import pytest
 
 from litellm_support import IGNORED_WARNINGS, needs_litellm
@@ -49,7 +50,10 @@ class Way:
 ALIKE = HOSTS.keys() - {"deepinfra", "scaleway"}
 """Hosts whose rows differ from those of these two in their names and addresses alone."""
 
-ANTHROPIC: Mapping[str, Any] = {"server": "anthropic", "operation": "/v1/messages"}
+ANTHROPIC: Mapping[str, Any] = {
+    "server": "anthropic", "operation": "/v1/messages",
+    "key_header": "authorization" if int(anthropic.__version__.partition(".")[0]) > 1 else "x-api-key",
+}  # fmt: skip
 GEMINI: Mapping[str, Any] = {
     "server": "gemini", "operation": "Content", "cache_write": False, "key_header": "x-goog-api-key"
 }  # fmt: skip
@@ -74,8 +78,7 @@ WAYS: Mapping[str, Way] = {
     "litellm-anthropic": Way(
         model="litellm/anthropic/claude-sonnet-5-5",
         wire_model="claude-sonnet-5-5",
-        key_header="x-api-key",
-        **ANTHROPIC,
+        **{**ANTHROPIC, "key_header": "x-api-key"},
     ),
     "litellm-compatible": Way(
         model="litellm/hosted_vllm/org/my-model", server="local", wire_model="org/my-model"

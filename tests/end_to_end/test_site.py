@@ -8,17 +8,54 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+DOCS, README = ROOT / "docs", ROOT / "README.md"
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 NAV = re.findall(r"^ +- [^:]+: (\S+\.md)$", CONFIGURATION.partition("\nnav:\n")[2], re.MULTILINE)
 OUTSIDE = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
 """The pages that are not in docs/, which website/hooks.py adds."""
 
 
+WRITTEN_BY_PROGRAMS = {
+    "features.md", "request-fields.md", "reliability.md", "performance.md", "performance-data.md",
+}  # fmt: skip
+FOR_CONTRIBUTORS = {"design.md", "reports.md"}
+PAGES = sorted(page for path in DOCS.glob("*.md") if (page := path.name) not in WRITTEN_BY_PROGRAMS)
+
+
+def count_words(page: Path) -> int:
+    """The words of a page outside of its examples. Signs alone, as between the cells of a table, are none."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return len([word for word in text.split() if re.search(r"\w", word)])
+
+
+def test_the_manual_is_short() -> None:
+    """30 pages and 40,000 words with the README. What programs write, and the reports, are not counted."""
+    assert len(PAGES) <= 30
+    assert sum(map(count_words, [README, *(DOCS / page for page in PAGES if page != "reports.md")])) <= 40_000
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in FOR_CONTRIBUTORS])
+def test_a_page_says_first_when_not_to_read_it(page: str) -> None:
+    """Its first paragraph has the words "Do not read", and a link to the page to read instead."""
+    title, first = (DOCS / page).read_text(encoding="utf-8").split("\n\n")[:2]
+    assert re.fullmatch("# .+", title)
+    assert re.search(r"\bDo\s+not\s+read\b.*?\]\([^)]+\.md", first, re.DOTALL)
+
+
 def test_the_navigation_has_every_page_once() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
     assert sorted(NAV) == sorted(pages | OUTSIDE)
     assert all((ROOT / page).exists() for page in OUTSIDE)
+
+
+def test_every_page_that_the_sources_name_exists() -> None:
+    """Docstrings, messages and comments name a page by its path in the repository."""
+    folders = ("src", "tests", "tools", "benchmarks", "examples")
+    files = [*(path for folder in folders for path in (ROOT / folder).rglob("*.py")), *ROOT.glob("*.md")]
+    named = {
+        page for path in files for page in re.findall(r"docs/([\w-]+\.md)", path.read_text(encoding="utf-8"))
+    }
+    assert {page for page in named if not (DOCS / page).exists()} == set()
 
 
 @pytest.mark.parametrize("module", ["llm_provider", "llm_provider.simulator"])
@@ -49,17 +86,15 @@ ANSWERS = {
     "streaming.md": "completion stream=True",
     "embeddings.md": "embedding embeddings.create embed_documents",
     "keys.md": "Router model_list",
-    "retries.md": "num_retries fallbacks with_retry with_fallbacks",
+    "retries.md": "num_retries fallbacks with_retry with_fallbacks rpm tpm InMemoryRateLimiter "
+    "max_connections",
     "cache.md": "caching set_llm_cache",
-    "costs.md": "completion_cost get_openai_callback",
-    "estimates.md": "token_counter",
+    "costs.md": "completion_cost get_openai_callback token_counter max_budget BudgetManager cost_limit",
     "simulator.md": "mock_response FakeListChatModel mockllm",
     "observability.md": "success_callback CustomLogger callbacks",
     "structured-output.md": "parse with_structured_output",
     "tools.md": "bind_tools",
     "batches.md": "batches.create",
-    "rate-control.md": "rpm tpm InMemoryRateLimiter max_connections",
-    "budgets.md": "max_budget BudgetManager cost_limit",
     "evaluation.md": "inspect_ai epochs",
 }
 """Page → words of other libraries for what it answers."""

@@ -348,7 +348,7 @@ class APIResponseValidationError(ProviderError):
 class ScoreCheckError(APIResponseValidationError):
     """A server's log-probabilities of a text cannot be right, so no score is made of them.
 
-    `check` is the name of the check that failed, such as "count" or "known answer": docs/scoring.md lists
+    `check` is the name of the check that failed, such as "count" or "known answer": docs/decide.md lists
     them, with what to do. The reply may have been billed. Nothing of it is stored, and it is not asked for
     again.
     """

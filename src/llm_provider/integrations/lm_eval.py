@@ -35,7 +35,7 @@ class LLMProviderLM(LM):  # type: ignore[misc]  # lm_eval is no requirement: its
     """A model of this library in lm-evaluation-harness.
 
     Args:
-        model: Any model name of this library. Only some can score: docs/scoring.md.
+        model: Any model name of this library. Only some can score: docs/decide.md.
         unknown_greedy: What `is_greedy` is where the server does not tell it; without it, such a score is an
             error. Only metrics of whole greedy continuations use it.
         max_concurrent: The most requests in flight.

@@ -81,7 +81,7 @@ def estimate(
 
     Nothing is sent. It looks into the cache, loads no SDK and needs no key. Input tokens are counted if
     tiktoken and the model's encoding are on this machine, else estimated. Output tokens come from stored
-    answers of the model, else a guess. `Estimate.assumptions` names the method. docs/estimates.md has the
+    answers of the model, else a guess. `Estimate.assumptions` names the method. docs/prices.md has the
     rules and their errors.
 
     Args:
@@ -165,7 +165,7 @@ def count_tokens(
     Anthropic and Gemini count for nothing. They are asked under the same rate control and with the same
     retries as calls, and not again in this process. For all other models the texts are counted with OpenAI's
     vocabulary if it is on this machine, and else the tokens are estimated; nothing is sent then. `method` of
-    the result says which. docs/estimates.md has the errors of estimates.
+    the result says which. docs/prices.md has the errors of estimates.
 
     Args:
         model: A model name, as for `call`.
@@ -208,7 +208,7 @@ def score(
 
     Each continuation has a cache entry of its own. The rule for the border between both is
     lm-evaluation-harness's. Before the first score of a server, a probe asks it for what is known, and every
-    reply is checked: docs/scoring.md has the rules, the checks and the servers.
+    reply is checked: docs/decide.md has the rules, the checks and the servers.
 
     Args:
         model: "together_ai/...", "fireworks_ai/...", or a model of a host of your own: `Host`.
@@ -375,7 +375,7 @@ async def adecide_many(
 def recheck(model: str, inputs: Inputs | None = None, **parameters: Unpack[RecheckParameters]) -> Recheck:
     """Ask stored questions again, or border prompts, and say whether the model still answers as before.
 
-    Stored answers stay: new ones are stored under draws of their own. docs/recheck.md has the tests.
+    Stored answers stay: new ones are stored under draws of their own. docs/evidence.md has the tests.
 
     Args:
         model: The model, by the name under which it was asked.

@@ -30,7 +30,12 @@ def openai_client(target: Target, key: Credential) -> Any:
 
 def anthropic_client(target: Target, key: Credential) -> Any:
     """A client of the anthropic SDK for large bodies."""
-    return _client("anthropic", "AsyncAnthropic", target, key, open_telemetry=False)
+    import anthropic
+
+    from .anthropic.connection import without_spans
+
+    options = without_spans(anthropic.AsyncAnthropic)
+    return _client("anthropic", "AsyncAnthropic", target, key, **options)
 
 
 def _http_client(library: ModuleType, target: Target, *trusted: Callable[[], Any]) -> Any:
@@ -64,13 +69,11 @@ def _client(name: str, client_class: str, target: Target, key: Credential, **opt
 
 def gemini_client(target: Target, key: Credential) -> tuple[Any, Any]:
     """A client for requests with large bodies, and its HTTP client."""
-    import httpx2
-
-    from .gemini.connection import certificates, sdk_client
+    from .gemini.connection import certificates, http_library, sdk_client
     from .gemini.encode import split_version
 
     trusted = certificates()
-    http_client = _http_client(httpx2, target, lambda: trusted)
+    http_client = _http_client(http_library(), target, lambda: trusted)
     version = split_version(target.base_url)[1] or "v1beta"
     timeout = int(1000 * SECONDS_OF_A_QUESTION)
     client = sdk_client(

@@ -2,7 +2,7 @@
 
 Every route reads it: bodies, events of streams, rows of provider batches, litellm's exceptions. `find_rule`
 asks the codes first, then the words, then the status. A code that says little, such as
-`invalid_request_error`, leaves the decision to the words. docs/errors.md shows both tables.
+`invalid_request_error`, leaves the decision to the words. docs/reliability.md shows both tables.
 """
 
 import csv

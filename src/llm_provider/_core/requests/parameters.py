@@ -211,14 +211,14 @@ class ClientSettings(TypedDict, total=False):
     finds the limits of the provider."""
     keys: Mapping[str, KeyList] | None
     """API keys by provider name, before the keys of the environment: one key (`{"openai": "sk-..."}`), or a
-    list over which calls are spread. A list within it holds the keys of one account: docs/keys.md. In the
-    place of a key may be a function, or a coroutine function, that returns a token: docs/clouds.md."""
+    list over which calls are spread. A list within it holds the keys of one account. In the
+    place of a key may be a function, or a coroutine function, that returns a token: docs/keys.md."""
     hosts: Sequence[Host] | None
     """Servers of your own, each with a name. The TOML file that `LLM_PROVIDER_HOSTS` names may have more:
-    docs/calls.md."""
+    docs/providers.md."""
     deployments: Mapping[str, str] | None
     """Which models your deployments at clouds are: `{"azure/my-deployment": "gpt-6.1-sol"}`. What the model
-    accepts, its tokens and its prices follow from that: docs/clouds.md."""
+    accepts, its tokens and its prices follow from that: docs/keys.md."""
     env_file: str | os.PathLike[str] | None
     """A `.env` file, such as ".env", with API keys and base URLs, which come after the
     environment. The file is read once and changes no variable. No file is read without this setting."""
@@ -226,7 +226,7 @@ class ClientSettings(TypedDict, total=False):
     """A CSV file whose rows replace rows of `prices.csv`; "fresh": the last `llm-provider prices update`."""
     budget: float | Decimal | Budget | None
     """USD that all calls of this client may cost at most, or a `Budget`, which clients, batches and
-    processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/budgets.md has the rules."""
+    processes can share; default `LLM_PROVIDER_BUDGET`, else none. docs/costs.md has the rules."""
     token_budget: int | Budget | None
     """Tokens that its calls may take at most, or a `Budget` of them; default `LLM_PROVIDER_TOKEN_BUDGET`."""
     timeout: float | Timeouts | None
@@ -249,7 +249,7 @@ class ClientSettings(TypedDict, total=False):
     """How the rate is found; default "adaptive", which learns how many requests and tokens a second an
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
-    "aimd" only halves the number of requests in flight after a refusal. See docs/rate-control.md."""
+    "aimd" only halves the number of requests in flight after a refusal. See docs/retries.md."""
     limits: Mapping[str, Limit] | str | os.PathLike[str] | None
     """Your own limits of requests and tokens a minute, and of requests at once, by model, `openai/*` or `*`:
     a dict such as `{"gpt-6.1-sol": Limit(rpm=500)}` or a TOML file; default `LLM_PROVIDER_LIMITS` or none."""

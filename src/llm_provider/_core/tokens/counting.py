@@ -4,7 +4,7 @@
 - `input_tokens` reads the texts; estimates use it.
 - `most_input_tokens` and `most_output_tokens` are upper bounds; budgets use them.
 
-docs/estimates.md gives the sources of the figures and their errors.
+docs/prices.md gives the sources of the figures and their errors.
 """
 
 from __future__ import annotations

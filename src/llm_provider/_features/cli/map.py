@@ -19,6 +19,7 @@ from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
+from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, SCORE_HELP, Command, call_options, complete_model, parameters_of, parse_number
 
@@ -200,7 +201,7 @@ class _Question:
     row: Row
     prompt: Any
     request: str
-    token: bytes
+    token: int
 
 
 @dataclass(slots=True, eq=False)
@@ -227,7 +228,7 @@ class _Work:
     """What is wrong with the first rows that are not valid."""
     invalid: set[int] = field(default_factory=set)
     _columns: dict[str, None] = field(default_factory=dict)
-    _answered: set[bytes] = field(default_factory=set)
+    _answered: NumberSet = field(default_factory=NumberSet)
     _pending: dict[int, _Question] = field(default_factory=dict)
 
     def _valid(self) -> Iterator[_Question]:
@@ -238,9 +239,9 @@ class _Work:
 
     def _list_known(self) -> Iterator[_Question]:
         """The rows up to the limit, and those behind it until all are read that the output answers."""
-        left = set(self._answered)
+        left = len(self._answered)
         for number, question in enumerate(self._valid(), start=1):
-            left.discard(question.token)
+            left -= question.token in self._answered
             yield question
             if number >= self.rows and not left:
                 return
@@ -269,7 +270,7 @@ class _Work:
         continues = self.output is not None and not self.overwrite
         if self.output is not None and continues:
             self._answered = self.output.read_answered(by_id=self.id_column is not None)
-        ids: set[int] = set()
+        ids = NumberSet()
         for row in self.file.rows():
             try:
                 question = self._check(row, ids)
@@ -288,7 +289,7 @@ class _Work:
                 break
         if self.output is not None and self.answered_before < len(self._answered):
             # It may answer rows behind the limit.
-            known = {question.token for question in self._list_known()}
+            known = NumberSet(question.token for question in self._list_known())
             number = self.output.first_other(known, by_id=self.id_column is not None)
             if number is not None:
                 raise RequestError(
@@ -299,7 +300,7 @@ class _Work:
         if not self.rows:
             raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")
 
-    def _check(self, row: Row, ids: set[int]) -> _Question:
+    def _check(self, row: Row, ids: NumberSet) -> _Question:
         from ..._core.requests.request import Request
         from ..._core.runtime.json_pieces import canonical
 
@@ -309,13 +310,10 @@ class _Work:
             canonical(question.prompt)
         except RequestError as error:
             raise RequestError(f"{row.where}: {error.message}") from None
-        if self.id_column is not None:
-            # Hashes take less memory than ids, and the tokens of equal ids differ.
-            name = hash(json.dumps(self._id(row)))
-            if name in ids:
-                same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
-                raise RequestError(f"{row.where} has {same}: {value!r}")
-            ids.add(name)
+        # Hashes take less memory than ids, and the tokens of equal ids differ.
+        if self.id_column is not None and not ids.add(hash(json.dumps(self._id(row)))):
+            same, value = f"the same {self.id_column!r} as a row before it", row.fields[self.id_column]
+            raise RequestError(f"{row.where} has {same}: {value!r}")
         return question
 
     def report_invalid(self) -> None:
@@ -326,7 +324,7 @@ class _Work:
             positions = self.rows + count
             console.say("warning", f"{count:,} of {positions:,} rows are not valid and left out{more}")
 
-    def order(self) -> dict[bytes, int] | None:
+    def order(self) -> dict[int, int] | None:
         """The index of each row by its token; None where rows are named by their positions."""
         if self.id_column is None:
             return None
@@ -424,6 +422,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
     results: Any = iter_many(work.model, work, **parameters)
     if isinstance(output, OutputFile):
         output.open(overwrite=work.overwrite)
+        sent.is_priced = not output.is_kept  # else the whole file is counted at the end
     cost = Cost()
     with closing(results), console.logs_in_one_line():
         for number, result in results:

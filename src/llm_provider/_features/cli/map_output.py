@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -31,6 +32,7 @@ from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response, Result
 from ..._core.types.usage import Cost
 from .map_rows import COMPRESSED, Row
+from .number_set import NumberSet
 
 _BEGINNING = b'{"index":'
 """The beginning of every line of JSON."""
@@ -227,10 +229,10 @@ def request_name(model: str, prompt: object, parameters: JSONObject) -> str:
     return hashlib.blake2b(request.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def line_token(name: object, request: str) -> bytes:
-    """The row and the request of a line, in a few bytes: an input may have millions of rows."""
+def line_token(name: object, request: str) -> int:
+    """The row and the request of a line, in 64 bits: an input may have millions of rows."""
     text = f"{json.dumps(name)} {request}"
-    return hashlib.blake2b(text.encode(), digest_size=12).digest()
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
 def line_of(row: Row, request: str, result: Result, model: str, id_column: str | None) -> JSONObject:
@@ -302,19 +304,19 @@ class OutputFile:
         """Whether lines can be read again. A device or a pipe keeps nothing."""
         return self.path.is_file()
 
-    def read_answered(self, *, by_id: bool) -> set[bytes]:
+    def read_answered(self, *, by_id: bool) -> NumberSet:
         """The tokens of the rows that the file answers, by their ids or positions. A failed row has none."""
         self._whole = self.positions = 0
         if not self.is_kept:
-            return set()
+            return NumberSet()
         self._read = self.path.stat()
-        return {token for _, token in self._tokens(by_id=by_id)}
+        return NumberSet(token for _, token in self._tokens(by_id=by_id))
 
-    def first_other(self, known: set[bytes], *, by_id: bool) -> int | None:
+    def first_other(self, known: NumberSet, *, by_id: bool) -> int | None:
         """The number of the first line that answers none of the known tokens."""
         return next((number for number, token in self._tokens(by_id=by_id) if token not in known), None)
 
-    def _tokens(self, *, by_id: bool) -> Iterator[tuple[int, bytes]]:
+    def _tokens(self, *, by_id: bool) -> Iterator[tuple[int, int]]:
         for number, _, line in self._lines():
             if line["error"] is None:
                 self.positions = max(self.positions, line["index"] + 1)
@@ -393,7 +395,7 @@ class OutputFile:
         if descriptor is not None:
             os.close(descriptor)
 
-    def arrange(self, rows: int, order: Mapping[bytes, int] | None = None) -> Tally:
+    def arrange(self, rows: int, order: Mapping[int, int] | None = None) -> Tally:
         """Put the lines into the order of the input, one for each of so many rows, and count them.
 
         `order` has the index of each row by its token, where rows have ids: the input may have changed.
@@ -443,16 +445,22 @@ class Tally:
     first_error: str = ""
     """The first failed row and its message."""
     cached: int = 0
+    is_priced: bool = True
+    """Whether prices are summed up, which takes 12 to 40 bytes for each row."""
     _bought: Cost = field(default_factory=Cost)
-    _requests: set[int] = field(default_factory=set)
-    _stored: dict[int, float | None] = field(default_factory=dict)
+    _requests: NumberSet = field(default_factory=NumberSet)
+    """The hashes of the requests that were bought, and of the answers that were not."""
+    _stored: NumberSet = field(default_factory=NumberSet)
+    _stored_requests: array[int] = field(default_factory=lambda: array("q"))
+    _stored_prices: array[float] = field(default_factory=lambda: array("d"))
 
     @property
     def price(self) -> Cost:
         """USD that the answers cost when they were bought, and failed requests at most."""
         # Rows that ask the same have one answer, which was bought once.
-        stored = (price for request, price in self._stored.items() if request not in self._requests)
-        return self._bought + Cost.of(stored)
+        stored = zip(self._stored_requests, self._stored_prices, strict=True)
+        prices = (price for request, price in stored if request not in self._requests)
+        return self._bought + Cost.of(None if math.isnan(price) else price for price in prices)
 
     def add(self, line: JSONObject) -> None:
         self.rows += 1
@@ -460,8 +468,10 @@ class Tally:
         request, price = hash(line["request"]), line.get("price")
         if line.get("cached"):
             self.cached += 1
-            self._stored[request] = price
-        else:
+            if self.is_priced and self._stored.add(request):
+                self._stored_requests.append(request)
+                self._stored_prices.append(math.nan if price is None else price)
+        elif self.is_priced:
             cost = Cost.between(line.get("cost"), line.get("cost_bounds"))
             # A failed row has no price, nor have lines of older versions.
             self._bought += cost if price is None else Cost(price, unknown=cost.unknown, at_most=cost.at_most)

@@ -191,7 +191,7 @@ def _load(path: Path) -> Any:
         raise
     except (ValueError, RecursionError):
         problem = f"{path} is no JSON"
-    raise RequestError(f"{problem}: save what the administration API answers (docs/costs.md)")
+    raise RequestError(f"{problem}: save what the administration API answers (docs/prices.md)")
 
 
 def _fetch(

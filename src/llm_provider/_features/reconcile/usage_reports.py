@@ -69,7 +69,7 @@ def read_report(where: str, report: Any, seen: set[str] | None = None) -> list[E
     except RequestError as error:
         problem = error.message
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError):
-        problem = "is no report of usage or costs as the administration API answers it (docs/costs.md)"
+        problem = "is no report of usage or costs as the administration API answers it (docs/prices.md)"
     raise RequestError(f"{where} {problem}")
 
 

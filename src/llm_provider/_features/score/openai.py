@@ -4,7 +4,7 @@ Most of them tell all of a prompt with one request. llama.cpp's server tells non
 next token: each token then takes a request.
 
 Servers also ignore `echo`, leave the prompt out, put every value one position late or write -9999, all with
-status 200. A sum over such a reply looks like a score. docs/scoring.md lists the checks and the failures.
+status 200. A sum over such a reply looks like a score. docs/decide.md lists the checks and the failures.
 """
 
 import math
@@ -355,7 +355,7 @@ def encode(request: ScoreRequest, target: Target) -> EncodedRequest:
         if target.route.host is not None or target.provider == "local":
             what = "score() has to know the kind of the server"
         raise RequestError(
-            f"{what}: docs/scoring.md has those that do; a server of your own is named as in "
+            f"{what}: docs/decide.md has those that do; a server of your own is named as in "
             "Client(hosts=[Host('lab', 'http://10.0.0.7:8000/v1', 'vllm')])",
             provider=target.provider, model=request.model,
         )  # fmt: skip

@@ -24,6 +24,8 @@ _LIMITS = shared.BatchLimits(rows=100_000, bytes=64_000_000)
 
 _PATH = "/v1/messages/batches"
 _PAGE = 100
+_RAW_RESPONSE = "X-Stainless-Raw-Response"
+"""Asks the SDK for a response that is not read yet; before 1.0 it has no method that gives one of results."""
 
 _STATUSES = {
     "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
@@ -71,20 +73,17 @@ class AnthropicBatches:
     async def results(
         self, remote: shared.RemoteBatch, scratch: Path, longest: int
     ) -> AsyncIterator[shared.RowReply]:
-        from anthropic import AnthropicError
-
         if not remote.results:
             return
+        headers = {"accept": "application/binary", _RAW_RESPONSE: "stream"}
+        options: Any = {"headers": headers, "timeout": SECONDS_OF_A_FILE}
+        address = f"{_PATH}/{remote.identifier}/results"
+        response: Any = await self._client.get(address, cast_to=self._batch_class, options=options)
         try:
-            async with self._batches.with_streaming_response.results(
-                remote.identifier, timeout=SECONDS_OF_A_FILE
-            ) as response:
-                async for row in shared.rows_of(response.iter_bytes(), longest, _reply):
-                    yield row
-        except AnthropicError as error:
-            # The SDK asks for the place of the results once more. It raises this class if there is none now.
-            if type(error) is not AnthropicError:
-                raise
+            async for row in shared.rows_of(response.iter_bytes(), longest, _reply):
+                yield row
+        finally:
+            await response.close()
 
     async def cancel(self, identifier: str) -> None:
         await self._batches.cancel(identifier)

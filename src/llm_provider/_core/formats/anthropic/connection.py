@@ -1,7 +1,10 @@
-"""The connection to Anthropic and to servers with its format, through the anthropic SDK 2.
+"""The connection to Anthropic and to servers with its format, through the anthropic SDK.
 
 It is alone because `connect` imports the SDK, which a cache hit must not load.
 """
+
+import inspect
+from typing import Any
 
 from ... import doors
 from ...settings import MAX_RESPONSE_BYTES
@@ -16,8 +19,7 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
         anthropic,
         "AsyncAnthropic",
         path=lambda operation: f"/v1/{operation}" if operation.startswith(OPERATION) else f"/{operation}",
-        # The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them.
-        client_options={"open_telemetry": False},
+        client_options=without_spans(anthropic.AsyncAnthropic),
         stream_url=doors.cloud_anthropic.stream_url,
         # A stream reports its usage without being asked. The address of Bedrock's says that it is one.
         stream_fields=lambda outgoing: (
@@ -25,3 +27,9 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
         ),
     )
     return SDKConnection(sdk, transport, most_bytes)
+
+
+def without_spans(client_class: type) -> dict[str, Any]:
+    """The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them. SDKs before 1 have none."""
+    parameters = inspect.signature(client_class).parameters
+    return {"open_telemetry": False} if "open_telemetry" in parameters else {}

@@ -35,8 +35,10 @@ from ..shared.batches import (
     time_of,
     write_name,
 )
-from ..shared.errors import from_answer
+from ..shared.errors import body_in_text, from_answer, headers_of
 from . import embeddings
+from .decode import error_of
+from .encode import split_version
 
 _LIMITS = BatchLimits(200_000, 1_000_000_000, 1)
 """Google takes files of 2 GB, and tells no number of rows. A row has one text."""
@@ -58,6 +60,9 @@ class GeminiBatches:
         from google.genai import types
 
         self._client, self._http_client = gemini_client(target, key)
+        base_url, version = split_version(target.base_url)
+        self._address = f"{base_url}/{version or 'v1beta'}"
+        self._authorization = {"x-goog-api-key": key.reveal()}
         self._http_client.event_hooks = {"response": [self._keep_operation]}
         self._operations: dict[str, JSONObject] = {}
         self._types = types
@@ -124,10 +129,26 @@ class GeminiBatches:
 
     async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
         for name in remote.results:
-            config = self._types.DownloadFileConfig(http_options=self._long)
-            await self._client.aio.files.download(file=name, destination=scratch, config=config)
+            await self._download(name, scratch)
             async for row in rows_of(pieces_of(scratch), longest, _reply):
                 yield row
+
+    async def _download(self, name: str, scratch: Path) -> None:
+        """Write a file of the API to `scratch`. The SDK before 3 asks for it at an address without version."""
+        address = f"{self._address}/{name}:download?alt=media"
+        request = self._http_client.build_request(
+            "GET", address, headers=self._authorization, timeout=SECONDS_OF_A_FILE
+        )
+        answer = await self._http_client.send(request, stream=True)
+        try:
+            if answer.is_error:
+                body = body_in_text((await answer.aread()).decode("utf-8", "replace"))
+                raise error_of(body, status=answer.status_code, headers=headers_of(answer))
+            with scratch.open("wb") as file:
+                async for piece in answer.aiter_bytes():
+                    file.write(piece)
+        finally:
+            await answer.aclose()
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)

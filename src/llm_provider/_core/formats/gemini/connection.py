@@ -11,7 +11,8 @@ import math
 import os
 import ssl
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import Any, NoReturn, get_args
 
 from ...errors import LLMError
 from ...settings import MAX_RESPONSE_BYTES
@@ -19,6 +20,7 @@ from ..protocol import Outgoing
 from ..shared.errors import body_in_text, headers_of
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.environment import share_context
+from ..transport.http_client import library_of
 from .decode import error_of
 from .encode import split_version
 
@@ -39,10 +41,9 @@ def describe_sdk(**own: Any) -> SDK:
     # Imported here and not with the first client: the import takes seconds, which would count as part of the
     # first attempt.
     importlib.import_module("google.genai")
-    import httpx2
 
     return SDK(
-        library=httpx2,
+        library=http_library(),
         build_client=lambda outgoing, recorder: sdk_client(
             outgoing.target.base_url, outgoing.key.reveal(), recorder, share_context(certificates)
         ),
@@ -50,6 +51,14 @@ def describe_sdk(**own: Any) -> SDK:
         certificates=certificates,
         **own,
     )
+
+
+def http_library() -> ModuleType:
+    """The module `httpx2`, or `httpx` where the installed SDK takes no other client."""
+    from google.genai import types
+
+    accepted = get_args(types.HttpOptions.model_fields["httpx_async_client"].annotation)
+    return library_of(max(accepted, key=lambda kind: kind.__module__.startswith("httpx2")))
 
 
 def sdk_client(
@@ -93,10 +102,10 @@ async def _ask(client: Any, outgoing: Outgoing, exchange: Exchange) -> None:
             exchange.url = exchange.url.replace("/models/decisions:countTokens", "/decisions")
         else:
             # Else the SDK sends more requests, and writes a header of its own that says so.
-            alone = types.AutomaticFunctionCallingConfig(disable=True)
-            config = types.GenerateContentConfig(
-                http_options=options, automatic_function_calling=alone, automatic_continuation=False
-            )
+            once: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
+            if "automatic_continuation" in types.GenerateContentConfig.model_fields:
+                once["automatic_continuation"] = False
+            config = types.GenerateContentConfig(http_options=options, **once)
             await models.generate_content(**arguments, config=config)
     except (ValueError, RecursionError) as error:
         raise_unread(exchange, error_of, error)

@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
+from ...errors import MissingDependencyError
 from ...runtime.json_pieces import loads
 from ...settings import MAX_RESPONSE_BYTES
 from .. import sdk_clients
@@ -33,6 +35,8 @@ _MOST_UNREADABLE = 8
 
 
 def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnection:
+    if int(version("google-genai").partition(".")[0]) < 3:
+        raise MissingDependencyError("Interactions need google-genai 3: pip install 'google-genai>=3'")
     sdk = describe_sdk(
         ask=_ask,
         live_headers=lambda _: {},

@@ -322,7 +322,7 @@ def post_sdk(
             **(doors.authorization.key_headers(outgoing.target, key, sdk.Omit()) if key.is_static else {}),
         }
         options = {"headers": headers, "max_retries": 0}
-        await client.post(base + address, content=b"{}", cast_to=library.Response, options=options)
+        await client.post(base + address, body={}, cast_to=library.Response, options=options)
 
     def live_headers(outgoing: Outgoing) -> dict[str, str]:
         timeout = str(outgoing.timeouts.total)
