@@ -219,8 +219,8 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def prompt_cache_miss(self) -> values.PromptCacheMiss | None:
         """Why the provider could not read the prompt's beginning from its prompt cache, or None.
 
-        A call asks for it with `extra_body`, by the id of an earlier answer: docs/cache.md. For a Gemini model
-        with `prompt_caching="explicit"` it says why no stored beginning was read.
+        A call asks for it with `extra_body`, by the id of an earlier answer: docs/cache.md. With
+        `prompt_caching="explicit"` it says for a Gemini model why no stored beginning was read.
         """
         if (origin := self.origins[0] if self.origins else None) and "prompt_cache_miss" in origin:
             return doors.rich_content.PromptCacheMiss(reason=origin["prompt_cache_miss"])
