@@ -71,9 +71,7 @@ class BackgroundJobs:
         """A `NotFoundError`: there is no such list."""
         raise NotFoundError("Google has no list of interactions")
 
-    async def results(
-        self, remote: shared.RemoteBatch, scratch: Path, longest: int
-    ) -> AsyncIterator[shared.RowReply]:
+    async def results(self, remote: shared.RemoteBatch, longest: int) -> AsyncIterator[shared.RowReply]:
         """The interaction, or the error in its place."""
         if not remote.results:
             return
