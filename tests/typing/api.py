@@ -189,6 +189,7 @@ def client() -> None:
         llm.Client(keys={"openai": ["a", ("b", "c"), ["d"]], "xai": "e"}).close()
         assert_type(own.call("gpt-6.1-sol", "Hi"), llm.Response)
         assert_type(own.statistics(), list[llm.ScopeStatistics])
+        assert_type(llm.RequestTimeline(own).rows[0].outcome, str)
         assert_type(own.call("gpt-6.1-sol", "Hi", timeout=llm.Timeouts(idle=30), deadline=60), llm.Response)
         assert_type(own.cache.stats(), llm.CacheStatistics)
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), llm.Explanation | None)

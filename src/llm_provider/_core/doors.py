@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from .._features.models import known_models, retirements
     from .._features.models import token_count as token_counts
     from .._features.partial import deltas as partials
+    from .._features.pictures import pictures, request_timeline
+    from .._features.pictures import style as picture_style
     from .._features.progress import bar as progress_bar
     from .._features.prompt_caching import cached_contents, prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
@@ -89,6 +91,9 @@ _MODULES = {
     "litellm_prices": "litellm.prices",
     "mcp_tools": "mcp.listing",
     "partials": "partial.deltas",
+    "picture_style": "pictures.style",
+    "pictures": "pictures.pictures",
+    "request_timeline": "pictures.request_timeline",
     "progress_bar": "progress.bar",
     "cached_contents": "prompt_caching.cached_contents",
     "prefix_gate": "prompt_caching.prefix_gate",
