@@ -65,8 +65,8 @@ def describe_all() -> Iterator[tuple[str, ...]]:
 
 def resolve(package: str, *sources: Path) -> dict[str, str]:
     """The versions by name; empty where there is no resolution."""
-    command = [str(UV), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", "3.12"]
-    command += [*map(str, sources), "-"]
+    options = "--quiet --no-header --no-annotate --python-version 3.12"
+    command = [str(UV), "pip", "compile", *options.split(), *map(str, sources), "-"]
     try:
         end = subprocess.run(  # noqa: S603
             command, input=package, capture_output=True, text=True, check=False, timeout=_LONGEST
