@@ -29,6 +29,8 @@ NEIGHBOURS = (
     "pydantic-ai", "ragas", "semantic-kernel[anthropic,google]", "smolagents",
     "strands-agents[anthropic,gemini]", "verdict", "weave",
 )  # fmt: skip
+_LONGEST = 240.0
+"""Seconds for a resolution. Where there is none, uv tries one old release after the other."""
 HEADER = """\
 # Beside other packages
 
@@ -63,9 +65,14 @@ def describe_all() -> Iterator[tuple[str, ...]]:
 
 def resolve(package: str, *sources: Path) -> dict[str, str]:
     """The versions by name; empty where there is no resolution."""
-    command = [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", "3.12"]
-    command += [*sources, "-"]
-    end = subprocess.run(command, input=package, capture_output=True, text=True, check=False)  # noqa: S603
+    options = "--quiet --no-header --no-annotate --python-version 3.12"
+    command = [str(UV), "pip", "compile", *options.split(), *map(str, sources), "-"]
+    try:
+        end = subprocess.run(  # noqa: S603
+            command, input=package, capture_output=True, text=True, check=False, timeout=_LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return {}
     return dict(re.findall(r"^([a-z0-9.-]+)(?:\[.*\])?==(\S+)", end.stdout, re.MULTILINE))
 
 

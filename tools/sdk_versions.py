@@ -65,7 +65,7 @@ def install(folder: Path, anthropic: str, google: str) -> Path:
 
 def count_tests(python: Path, tests: list[str]) -> tuple[int, int, int]:
     """How many tests passed, were skipped, and failed."""
-    command = [python, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--timeout", "60", *tests]
+    command = [str(python), "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--timeout", "60", *tests]
     environment = {"PYTHONPATH": str(HERE / "src")}
     done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     end = done.stdout.splitlines()[-1]

@@ -199,6 +199,7 @@ def parameters() -> None:
     llm.call("gpt-5.5", "Hi", service_tier="flex", verbosity="low", user="u", logit_bias={5: -1})
     llm.call("gpt-5.6", "Hi", reasoning_context="all_turns")
     llm.call("gemini-2.5-flash", "Hi", thinking_budget="adaptive", cached_content="cachedContents/abc")
+    llm.call("gemini-3.8-flash", "Hi", prompt_caching="explicit")
     llm.call("gemini-2.5-flash", "Hi", thinking_budget=0, safety_settings={"a": "b"}, modalities=["text"])
     with llm.Client(api_key="key", base_url="http://localhost", temperature=0, unsupported="drop") as own:
         assert_type(own.with_options(max_tokens=5, cache="off", timeout=3), llm.Client)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .._features.pictures import pictures, request_timeline
     from .._features.pictures import style as picture_style
     from .._features.progress import bar as progress_bar
-    from .._features.prompt_caching import prefix_gate
+    from .._features.prompt_caching import cached_contents, prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, bills, failures, routers
     from .._features.recheck import run as recheck
@@ -95,6 +95,7 @@ _MODULES = {
     "pictures": "pictures.pictures",
     "request_timeline": "pictures.request_timeline",
     "progress_bar": "progress.bar",
+    "cached_contents": "prompt_caching.cached_contents",
     "prefix_gate": "prompt_caching.prefix_gate",
     "known_models": "models.known_models",
     "retirements": "models.retirements",
