@@ -162,7 +162,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,browser,pyproject.toml --extra simulator --group build --group test --group browser)
 	@$(call lock,proxy,--group proxy)
 	@$(call lock,docs,--group docs)
-	@$(call lock,release,pyproject.toml --extra simulator --group build --group test --group release)
+	@$(call lock,release,pyproject.toml --extra simulator --group build --group test --group release --group rehearsal)
 	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
 	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
