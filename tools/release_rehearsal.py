@@ -208,7 +208,7 @@ def rehearse(python: str, root: Path | None) -> Iterator[tuple[str, str]]:
         paid = sum(Decimal(line["usd"]) for line in lines if line["outcome"] == "answered")
         billed = sum(model.billed or 0 for model in simulator.ledger().models)
         expect(ledger.read_bytes().startswith(written) and paid == billed, f"the ledger has {paid} USD, the bill {billed}")
-        yield "continue the ledger", f"{written.count(b'\n')} and {len(lines) - written.count(b'\n')} lines, {paid} USD as billed"
+        yield "continue the ledger", f"{len(written.splitlines())} and {len(lines) - len(written.splitlines())} lines, {paid} USD as billed"
 
 
 if __name__ == "__main__":
