@@ -1,8 +1,10 @@
-"""Writes the constraints of a release: a pin by hash of all that an extra installs, and of the release itself.
+"""Writes what a user can install a release by, with the digest of every file of every package.
 
-    pip install --require-hashes -c constraints.txt 'llm-provider-call[litellm]==0.1.0'
+    pip install --require-hashes -r requirements.txt                                        # no extra, any pip
+    pip install --require-hashes -c constraints.txt 'llm-provider-call[litellm]==0.1.0'     # pip 26.2, or uv pip
 
-`make lock` resolves them into `constraints/`. Two extras that no environment can have together need two files.
+Older releases of pip read no digests of constraints. `make lock` resolves the pins into `constraints/`. Two extras
+that no environment can have together need two files.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from pathlib import Path
 
 from tools.release import DISTRIBUTIONS, PROGRAMS, ReleaseError, digest, read_committed, read_project, run
 
-FILES = {"constraints.txt": "extras", "constraints-inspect.txt": "extras-inspect"}
+REQUIREMENTS = "requirements.txt"
+FILES = {
+    REQUIREMENTS: "no-extras",
+    "constraints.txt": "extras",
+    "constraints-inspect.txt": "extras-inspect",
+}
 """The name of the file in the release → the file of `constraints/`."""
 
 LACKING = {
@@ -27,7 +34,7 @@ LACKING = {
 
 
 def write_pins(folder: Path, version: str) -> None:
-    """Write both files beside the distributions of a version, whose digests they have."""
+    """Write all files beside the distributions of a version, whose digests they have."""
     hashes = [f"--hash=sha256:{digest(path)}" for path in sorted((folder / DISTRIBUTIONS).iterdir())]
     own = " \\\n    ".join([f"{read_project()['name']}=={version}", *hashes])
     for name, resolution in FILES.items():
@@ -64,7 +71,8 @@ def check_pins(folder: Path) -> str:
         run([PROGRAMS / "uv", "venv", "--quiet", python.parents[1]])
         command = [PROGRAMS / "uv", "pip", "install", "--dry-run", "--quiet", "--python", python]
         command += ["--require-hashes", "--find-links", folder / DISTRIBUTIONS]
-        for name in FILES:
+        run([*command, "--requirements", folder / REQUIREMENTS])
+        for name in LACKING:
             for extra in list_extras(project["optional-dependencies"], name):
                 wanted = f"{project['name']}[{extra}]=={project['version']}"
                 run([*command, "--constraints", folder / name, wanted])

@@ -26,7 +26,7 @@ from typing import Any
 
 from tools.local_index import USER, serve_index
 from tools.release import DISTRIBUTIONS, PROGRAMS, ROOT, ReleaseError, build_tree, read_project, unpack_commit
-from tools.release_pins import write_pins
+from tools.release_pins import REQUIREMENTS, write_pins
 
 NAME, WIDTH = "llm-provider-call", 40
 MACHINE = ("PIP_", "SSL_CERT", "REQUESTS_CA", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
@@ -150,9 +150,9 @@ def rehearse(python: str, root: Path | None) -> Iterator[tuple[str, str]]:
         packages, yanked, password = work / "packages", dict[str, str](), secrets.token_urlsafe()
         place = Place(work, python, root)
         machine = {name: value for name, value in os.environ.items() if name.upper().startswith(MACHINE)}
-        pinned = {version: ["--require-hashes", "-c", place.inside(work / version / "constraints.txt")] for version in built}
+        pinned = {version: ["--require-hashes", "-r", place.inside(work / version / REQUIREMENTS)] for version in built}
         fetch = ["pip", "download", "--only-binary", ":all:", "-d", place.inside(packages)]
-        place.run(*fetch, *pinned[old], f"--find-links={place.inside(work / old / DISTRIBUTIONS)}", f"{NAME}=={old}", **machine)
+        place.run(*fetch, *pinned[old], f"--find-links={place.inside(work / old / DISTRIBUTIONS)}", **machine)
         for path in packages.glob("llm_provider_call-*"):
             path.unlink()
         yield "fetch what it needs, each file by its hash", f"{len(list(packages.iterdir()))} wheels"
@@ -189,11 +189,11 @@ def rehearse(python: str, root: Path | None) -> Iterator[tuple[str, str]]:
 
         upload(address, password, built[new])
         wrong = work / "wrong.txt"
-        wrong.write_text(re.sub(rf"(?s)({NAME}==.*)", lambda found: re.sub("sha256:.{4}", "sha256:0000", found[1]), (work / new / "constraints.txt").read_text()))
-        place.run("pip", "install", "--require-hashes", "-c", place.inside(wrong), f"{NAME}=={new}", refusal="DO NOT MATCH THE HASHES")
+        wrong.write_text(re.sub(rf"(?s)({NAME}==.*)", lambda found: re.sub("sha256:.{4}", "sha256:0000", found[1]), (work / new / REQUIREMENTS).read_text()))
+        place.run("pip", "install", "--require-hashes", "-r", place.inside(wrong), refusal="DO NOT MATCH THE HASHES")
         expect(f"Version: {old}" in place.run("pip", "show", NAME), f"{old} is no longer installed")
         yield "install with a wrong hash", f"refused; {old} stays"
-        place.run("pip", "install", *pinned[new], f"{NAME}=={new}")
+        place.run("pip", "install", *pinned[new])
         yield f"upgrade to {new} by hash", place.run("pip", "check").strip()
 
         simulator.configure(batch_clock=1e9)
