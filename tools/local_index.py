@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+from tools.empty_place import run
+from tools.release import PROGRAMS
+
 USER = "__token__"
 
 
@@ -67,6 +70,15 @@ def mark_yanked(page: str, yanked: Mapping[str, str]) -> str:
 
     def mark(link: re.Match[str]) -> str:
         reason = yanked.get(link[1])
-        return link[0] if reason is None else link[0].replace("<a ", f'<a data-yanked="{html.escape(reason)}" ')
+        return (
+            link[0] if reason is None else link[0].replace("<a ", f'<a data-yanked="{html.escape(reason)}" ')
+        )
 
     return re.sub(r"<a [^>]*>([^<]+)</a>", mark, page)
+
+
+def upload(address: str, password: str, paths: list[Path], refusal: str = "") -> None:
+    """Publish files with twine, as the workflow does."""
+    command = [PROGRAMS / "twine", "upload", "--non-interactive", "--disable-progress-bar", *paths]
+    index = {"TWINE_REPOSITORY_URL": f"http://{address}/", "TWINE_USERNAME": USER, "TWINE_PASSWORD": password}
+    run(command, refusal=refusal, **index)

@@ -1,9 +1,9 @@
-"""Builds a release into a folder, and checks it: `make release-check` here, and on the tag in the workflow.
+"""Builds the parts of a release, and checks them: `tools.release_check` is the table of all of them.
 
 The folder has `distributions/` with the wheel and the source distribution. Beside it are the bill of
-materials (CycloneDX), what known vulnerabilities in it mean (OpenVEX), the notes of CHANGELOG.md, and a
-statement (in-toto) that names each file with its digest. Nothing is signed here: the workflow publishes with
-attestations, which the package index verifies.
+materials (CycloneDX), what known vulnerabilities in it mean (OpenVEX), the notes of CHANGELOG.md, pins by
+hash (`tools.release_pins`), and a statement (in-toto) that names each file with its digest. Nothing is
+signed here: the workflow publishes with attestations, which the package index verifies.
 """
 
 from __future__ import annotations
@@ -130,6 +130,27 @@ def build_tree(tree: Path, folder: Path, *kinds: str) -> None:
     date = run(["git", "log", "-1", "--format=%ct"]).strip()
     run([*command, *kinds, "--out-dir", folder, tree], SOURCE_DATE_EPOCH=date)
     (folder / ".gitignore").unlink(missing_ok=True)
+
+
+def build_version(folder: Path, version: str) -> list[Path]:
+    """Build the last commit in a new folder as if it had another version. Returns the distributions."""
+    folder.mkdir()
+    unpack_commit(folder / "tree")
+    for name in ("pyproject.toml", "src/llm_provider/__init__.py"):
+        path = folder / "tree" / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(change_version(text, version), encoding="utf-8")
+    build_tree(folder / "tree", folder / DISTRIBUTIONS, "--wheel", "--sdist")
+    return sorted((folder / DISTRIBUTIONS).iterdir())
+
+
+def change_version(text: str, version: str) -> str:
+    r"""The text of pyproject.toml, or of the package's first module, with another version.
+
+    >>> change_version('requires = "1"\nversion = "0.1.0"\n', "0.1.1")
+    'requires = "1"\nversion = "0.1.1"\n'
+    """
+    return re.sub(r'^(version|__version__) = ".*"', rf'\1 = "{version}"', text, count=1, flags=re.MULTILINE)
 
 
 def write_bill(folder: Path) -> None:

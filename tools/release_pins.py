@@ -1,10 +1,10 @@
 """Writes what a user can install a release by, with the digest of every file of every package.
 
-    pip install --require-hashes -r requirements.txt                                        # no extra, any pip
-    pip install --require-hashes -c constraints.txt 'llm-provider-call[litellm]==0.1.0'     # pip 26.2, or uv pip
+    pip install --require-hashes -r requirements.txt                                # no extra, any pip
+    pip install --require-hashes -c constraints.txt 'llm-provider-call[mcp]==0.1.0' # pip 26.2, or uv pip
 
-Older releases of pip read no digests of constraints. `make lock` resolves the pins into `constraints/`. Two extras
-that no environment can have together need two files.
+Older releases of pip read no digests of constraints. `make lock` resolves the pins into `constraints/`.
+Two extras that no environment can have together need two files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ LACKING = {
     "constraints.txt": {
         "inspect": "inspect-ai needs aiobotocore, which needs an older botocore than the extra bedrock"
     },
-    "constraints-inspect.txt": {"bedrock": "it needs a newer botocore than aiobotocore, which inspect-ai needs"},
+    "constraints-inspect.txt": {
+        "bedrock": "it needs a newer botocore than aiobotocore, which inspect-ai needs"
+    },
 }
 """The extras that a file leaves out, with the reason."""
 
@@ -60,7 +62,7 @@ def read_pins(text: str) -> dict[str, dict[str, int]]:
 
 
 def check_pins(folder: Path) -> str:
-    """Resolve each extra by the hashes of its file alone, as uv does it for a user. Returns what was resolved.
+    """Resolve each extra by the hashes of its file alone, as uv does it for a user.
 
     Raises:
         ReleaseError: a package that an extra needs has no pin, or no hash.
