@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import logging
 import re
 import secrets
 import socketserver
@@ -36,6 +37,7 @@ def serve_index(folder: Path, password: str, yanked: Mapping[str, str]) -> Itera
     """
     import pypiserver
 
+    logging.getLogger("pypiserver").setLevel(logging.ERROR)  # a refused upload is a warning there
     index = pypiserver.app(
         roots=[folder],
         authenticate=["update", "download", "list"],

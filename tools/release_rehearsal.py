@@ -30,20 +30,7 @@ from tools.release_pins import REQUIREMENTS, write_pins
 NAME, WIDTH = "llm-provider-call", 28
 MACHINE = ("PIP_", "SSL_CERT", "REQUESTS_CA", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 """The beginnings of the variables by which pip reaches the machine's own index."""
-PROGRAM = """
-import json, sys
-from importlib.metadata import version
-from llm_provider import batches, call_many, submit_many
-model, is_new = "gpt-6.1-sol", sys.argv[1] == "new"
-questions = [f"What is {number}+{number}?" for number in range(20)]
-answers = call_many(model, questions, max_tokens=60, cache="only" if is_new else "use")
-found = [each.status for each in batches()]
-batch = submit_many(model, [f"What is {number}+7?" for number in range(12)], max_tokens=60)
-texts, rows = answers.texts, batch.results().texts if is_new else []
-told = {"version": version("llm-provider-call"), "texts": texts, "cost": answers.cost, "found": found}
-print(json.dumps(told | {"status": batch.status, "rows": rows}))
-"""
-"""What each version runs in the same folder. Only the new one waits for the batch."""
+PROGRAM = Path(__file__).with_name("rehearsed_program.py")
 
 
 def main() -> None:
@@ -82,6 +69,17 @@ class Rehearsal:
         )
         self.ledger = work / "calls.jsonl"
 
+    def _pin(self, version: str) -> list[Any]:
+        """The options that install a version by the digests of its release."""
+        return ["--require-hashes", "-r", self.place.inside(self.work / version / REQUIREMENTS)]
+
+    def _use(self, version: str) -> dict[str, Any]:
+        """What the program tells in the version that is installed."""
+        told: dict[str, Any] = json.loads(
+            self.place.run("python", "-W", "error", "-c", PROGRAM.read_text(), version)
+        )
+        return told
+
     def build_two_versions(self) -> str:
         """Build two versions."""
         self.built = {}
@@ -97,9 +95,9 @@ class Rehearsal:
         options = ["--only-binary", ":all:", "-d", self.place.inside(self.packages), f"--find-links={own}"]
         if self.place.root is None:
             python = self.work / "environment" / "bin" / "python"
-            run([sys.executable, "-m", "pip", "--python", python, "download", *options, *self.pin(self.old)])
+            run([sys.executable, "-m", "pip", "--python", python, "download", *options, *self._pin(self.old)])
         else:
-            self.place.run("pip", "download", *options, *self.pin(self.old), **machine)
+            self.place.run("pip", "download", *options, *self._pin(self.old), **machine)
         for path in self.packages.glob("llm_provider_call-*"):
             path.unlink()
         return f"{len(list(self.packages.iterdir()))} wheels"
@@ -133,7 +131,7 @@ class Rehearsal:
 
     def fill_cache_ledger_and_batch(self) -> str:
         """Fill cache, ledger and batch."""
-        self.before = self.use("old")
+        self.before = self._use("old")
         expect(self.before["version"] == self.old and self.before["cost"] > 0, str(self.before))
         self.written = self.ledger.read_bytes()
         return f"{len(self.before['texts'])} answers, a batch that is {self.before['status']}"
@@ -160,13 +158,13 @@ class Rehearsal:
 
     def upgrade_by_hash(self) -> str:
         """Upgrade by hash."""
-        self.place.run("pip", "install", *self.pin(self.new))
+        self.place.run("pip", "install", *self._pin(self.new))
         return f"{self.new}. {self.place.run('pip', 'check').strip()}"
 
     def find_the_answers(self) -> str:
         """Find the answers."""
         self.simulator.configure(batch_clock=1e9)
-        self.after, again = self.use("new"), self.use("new")
+        self.after, again = self._use("new"), self._use("new")
         found = (self.after["version"], self.after["texts"], self.after["cost"])
         expect(found == (self.new, self.before["texts"], 0), str(self.after))
         expect(again["rows"] == self.after["rows"], str(again))
@@ -174,12 +172,11 @@ class Rehearsal:
 
     def collect_the_open_batch(self) -> str:
         """Collect the open batch."""
-        sent = [each for each in self.simulator.requests("openai") if each.method == "POST"]
-        submitted = sum(each.path.endswith("/batches") for each in sent)
+        bodies = [each.body for each in self.simulator.requests("openai") if each.path.endswith("/batches")]
+        submitted = sum("input_file_id" in (body or {}) for body in bodies)
         rows = set(self.after["rows"])
-        expect(
-            (self.after["found"], len(rows), submitted) == ([self.before["status"]], 12, 1), str(self.after)
-        )
+        found = (self.after["found"], len(rows), submitted)
+        expect(found == ([self.before["status"]], 12, 1), f"{found}: {self.after}")
         return f"{len(rows)} rows; submitted once in both versions"
 
     def continue_the_ledger(self) -> str:
@@ -191,19 +188,8 @@ class Rehearsal:
         expect(paid == billed, f"the ledger has {paid} USD, and the bill {billed} USD")
         return f"{len(self.written.splitlines())} lines became {len(lines)}; {paid} USD, as billed"
 
-    def pin(self, version: str) -> list[Any]:
-        """The options that install a version by the digests of its release."""
-        return ["--require-hashes", "-r", self.place.inside(self.work / version / REQUIREMENTS)]
 
-    def use(self, version: str) -> dict[str, Any]:
-        """What the program tells in the version that is installed."""
-        told: dict[str, Any] = json.loads(self.place.run("python", "-W", "error", "-c", PROGRAM, version))
-        return told
-
-
-STEPS = [
-    step for name, step in vars(Rehearsal).items() if not name.startswith("_") and name not in ("pin", "use")
-]
+STEPS = [step for name, step in vars(Rehearsal).items() if not name.startswith("_")]
 
 
 def rehearse(python: str, root: Path | None = None) -> Iterator[tuple[str, str]]:
