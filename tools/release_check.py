@@ -51,15 +51,15 @@ class Check(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-def main() -> None:
-    """Read the command line, and print the table. Failures follow in full."""
+def main(checks: tuple[Check, ...], words: list[str] | None = None) -> None:
+    """Read the command line, or `words`, and print the table. Failures follow in full."""
     parser = argparse.ArgumentParser(prog="python -m tools.release_check", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the release goes; it is emptied first")
     parser.add_argument("--tag", default="", help="the tag that is released, such as v0.1.0")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     shutil.rmtree(arguments.folder, ignore_errors=True)
     arguments.folder.mkdir(parents=True)
-    problems = run_checks(CHECKS, arguments.folder.resolve(), arguments.tag)
+    problems = run_checks(checks, arguments.folder.resolve(), arguments.tag)
     sys.exit("\n\n".join(["", *problems]) if problems else 0)
 
 
@@ -197,4 +197,4 @@ CHECKS = (
 
 
 if __name__ == "__main__":
-    main()
+    main(CHECKS)
