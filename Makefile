@@ -49,7 +49,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	sdk-versions fuzz night prices components reliability tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
+	sdk-versions fuzz night prices components reliability pictures tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -125,6 +125,9 @@ night: setup ## COUNT programs by seed from FIRST on; the first that breaks a pr
 
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
 	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))
+
+pictures: setup ## draw the pictures of docs/images that the library makes, from simulated providers
+	@$(RUN) -m tools.pictures
 
 tree: setup ## write the tree of the package in docs/design.md
 	@$(RUN) -m tools.tree

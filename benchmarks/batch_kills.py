@@ -40,9 +40,9 @@ MODELS = {
 
 # prices.csv has no batch prices of these two. This is half the standard price, for simulator and clients.
 _PRICES = (
-    "together_ai,MiniMaxAI/MiniMax-M2.7,batch,0,0.15,0.03,,,0.6,,,,,,,,,,an assumption,2026-11-20\n"
+    "together_ai,MiniMaxAI/MiniMax-M2.7,batch,0,0.15,0.03,,,,,0.6,,,,,,,,,,an assumption,2026-11-20\n"
     "fireworks_ai,accounts/fireworks/models/gpt-oss-120b,batch,"
-    "0,0.075,,,,0.3,,,,,,,,,,an assumption,2026-11-20\n"
+    "0,0.075,,,,,,0.3,,,,,,,,,,an assumption,2026-11-20\n"
 )
 
 ROWS = 12

@@ -96,6 +96,7 @@ EXCEPTIONS_OF_PACKAGES: dict[tuple[str, str], str] = {
     ("_core.money.ledger", "pandas"): "makes a data frame where the user asks",
     ("_core.money.ledger", "polars"): "makes a data frame where the user asks",
     ("_core.types.embeddings", "numpy"): "makes an array where the user asks",
+    ("_core.types.results", "matplotlib"): "names its figure for type checkers",
     ("_core.types.results", "pandas"): "names its data frame for type checkers",
     ("_core.types.results", "polars"): "names its data frame for type checkers",
     ("_core.types.results_table", "pandas"): "makes a data frame where the user asks",

@@ -12,11 +12,12 @@ from conformance.formats import ANTHROPIC, CHAT, FORMATS, GEMINI, INTERACTIONS, 
 from llm_provider._core.formats import registry
 from llm_provider._core.requests.request import Request
 from llm_provider._core.requests.routing import resolve
-from llm_provider._features.prompt_caching.settings import mark_of_call
+from llm_provider._features.prompt_caching.settings import is_stored, mark_of_call
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "features.md"
 
 SEPARATE, NOT_YET, IMPLICIT = "separate requests", "not yet", "nothing to send"
+STORED = "a request of its own"
 
 _ANSWERS: Mapping[str, Mapping[Format, tuple[str, ...]]] = {
     "text": {CHAT: ("content",), RESPONSES: ("message",), ANTHROPIC: ("text",), GEMINI: ("text",),
@@ -77,8 +78,8 @@ def _samples(form: Format) -> str:
     return YES if registry.load(target.route.adapter).encode(request, target).samples_field else SEPARATE
 
 
-def _prompt_caching(form: Format) -> str:
-    """How `prompt_caching` reaches the provider.
+def _prompt_caching(form: Format, value: object) -> str:
+    """How a `prompt_caching` reaches the provider.
 
     Raises:
         AssertionError: the payload does not fit the SDK's types.
@@ -86,6 +87,8 @@ def _prompt_caching(form: Format) -> str:
     found = NO
     for model in form.models:
         target = resolve(model, endpoint=form.endpoint)
+        if is_stored(target, value):
+            return STORED
         cache = registry.load_prompt_cache(target)
         payload = form.encode("Why?", model, system="A long document. " * 5000)
         mark = None if cache is None else mark_of_call(cache, payload, target.model)
@@ -122,7 +125,8 @@ def document() -> str:
     """The whole page."""
     parameters = {name: [sent(form, "Hi", given) for form in FORMATS] for name, given in PARAMETERS.items()}
     parameters["`n`"] = [_samples(form) for form in FORMATS]
-    parameters["`prompt_caching`"] = [_prompt_caching(form) for form in FORMATS]
+    for name, value in {"`prompt_caching`": True, '`prompt_caching="explicit"`': "explicit"}.items():
+        parameters[name] = [_prompt_caching(form, value) for form in FORMATS]
     messages = {name: [sent(form, given, {}) for form in FORMATS] for name, given in MESSAGES.items()}
     answers = {
         name: [_answers(form, cells.get(form, ())) for form in FORMATS] for name, cells in _ANSWERS.items()

@@ -145,6 +145,7 @@ if TYPE_CHECKING:
     from ._features.mcp.server import mcp
     from ._features.models.known_models import Model
     from ._features.models.token_count import TokenCount
+    from ._features.pictures.request_timeline import RequestTimeline
     from ._features.quirks.routers import UnpinnedRouterWarning
     from ._features.recheck.report import Recheck
     from ._features.rich_content.values import (
@@ -177,7 +178,8 @@ __all__ = [
     "OverloadedError", "Parameters", "PassedOver", "PendingBatchError", "PermissionDeniedError",
     "PriceWarning", "Prompt", "PromptCacheMiss",
     "ProviderError", "Question", "QuotaExceededError", "Range", "RateLimitError",
-    "Recheck", "RefusalError", "Reliability", "RequestError", "Response", "Results", "SchemaMismatchError",
+    "Recheck", "RefusalError", "Reliability", "RequestError",
+    "RequestTimeline", "Response", "Results", "SchemaMismatchError",
     "ScopeStatistics", "Score", "ScoreCheckError", "ScoreParameters", "ScoreTable", "Scores",
     "SecondLevel",
     "SecondLevelStatistics", "SecondLevelStore", "ServedBy", "ServerToolCall", "SharedControllerWarning",
@@ -210,6 +212,7 @@ _HOMES = (
     "_features.shared_pace.shared_controller", "_core.batches.handle",
     "_features.quirks.routers", "_features.recheck.report", "_features.evidence.verification",
     "_features.evaluation.summary", "_features.evaluation.tables", "_features.cache_care.maintenance",
+    "_features.pictures.request_timeline",
 )  # fmt: skip
 
 

@@ -5,14 +5,16 @@ import datetime
 import re
 import warnings
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pydantic
 
 from conformance.checks import USER
 from conformance.formats import Format
-from llm_provider import RequestError
+from llm_provider import RequestError, mcp
 from llm_provider._core.requests.attachments import UploadReference
+from llm_provider._features.mcp.listing import make_tools
 
 YES, NO, LEFT_OUT = "yes", "no", "left out"
 
@@ -45,6 +47,15 @@ def _weather(city: str, day: datetime.date = datetime.date(2026, 11, 22)) -> str
     return f"{city} {day}"
 
 
+def _of_a_server() -> list[Any]:
+    """The functions that take the place of `mcp(...)` once its server has listed a tool."""
+    listed = SimpleNamespace(
+        name="files.read", description="Reads a file.", annotations=None,
+        input_schema={"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMA},
+    )  # fmt: skip
+    return list(make_tools(lambda: None, mcp("server"), [listed]))
+
+
 PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`system`": {"system": "Be brief."},
     "`max_tokens`": {"max_tokens": 9000},
@@ -56,6 +67,7 @@ PARAMETERS: Mapping[str, dict[str, Any]] = {
     "`tools`, `strict`": {"tools": [_STRICT]},
     "`tools`, a Python function": {"tools": [_weather]},
     "`tools`, a pydantic model": {"tools": [City]},
+    "`tools`, `mcp(...)`": {"tools": _of_a_server()},
     '`tools`, `"web_search"`': {"tools": ["web_search"]},
     '`tools`, `"code_execution"`': {"tools": ["code_execution"]},
     '`tools`, `"url_context"`': {"tools": ["url_context"]},

@@ -1,12 +1,15 @@
 """`explain_miss` names what a question and the nearest stored one differ in."""
 
 import contextlib
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import BadRequestError, CacheMissError, Client
+from llm_provider._core.runtime import clock
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "openai/gpt-6.1-sol")
@@ -91,6 +94,33 @@ def test_a_stored_question_is_said_to_be_stored(client: Client) -> None:
             assert str(miss).startswith("the question itself is stored under ")
             assert miss is not None
             assert (miss.stored, miss.differences) == (True, ())
+
+
+@pytest.mark.parametrize("way", ["of the call", "of the client", "none", "long"])
+def test_an_answer_that_is_too_old_is_told_with_its_age(
+    simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    ages: dict[str, Any] = {"of the call": timedelta(hours=1), "long": 1e6}
+    own: dict[str, Any] = {"max_age": ages[way]} if way in ages else {}
+    settings: dict[str, Any] = {"max_age": 3600.0} if way == "of the client" else {}
+    with Client(cache_dir=tmp_path, **settings) as client:
+        client.call("gpt-6.1-sol", PROMPT)
+        now = time.time()
+        monkeypatch.setattr(clock, "time", lambda: now + 3 * 86_400)
+        miss = client.explain_miss("gpt-6.1-sol", PROMPT, **own)
+        assert miss is not None
+        assert miss.stored
+        assert miss.age == pytest.approx(3 * 86_400, abs=100)
+        is_old = way.startswith("of")
+        assert miss.max_age == (3600 if is_old else None)
+        assert str(miss).endswith(", but its answer is 72 h 0 min old, and max_age is 1 h 0 min") == is_old, (
+            str(miss)
+        )
+        if is_old:
+            with pytest.raises(CacheMissError, match="max_age is"):
+                client.call("gpt-6.1-sol", PROMPT, cache="only", **own)
+        else:
+            assert client.call("gpt-6.1-sol", PROMPT, cache="only", **own).cached
 
 
 @pytest.mark.parametrize("others", [0, 3])

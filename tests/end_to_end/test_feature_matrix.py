@@ -137,6 +137,7 @@ FEATURES = (
     ),
     with_add("a chosen tool", tool_choice=add),
     Feature("prompt_caching", {"prompt_caching": True}),
+    Feature("explicit prompt_caching", {"prompt_caching": "explicit"}),
     Feature("an image", {}, files=(b"\x89PNG\r\n\x1a\n",)),
     Feature("an uploaded PDF", {}, files=(LARGE,)),
 )

@@ -37,7 +37,7 @@ TOOLS: dict[str, tuple[str, JSON, int]] = {
         {"type": "shell_call", "call_id": "c", "action": {}, "environment": {"type": "container_reference"}},
         1,
     ),
-    "12 hours in the prompt cache": (RESPONSES, {"ttl_12h_tokens": 9, "ttl_30m_tokens": 1}, 1),
+    "12 hours in the prompt cache": (RESPONSES, {"ttl_12h_tokens": 9, "ttl_30m_tokens": 1}, 0),
     "30 minutes in the prompt cache": (RESPONSES, {"ttl_12h_tokens": 0, "ttl_30m_tokens": 9}, 0),
     "local shell": (
         RESPONSES,
@@ -68,7 +68,11 @@ def reply_of(model: str, used: JSON) -> tuple[JSON, list[JSON]]:
     reply = copy.deepcopy(SHAPES[FORMATS[model]][0].whole)
     if model == RESPONSES:
         if "ttl_12h_tokens" in used:
-            reply["usage"]["input_tokens_details"] |= {"cache_write_tokens_details": used}
+            written = sum(used.values())
+            for total in ("input_tokens", "total_tokens"):
+                reply["usage"][total] += written
+            writes = {"cache_write_tokens": written, "cache_write_tokens_details": used}
+            reply["usage"]["input_tokens_details"] |= writes
         elif used:
             reply["output"][:0] = [{"id": "x", "status": "completed", **used}]
         return reply, [{"type": "response.completed", "response": reply}]

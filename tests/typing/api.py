@@ -189,6 +189,7 @@ def client() -> None:
         llm.Client(keys={"openai": ["a", ("b", "c"), ["d"]], "xai": "e"}).close()
         assert_type(own.call("gpt-6.1-sol", "Hi"), llm.Response)
         assert_type(own.statistics(), list[llm.ScopeStatistics])
+        assert_type(llm.RequestTimeline(own).rows[0].outcome, str)
         assert_type(own.call("gpt-6.1-sol", "Hi", timeout=llm.Timeouts(idle=30), deadline=60), llm.Response)
         assert_type(own.cache.stats(), llm.CacheStatistics)
         assert_type(own.explain_miss("gpt-6.1-sol", "Hi", draw=2), llm.Explanation | None)
@@ -198,6 +199,7 @@ def parameters() -> None:
     llm.call("gpt-5.5", "Hi", service_tier="flex", verbosity="low", user="u", logit_bias={5: -1})
     llm.call("gpt-5.6", "Hi", reasoning_context="all_turns")
     llm.call("gemini-2.5-flash", "Hi", thinking_budget="adaptive", cached_content="cachedContents/abc")
+    llm.call("gemini-3.8-flash", "Hi", prompt_caching="explicit")
     llm.call("gemini-2.5-flash", "Hi", thinking_budget=0, safety_settings={"a": "b"}, modalities=["text"])
     with llm.Client(api_key="key", base_url="http://localhost", temperature=0, unsupported="drop") as own:
         assert_type(own.with_options(max_tokens=5, cache="off", timeout=3), llm.Client)

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from .._features.models import known_models, retirements
     from .._features.models import token_count as token_counts
     from .._features.partial import deltas as partials
+    from .._features.pictures import pictures, request_timeline
+    from .._features.pictures import style as picture_style
     from .._features.progress import bar as progress_bar
-    from .._features.prompt_caching import prefix_gate
+    from .._features.prompt_caching import cached_contents, prefix_gate
     from .._features.prompt_caching import settings as prompt_caching
     from .._features.quirks import any_server, bills, failures, routers
     from .._features.recheck import run as recheck
@@ -89,7 +91,11 @@ _MODULES = {
     "litellm_prices": "litellm.prices",
     "mcp_tools": "mcp.listing",
     "partials": "partial.deltas",
+    "picture_style": "pictures.style",
+    "pictures": "pictures.pictures",
+    "request_timeline": "pictures.request_timeline",
     "progress_bar": "progress.bar",
+    "cached_contents": "prompt_caching.cached_contents",
     "prefix_gate": "prompt_caching.prefix_gate",
     "known_models": "models.known_models",
     "retirements": "models.retirements",

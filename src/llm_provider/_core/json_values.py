@@ -50,7 +50,9 @@ def json_value(value: object) -> Any:
         if callable(getattr(type(value), method, None)):
             return json_value(getattr(value, method)(**arguments))
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+        # What was written before a late field was there stays equal to what is written today.
+        kept = (each for each in fields(value) if not each.metadata.get("late") or getattr(value, each.name))
+        return {each.name: json_value(getattr(value, each.name)) for each in kept}
     return _to_text(value)
 
 

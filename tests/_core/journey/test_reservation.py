@@ -238,18 +238,29 @@ def test_a_prompt_kept_for_an_hour_costs_more_to_write() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "options", "known"),
+    ("messages", "options", "factor"),
     [
-        ("12h", {}, True),
-        ("Hi", {"prompt_cache_options": {"ttl": "30m"}}, True),
-        ("Hi", {"prompt_cache_options": {"ttl": "12h"}}, False),
-        ([{"type": "text", "text": "Hi", "prompt_cache_breakpoint": {"ttl": "12h"}}], {}, False),
+        ("12h", {}, 1),
+        ("Hi", {"prompt_cache_options": {"ttl": "30m"}}, 1),
+        ("Hi", {"prompt_cache_options": {"ttl": "12h"}}, 2),
+        ([{"type": "text", "text": "Hi", "prompt_cache_breakpoint": {"ttl": "12h"}}], {}, 2),
     ],
 )
-def test_a_prompt_kept_for_twelve_hours_has_no_bound(messages: Any, options: Any, *, known: bool) -> None:
+def test_a_prompt_kept_for_twelve_hours_costs_twice_as_much_to_write(
+    messages: Any, options: Any, factor: int
+) -> None:
     content = messages if isinstance(messages, list) else [{"type": "text", "text": messages}]
-    call = made("gpt-6.1-sol", [{"role": "user", "content": content}], max_tokens=1, extra_body=options)
-    assert (worst_case(call, range(1), TABLE) is not None) == known
+
+    def most(model: str, options: Any, content: Any) -> Decimal | None:
+        asked = [{"role": "user", "content": [{"type": "text", "text": "word " * 9000}, *content]}]
+        return worst_case(made(model, asked, max_tokens=1, extra_body=options), range(1), TABLE)
+
+    whole, plain = most("gpt-6.1-sol", options, content), most("gpt-6.1-sol", {}, [])
+    assert whole is not None
+    assert plain is not None
+    assert whole / plain == pytest.approx(Decimal(factor), rel=Decimal("0.02"))
+    # A model whose row has no price for it has no bound.
+    assert (most("gpt-5.5", options, content) is None) == (factor == 2)
 
 
 def test_a_long_prompt_may_reach_the_dearer_price() -> None:

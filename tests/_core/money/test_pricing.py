@@ -32,7 +32,7 @@ TODAY = date(2026, 11, 20)
 PARTS = (
     "output_reasoning", "input_audio", "cache_read_audio", "output_audio", "input_image", "output_image",
 )  # fmt: skip
-CLASSES = ("input", "cache_read", "cache_write", "cache_write_1h", "output")
+CLASSES = ("input", "cache_read", "cache_write", "cache_write_1h", "cache_write_12h", "output")
 HEADER = ",".join(COLUMNS)
 
 
@@ -50,14 +50,15 @@ tokens = st.integers(min_value=0, max_value=10_000_000)
 @st.composite
 def usages(draw: st.DrawFn) -> Usage:
     """Any usage whose parts fit into their totals."""
-    plain, read, short, hour = draw(st.tuples(tokens, tokens, tokens, tokens))
+    plain, read, short, hour, half_day = draw(st.tuples(tokens, tokens, tokens, tokens, tokens))
     output = draw(tokens)
     return Usage(
-        input_tokens=plain + read + short + hour,
+        input_tokens=plain + read + short + hour + half_day,
         output_tokens=output,
         cache_read_input_tokens=read,
-        cache_write_input_tokens=short + hour,
+        cache_write_input_tokens=short + hour + half_day,
         cache_write_1h_input_tokens=hour,
+        cache_write_12h_input_tokens=half_day,
         reasoning_output_tokens=draw(st.integers(min_value=0, max_value=output)),
     )
 
@@ -81,12 +82,14 @@ def cost_of(table: PriceTable, usage: Usage) -> Decimal:
 def test_each_token_is_billed_once_to_the_last_digit(row: dict[str, object], usage: Usage) -> None:
     price = {column: Fraction(str(row[column])) for column in CLASSES}
     fresh = usage.input_tokens - usage.cache_read_input_tokens - usage.cache_write_input_tokens
-    five_minutes = usage.cache_write_input_tokens - usage.cache_write_1h_input_tokens
+    kept = usage.cache_write_1h_input_tokens + usage.cache_write_12h_input_tokens
+    five_minutes = usage.cache_write_input_tokens - kept
     by_hand = (
         price["input"] * fresh
         + price["cache_read"] * usage.cache_read_input_tokens
         + price["cache_write"] * five_minutes
         + price["cache_write_1h"] * usage.cache_write_1h_input_tokens
+        + price["cache_write_12h"] * usage.cache_write_12h_input_tokens
         + price["output"] * usage.output_tokens
     ) / 1_000_000
     table = table_of(row)
@@ -104,6 +107,7 @@ USED = {
     "cache_read": Usage(input_tokens=1, cache_read_input_tokens=1),
     "cache_write": Usage(input_tokens=1, cache_write_input_tokens=1),
     "cache_write_1h": Usage(input_tokens=1, cache_write_input_tokens=1, cache_write_1h_input_tokens=1),
+    "cache_write_12h": Usage(input_tokens=1, cache_write_input_tokens=1, cache_write_12h_input_tokens=1),
     "output": Usage(output_tokens=1),
 }
 
@@ -156,7 +160,7 @@ def test_now_is_a_moment_too(shipped: PriceTable) -> None:
 
 def test_the_shipped_rows_are_read_when_they_are_needed(tmp_path: Path) -> None:
     root = copy_package(tmp_path, ())
-    rows = ["openai,good,standard,0,2" + "," * 14 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 15]
+    rows = ["openai,good,standard,0,2" + "," * 16 + "here,2026-11-20", "openai,bad,standard,0,x" + "," * 17]
     (root / "prices.csv").rename(root / "later.csv")
     (root / "later.csv").write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
     code = """

@@ -24,7 +24,7 @@ def test_a_table_older_than_30_days_says_how_to_renew_it(
     # One line of a warning.
     assert "\n" not in advice
     # A table that was renewed needs no advice.
-    row = "openai,gpt-77,standard,0,2,,,,10,,,,,,,,,,my own,2026-11-29"
+    row = "openai,gpt-77,standard,0,2,,,,,,10,,,,,,,,,,my own,2026-11-29"
     (tmp_path / "prices.csv").write_text(f"{','.join(COLUMNS)}\n{row}\n")
     assert advise_update(now) == ""
 

@@ -77,7 +77,10 @@ def test_every_public_class_has_an_old_name() -> None:
         if not issubclass(kind, Warning)
         and kind.__name__ not in ("AsyncStream", "Stream", "SecondLevelStore")
         and not kind.__module__.startswith(
-            tuple(f"{moved.PACKAGE}_features.{room}." for room in ("decide", "evaluation", "user_limits"))
+            tuple(
+                f"{moved.PACKAGE}_features.{room}."
+                for room in ("decide", "evaluation", "pictures", "user_limits")
+            )
         )
     }
     assert homes <= {*moved.MOVED.values()}

@@ -233,6 +233,40 @@ def test_a_job_that_is_not_found_stays_open(
     assert len(google.made) == 1
 
 
+@pytest.mark.parametrize("status", ["pending", "scheduled"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_under_a_new_word_is_awaited(
+    google: InteractionsServer, make_client: MakeClient, way: str, status: str
+) -> None:
+    # mozilla-ai/any-llm#1338
+    google.after = lambda identifier: (200, {}, {"id": identifier, "status": status, "agent": AGENT})
+    assert ask(way, make_client(), "agent").text == "You said: Hi"
+    assert len(google.made) == 1
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_a_job_that_google_cannot_cancel_is_collected(
+    google: InteractionsServer, make_client: MakeClient, run: RunCommand, who: str
+) -> None:
+    # googleapis/python-genai#1971
+    serve, google.questions = google.reply, 10**6
+
+    def refuse(path: str, headers: Any, body: Any) -> Fault:
+        if path.endswith("/cancel"):
+            return 404, {}, {"error": {"code": "not_found", "message": "Method not found."}}
+        return serve(path, headers, body)
+
+    google.reply = refuse
+    client, (model, own) = make_client(), WHO[who]
+    batch = client.submit_many(model, ["Hi"], delivery="background", progress=False, **own)
+    client.close()
+    ended = run("batches", "cancel", batch.id)
+    assert "Method not found" in ended.out + ended.err
+    google.questions = 1
+    assert ask("call", make_client(), who).text == "You said: Hi"
+    assert len(google.made) == 1
+
+
 PROGRAM = """
 from llm_provider import Client
 from llm_provider._core.batches import collect, remote, submit

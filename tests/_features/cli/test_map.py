@@ -228,6 +228,23 @@ def test_an_interrupt_keeps_whole_lines_and_the_rest_is_sent_next_time(
     assert [line["index"] for line in lines(target)] == list(range(12))
 
 
+def test_an_interrupt_within_a_table_says_one_line(
+    program: Program, simulator: Simulator, tmp_path: Path, target: Path
+) -> None:
+    """The rows that were not read yet had an exception of their own, as their file was closed before them."""
+    table = tmp_path / "table.csv"
+    table.write_text("number\n" + "".join(f"{number}\n" for number in range(200)))
+    simulator.inject(Fault(hang=True), match="3 + 1", times=None)
+    words = ("map", MODEL, str(table), str(target), "--template", "What is {number} + 1?")
+    with program(*words, "--max-concurrent", "1") as process:
+        assert wait_until(lambda: target.exists() and target.read_text().count("\n") == 3, 60)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+        said = errors_of(process)
+    assert said.startswith("llm-provider: interrupted: 3 of 200 rows are answered")
+    assert said.count("\n") == 1
+
+
 def records(path: Path) -> list[dict[str, Any]]:
     """The lines of an output, whose cells are text in a table."""
     if path.suffix != ".csv":

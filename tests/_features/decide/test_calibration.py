@@ -59,11 +59,11 @@ class TestReliability:
         assert found.to_pandas()["count"].sum() == 20_000
 
     def test_it_is_drawn(self) -> None:
-        matplotlib = pytest.importorskip("matplotlib")
-        matplotlib.use("Agg")
-        axes = reliability([0.1, 0.9, 0.8], [False, True, False]).plot()
+        pytest.importorskip("matplotlib")
+        figure = reliability([0.1, 0.9, 0.8], [False, True, False]).plot()
+        (axes,) = figure.axes
         assert (axes.get_xlabel(), axes.get_title()) == ("probability", "calibration error 0.333, 3 answers")
-        assert reliability([0.1], [False]).plot(axes) is axes
+        assert reliability([0.1], [False]).plot(axes) is figure
 
     @pytest.mark.parametrize("bins", [0, 1.5, True, 2_000])
     def test_a_wrong_number_of_bins_is_refused(self, bins: Any) -> None:

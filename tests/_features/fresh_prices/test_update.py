@@ -23,7 +23,7 @@ from support import wait_until
 MILLION = Usage(input_tokens=1_000_000)
 HEADER = ",".join(COLUMNS)
 SHIPPED = Path(default_prices_path()).read_text(encoding="utf-8")
-NEW = "openai,gpt-77,standard,0,2,,,,10,,,,,,,,,,my own,2026-11-29"
+NEW = "openai,gpt-77,standard,0,2,,,,,,10,,,,,,,,,,my own,2026-11-29"
 GOOD = f"{HEADER}\n{NEW}\n"
 
 
@@ -141,7 +141,7 @@ def test_an_older_table_than_that_of_the_package_does_not_count(
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         bodies = {"/good": GOOD, "/whole": f"{SHIPPED}{NEW}\n", "/html": "<html>", "/header": f"{HEADER}\n"}
-        bodies["/bad"] = GOOD + "openai,bad,standard,0,free,,,,,,,,,,,,,,x,2026-11-29\n"
+        bodies["/bad"] = GOOD + "openai,bad,standard,0,free,,,,,,,,,,,,,,,,x,2026-11-29\n"
         if self.path == "/moved":
             self.send_response(302)
             self.send_header("Location", "/good")

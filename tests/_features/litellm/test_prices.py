@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -17,7 +16,7 @@ from llm_provider._core.money.pricing import PriceTable
 from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._features.litellm.connection import load
-from llm_provider._features.litellm.prices import _is_plain, litellm_cost, most_cost, prices_of
+from llm_provider._features.litellm.prices import _is_plain, _usage, litellm_cost, most_cost, prices_of
 from llm_provider.simulator import Simulator
 from raw_server import Behaviour, RawServer, answering, streaming
 from support import RunScript
@@ -29,8 +28,6 @@ LIVE = [
     "litellm/vertex_ai/gemini-2.5-pro", "litellm/vertex_ai/gemini-3-flash-preview", "moonshot/kimi-k3",
     "litellm/dashscope/qwen-flash",
 ]  # fmt: skip
-UNLISTED = {"litellm/dashscope/qwen-flash"}
-"""Billed by the tier of a prompt, in a way that only a loaded litellm computes."""
 ONLY_LITELLM = "moonshot/kimi-k3"
 
 
@@ -50,9 +47,7 @@ def bound(client: Client, model: str, prices: PriceTable | None = None, **parame
 
 @pytest.mark.parametrize("model", LIVE)
 def test_a_model_of_litellm_has_a_bound(model: str) -> None:
-    # What is billed in tiers litellm itself computes, once another test has loaded it.
-    is_unknown = model in UNLISTED and "litellm" not in sys.modules
-    assert (price(model, Usage(input_tokens=1)) is None) is is_unknown
+    assert price(model, Usage(input_tokens=1)) is not None
     with Client(cache="off") as client:
         small, large = bound(client, model, max_tokens=10), bound(client, model, max_tokens=1000)
         unset = bound(client, model)
@@ -97,6 +92,46 @@ def test_price_and_estimate_know_what_an_answer_costs(tier: str) -> None:
     assert estimate.cost is not None
     assert most is not None
     assert 0 < estimate.cost.high <= most
+
+
+def test_each_tier_of_a_prompt_has_the_price_that_litellm_computes() -> None:
+    litellm: Any = load()
+    checked = 0
+    for name, entry in litellm.model_cost.items():
+        tiers = entry.get("tiered_pricing") or ()
+        if not tiers or not _is_plain(entry) or not any("output_cost_per_token" in tier for tier in tiers):
+            continue
+        for size in {
+            1,
+            *(int(edge) + more for tier in tiers for edge in tier["range"] for more in (0, 1)),
+        } - {0}:
+            for usage in (
+                Usage(input_tokens=size, output_tokens=70, reasoning_output_tokens=20),
+                Usage(
+                    input_tokens=size, cache_read_input_tokens=size // 2, cache_write_input_tokens=size // 4
+                ),
+            ):
+                own = litellm.get_llm_provider(name)
+                costs = litellm.cost_per_token(
+                    model=own[0], usage_object=_usage(litellm, usage), custom_llm_provider=own[1]
+                )
+                ours = litellm_cost(name, None, usage)
+                assert ours is not None
+                assert float(ours) == pytest.approx(sum(costs)), (name, size, usage)
+                checked += 1
+    assert checked > 300
+
+
+def test_the_tiers_of_a_prompt_are_known_without_litellm(run_script: RunScript) -> None:
+    run_script(
+        """
+        import sys
+        from llm_provider import Usage, price
+        for size, usd in ((256_000, "0.0128"), (256_001, "0.06400025")):
+            assert str(price("litellm/dashscope/qwen-flash", Usage(input_tokens=size))) == usd
+        assert "litellm" not in sys.modules
+        """
+    )
 
 
 def test_a_price_of_the_map_has_no_noise_of_a_binary_float(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """A ledger's rows as text, HTML, data frames and JSON lines."""
 
 import json
-import pickle
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from llm_provider import Ledger, MissingDependencyError
 from llm_provider._core.money.totals import Key, Posting, Totals
-from support import RunScript, needs
+from support import needs
 
 
 def test_text_is_a_table(ledger: Ledger) -> None:
@@ -88,35 +87,3 @@ def test_polars_gets_a_column_for_each_figure(ledger: Ledger) -> None:
     assert frame.columns == list(ledger.total.as_dict())
     assert frame["spent"].to_list() == [6e-8, 0.0162]
     assert Ledger(Totals()).to_polars().columns == frame.columns
-
-
-@needs("matplotlib")
-# Of matplotlib's counters, since Python 3.12.
-@pytest.mark.filterwarnings("ignore:Pickle, copy, and deepcopy")
-def test_a_figure_has_spending_over_time_and_tokens_by_class(ledger: Ledger, tmp_path: Path) -> None:
-    figure = ledger.plot()
-    spending, tokens = figure.axes
-    drawn = {line.get_label(): list(line.get_ydata()) for line in spending.get_lines()}
-    assert drawn["gpt-6.1-sol"] == pytest.approx([0, 0.0064, 0.0118, 0.0172, 0.0172])
-    assert drawn["claude-haiku-5-5"] == pytest.approx([0, 6e-8, 6e-8])
-    heights = {bars.get_label(): [bar.get_height() for bar in bars] for bars in tokens.containers}
-    assert heights == {
-        "input": [1, 3010], "cache read": [0, 600], "cache write": [0, 0], "reasoning": [0, 300],
-        "output": [0, 600],
-    }  # fmt: skip
-    figure.savefig(tmp_path / "cost.png")
-    assert (tmp_path / "cost.png").stat().st_size > 10_000
-    assert figure._repr_png_().startswith(b"\x89PNG")
-    assert len(pickle.loads(pickle.dumps(figure)).axes) == 2
-
-
-@needs("matplotlib")
-def test_a_figure_needs_no_display(run_warm_script: RunScript) -> None:
-    run_warm_script(
-        """
-        import sys
-        from llm_provider._features.views.ledger_views import plot
-        plot([], {})
-        assert "matplotlib.pyplot" not in sys.modules
-        """
-    )

@@ -39,7 +39,7 @@ def test_the_command_refreshes_a_file_once(tmp_path: Path, command: Command) -> 
     assert code == 0
     difference = (tmp_path / "new" / "a.md").read_text(encoding="utf-8")
     assert "\n| openai/tiny | standard | 0 |  | output |  | 10 |\n" in difference
-    assert f"  openai,tiny,standard,0,2,,,,10{',' * 10}litellm 1.2.3,{TODAY}\n" in out
+    assert f"  openai,tiny,standard,0,2,,,,,,10{',' * 10}litellm 1.2.3,{TODAY}\n" in out
     after = file.read_text(encoding="utf-8")
     past = [line for line in before.splitlines() if line.split(",")[COLUMNS.index("effective_from")] <= TODAY]
     prices = {line.rsplit(",", 2)[0] for line in after.splitlines()}

@@ -228,7 +228,7 @@ class Collector:
     async def _replies(self, remote: RemoteBatch) -> AsyncIterator[RowReply]:
         """The ends of the rows, by their names in the journal."""
         only = next(iter(self.record.rows), "")
-        async for reply in self.remote.results(remote, self.record.path.with_suffix(".results")):
+        async for reply in self.remote.results(remote):
             yield reply._replace(custom_id=only) if reply.custom_id == ONLY_ROW else reply
 
     async def _take(self, replies: Sequence[RowReply]) -> None:

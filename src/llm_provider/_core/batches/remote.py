@@ -27,7 +27,7 @@ from ..formats.shared.batches import BatchConnection, BatchSpec, Part, RemoteBat
 from ..pace.failures import LONGEST_RETRY_AFTER
 from ..requests.api_keys import Credential
 from ..requests.routing import Target
-from ..runtime import clock, files, randomness
+from ..runtime import clock, randomness
 from ..runtime.imports import when_imported
 from .journal import KEPT_SECONDS, Record
 
@@ -87,7 +87,7 @@ class Remote:
 
         return await self._retry(list_recent)
 
-    async def results(self, remote: RemoteBatch, scratch: Path) -> AsyncGenerator[RowReply, None]:
+    async def results(self, remote: RemoteBatch) -> AsyncGenerator[RowReply, None]:
         """The ends of the rows. After a broken connection only those are given that were not yet.
 
         Lines that name no row are given each time.
@@ -96,7 +96,7 @@ class Remote:
         pauses = Pauses(self._patience)
         while True:
             try:
-                async for reply in self.connection.results(remote, scratch, self._longest):
+                async for reply in self.connection.results(remote, self._longest):
                     name = reply.custom_id, reply.error is None
                     if name not in seen:
                         if reply.custom_id:
@@ -107,8 +107,6 @@ class Remote:
                 await pauses.after(self._map_error(error))
             else:
                 return
-            finally:
-                await asyncio.to_thread(files.remove_file, scratch)
 
     async def cancel(self, identifier: str) -> None:
         await self._retry(lambda: self.connection.cancel(identifier))

@@ -167,11 +167,10 @@ class Submitter:
     async def _rows_of(self, record: Record, remote: RemoteBatch) -> set[str]:
         """The names of the rows of a batch that has ended: one of them, or all if the file is damaged."""
         pauses = Pauses(self._patience)
-        scratch = record.path.with_suffix(".results")
         while True:
             names: set[str] = set()
             with contextlib.suppress(NotFoundError):
-                async with contextlib.aclosing(self._remote.results(remote, scratch)) as replies:
+                async with contextlib.aclosing(self._remote.results(remote)) as replies:
                     async for reply in replies:
                         names.add(reply.custom_id)
                         if record.sealed is not None:

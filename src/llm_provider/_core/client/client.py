@@ -360,8 +360,8 @@ class Client(BatchMethods):
     ) -> Explanation | None:
         """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
 
-        It says so if the call itself is stored, and if nothing that is stored is similar. Failed calls and
-        answers that were cut are not stored.
+        It says so if the call itself is stored, with its age if `max_age` is less, and if nothing is similar.
+        Failed calls and answers that were cut are not stored.
 
         Args:
             model: As for `call`.
@@ -388,8 +388,8 @@ class Client(BatchMethods):
         allowed = runner.concurrency_of_threads
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
         part = call.parts[0]
-        if self._cache.peek(call.key(part)) is not None:
-            return doors.cache_maintenance.Explanation(call.key(part), (), 1, stored=True)
+        if (stored := self._cache.peek(call.key(part))) is not None:
+            return doors.cache_maintenance.explain_stored(call.key(part), stored, call.request.max_age)
         return self._cache.explain_miss(call.build_question(part))
 
     def price(

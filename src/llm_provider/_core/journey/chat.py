@@ -65,8 +65,8 @@ class Chat(Operation[Request, Response]):
             from ..schemas.structure import structure_of
 
             encoded.structure = structure_of(request.response_format)
-        if request.options and request.options.get("prompt_caching"):
-            encoded.prefix = _find_mark(encoded, target)
+        if request.options and (prompt_caching := request.options.get("prompt_caching")):
+            encoded.prefix = _find_mark(encoded, target, prompt_caching)
         # A tool may be a name.
         if request.tools and any(
             isinstance(tool, dict) and tool.get("type") == "mcp" for tool in request.tools
@@ -300,16 +300,15 @@ def _add_headers(headers_of_user: Mapping[str, str] | None, needed: Mapping[str,
     return headers
 
 
-def _find_mark(encoded: EncodedRequest, target: Target) -> PrefixMark | None:
+def _find_mark(encoded: EncodedRequest, target: Target, prompt_caching: object) -> PrefixMark | None:
     """The mark for the provider's prompt cache. A batch that knows more replaces it."""
     from ..formats.registry import load_prompt_cache
 
     prompt_cache = load_prompt_cache(target)
-    return (
-        None
-        if prompt_cache is None
-        else doors.prompt_caching.mark_of_call(prompt_cache, encoded.payload, target.known_model)
-    )
+    if prompt_cache is None:
+        return None
+    stored = doors.prompt_caching.is_stored(target, prompt_caching)
+    return doors.prompt_caching.mark_of_call(prompt_cache, encoded.payload, target.known_model, stored=stored)
 
 
 CHAT = Chat()

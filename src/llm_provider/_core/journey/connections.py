@@ -28,6 +28,7 @@ from .recorder import CostRecorder
 from .reservation import BudgetedRequest
 
 if TYPE_CHECKING:
+    from ..._features.prompt_caching.cached_contents import CachedContents
     from ..._features.uploads.uploads import Uploads
     from ..._features.user_limits.scope_limits import Counts
     from ..money.budget import Budget
@@ -74,6 +75,7 @@ class Connections:
         self.keys = KeyPools(settings.keys, self._limiter, settings.env_file)
         self._directory = lease_directory
         self._uploads: Uploads | None = None
+        self._cached_contents: CachedContents | None = None
 
     def _controller(self, scope: str) -> Controller:
         rate_control = self.settings.rate_control
@@ -128,6 +130,16 @@ class Connections:
             )
         return self._uploads
 
+    @property
+    def cached_contents(self) -> CachedContents:
+        """The beginnings of prompts that are stored at Google for `prompt_caching="explicit"`."""
+        if self._cached_contents is None:
+            directory = self._directory
+            self._cached_contents = doors.cached_contents.CachedContents(
+                None if directory is None else directory.parent / "beginnings", directory, self.recorder
+            )
+        return self._cached_contents
+
     def statistics(self) -> list[ScopeStatistics]:
         return self._limiter.statistics()
 
@@ -136,9 +148,10 @@ class Connections:
             self._counts.close()
         self._shared.close()
         self.doubts.close()
-        if self._uploads is not None:
+        for files in (self._uploads, self._cached_contents):
             with contextlib.suppress(Exception):  # as below
-                await self._uploads.close()
+                if files is not None:
+                    await files.close()
         for connection in self._connections.values():
             with contextlib.suppress(Exception):  # nothing can be done about it
                 await connection.close()

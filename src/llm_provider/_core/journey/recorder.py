@@ -172,6 +172,20 @@ class CostRecorder:
             self._write(call, names, posting, **details, **where)
         return charge.usd
 
+    def record_side_request(
+        self, call: Call[Any], cost: Decimal | str, usage: Usage, account: str, name: str
+    ) -> Decimal | None:
+        """Record a request beside those for answers, such as one that stores a prompt; its cost in USD.
+
+        `cost` is in USD, or the reason why it is not known. `name` is the provider's for what it made.
+        """
+        names = self._names_of(call, None)
+        charge = _add_charge(call, cost, usage, "prices", None)
+        posting = Posting(clock.time(), "answered", names.key, charge.usd, usage)
+        self._post(call, posting)
+        self._write(call, names, posting, id=name, account=account, cost_unknown=charge.unknown)
+        return charge.usd
+
     def rows_of(self, batch: str) -> set[str]:
         """The rows of a batch that the ledger's file has already."""
         return set() if self._file is None else self._file.find_rows(batch)

@@ -187,14 +187,14 @@ def worst_case(
     if read is None or answer is None:
         return None
     special = facts.special_prices()
-    if special.unknown:
-        return None
     written = answer * len(parts)
     reading, writing = _columns(facts, special)
     costs: list[Decimal] = []
     for variant in variants or {"standard", facts.variant}:
         rows = prices.applicable(provider, model, variant=variant, input_tokens=read)
         if not rows or any(row.input is None or (written and row.output is None) for row in rows):
+            return None
+        if special.caches_for_12_hours and any(row.cache_write_12h is None for row in rows):
             return None
         costs += [_cost(row, read, _highest(row, reading), written, _highest(row, writing)) for row in rows]
     return max(costs)
@@ -231,6 +231,8 @@ def _columns(facts: RequestFacts, special: SpecialPrices) -> tuple[tuple[str, ..
     writing: tuple[str, ...] = _OUTPUT
     if special.caches_for_an_hour:
         reading += ("cache_write_1h",)
+    if special.caches_for_12_hours:
+        reading += ("cache_write_12h",)
     if facts.media or special.continues_speech:
         reading += _INPUT_MEDIA
     if special.speaks:

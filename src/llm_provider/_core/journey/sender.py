@@ -47,6 +47,7 @@ from ..types.usage import Usage
 from .call import Call, Emit, Sample
 from .connections import Connections, scrub
 from .key_pool import KeySelection
+from .references import fill_in, forget_missing
 
 # Imported here: a call that ends during the exit of the interpreter must not import a module.
 from .reservation import BudgetedRequest, Hold, worst_case
@@ -80,9 +81,15 @@ class Sending(Arrival):
     verdict: Verdict = FINAL
     file_ids: dict[str, str] | None = None
     """The ids of the uploaded files that the last request used."""
-    files_renewed: bool = False
+    is_renewed: bool = False
     uploaded: tuple[Credential, dict[str, str]] | None = None
     """The ids of the files that this call has just uploaded, and their key."""
+    stored_with: Credential | None = None
+    """The key with which this call has just had its beginning stored."""
+    cache_miss: str = ""
+    """Why the request does not name a stored beginning, with `prompt_caching="explicit"`."""
+    whole: bytes | None = None
+    """The body before its beginning was replaced."""
 
     # The present request.
     ticket: Ticket = field(init=False)
@@ -111,7 +118,7 @@ class Sending(Arrival):
                     await self._start()
                 elif await stop.ends_during(self._start()):
                     self._refuse(stop)
-                if call.encoded.uploads and not await self._refers():
+                if (call.encoded.uploads or call.encoded.prefix is not None) and not await fill_in(self):
                     continue
                 self.waited = clock.perf_counter() - since
                 self.queue += self.waited
@@ -175,41 +182,15 @@ class Sending(Arrival):
             )
         if stop is not None and stop.stopped and (stop.is_over or not self.failed):
             # The batch was stopped while the call waited.
-            self._withdraw()
+            self.withdraw()
             self._refuse(stop)
         call.sent.is_held, call.sent.is_reported = True, False
 
-    def _withdraw(self) -> None:
+    def withdraw(self) -> None:
         """Give back the slot and the money of a request that is not sent."""
         self.selection.scope.record_withdrawal(self.ticket)
         if self.hold is not None:
             self.hold.count_nothing()
-
-    async def _refers(self) -> bool:
-        """Put the ids of uploaded files into the request; an `LLMError` tells of one that cannot be uploaded.
-
-        False if they had to be uploaded first. No slot is held meanwhile, so it must be taken again.
-        """
-        call, selection, uploads = self.call, self.selection, self.sender.uploads
-        just, self.uploaded = self.uploaded, None
-        if just is not None and just[0] == selection.key:
-            self.file_ids = just[1]
-        else:
-            self.file_ids = uploads.ids(call, selection.key)
-        if self.file_ids is not None:
-            body = call.exchange.body(call, self.parts)
-            self.encoded, self.body = doors.uploads.fill_references(call.encoded, self.file_ids, body)
-            return True
-        self._withdraw()
-        self.verdict, key = FINAL, selection.key
-        try:
-            ids = await uploads.upload(call, key, self._max_retries)
-            self.uploaded = key, ids
-        except LLMError as error:
-            # Another account may have the rights or the quota that this one lacks.
-            if not selection.record_failure(error):
-                raise
-        return False
 
     async def _make(self, connection: Connection) -> None:
         """Send, receive and decode within the timeouts. Only a cancellation is raised."""
@@ -315,7 +296,7 @@ class Sending(Arrival):
     def _end_cancelled(self, cancellation: BaseException) -> None:
         if self.call.sent.is_held:
             # It was not sent, and counts as sent no longer.
-            self._withdraw()
+            self.withdraw()
             return
         self.selection.scope.record_cancellation(self.ticket)
         self.call.sent.end()
@@ -332,6 +313,8 @@ class Sending(Arrival):
             first_token=self.first_token,
         )  # fmt: skip
         answer.origin = read_origin(call.target, self.headers)
+        if self.cache_miss:
+            answer.origin = {**(answer.origin or {}), "prompt_cache_miss": self.cache_miss}
         if answer.cost is None and self.headers and self.emit is None:
             answer.cost = cost_in_headers(self.headers)
         tokens = None if answer.usage is None else count_charged_tokens(call.target.provider, answer.usage)
@@ -393,7 +376,7 @@ class Sending(Arrival):
         self.verdict = judge(
             error,
             attempts=self.failed - self.free,
-            max_retries=self._max_retries,
+            max_retries=self.max_retries,
             seen_by_user=self.first_token is not None,
             elsewhere=selection.record_failure(error),
             random_source=randomness.generator,
@@ -407,10 +390,9 @@ class Sending(Arrival):
             # An outage would be waited for no longer.
             self.verdict = FINAL
         call.sent.is_too_late = self.verdict.too_late
-        may_be_gone = self.file_ids and not self.verdict.retry and not self.files_renewed
-        if may_be_gone and self.sender.uploads.forget(call, key, self.file_ids or {}, error):
-            # The provider deleted a file that is remembered.
-            self.files_renewed, self.verdict = True, Verdict(retry=True)
+        if forget_missing(self, error) and not self.verdict.retry:
+            # The provider deleted a file, or a beginning, that is remembered.
+            self.verdict = Verdict(retry=True)
         backs_off = backs_off or self.failed > REFUSED_IN_TURN
         if self.verdict.retry:
             self.retry_in = delay = selection.delay(self.verdict.delay if backs_off else 0.0)
@@ -432,7 +414,7 @@ class Sending(Arrival):
         return batch.blames_inputs and self.selection.scope.waiting < len(batch.failing)
 
     @property
-    def _max_retries(self) -> int:
+    def max_retries(self) -> int:
         own: int | None = self.call.request.max_retries
         return self.sender.settings.max_retries if own is None else own
 

@@ -181,7 +181,7 @@ class Ledger(Hinting):
         doors.ledger_views.write_jsonl(self.rows(), path)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """A figure with USD over time by model, and tokens by class.
+        """A figure with USD over time, USD and tokens by model and class, each if there are any.
 
         Returns:
             A figure, which a notebook shows by itself; `figure.savefig("cost.png")` writes it to a file.
@@ -189,7 +189,8 @@ class Ledger(Hinting):
         Raises:
             MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
         """
-        return doors.ledger_views.plot(self.rows("model"), self.timeline())
+        figure: matplotlib.figure.Figure = doors.pictures.plot_ledger(self.rows("model"), self.timeline())
+        return figure
 
     @property
     def total(self) -> LedgerRow:

@@ -40,6 +40,7 @@ class PriceRow(NamedTuple):
     """One row of the table; a price is None where the cell is blank.
 
     Prices are in USD per million tokens, `web_search` and `request` in USD per thousand.
+    `cache_storage` is the rent of a million tokens for an hour.
     `min_input_tokens` is the smallest prompt, cached tokens included, to which the row applies.
     `effective_from` and `as_of` are ISO dates. With an empty `effective_from` the row applies from the
     beginning, as its first day is not known. `source` names the source of the figures on the day `as_of`.
@@ -53,6 +54,8 @@ class PriceRow(NamedTuple):
     cache_read: Decimal | None
     cache_write: Decimal | None
     cache_write_1h: Decimal | None
+    cache_write_12h: Decimal | None
+    cache_storage: Decimal | None
     output: Decimal | None
     output_reasoning: Decimal | None
     input_audio: Decimal | None

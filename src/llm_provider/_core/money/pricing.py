@@ -348,12 +348,13 @@ def _group(rows: Iterable[PriceRow]) -> dict[tuple[str, str, str], list[PriceRow
 def _split_usage(usage: Usage, row: PriceRow) -> dict[str, int]:
     """The count that each price column bills. The token counts add up to the inclusive totals."""
     read, written = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-    hour = usage.cache_write_1h_input_tokens
+    hour, half_day = usage.cache_write_1h_input_tokens, usage.cache_write_12h_input_tokens
     billed = {
         "input": usage.input_tokens - read - written,
         "cache_read": read,
-        "cache_write": written - hour,
+        "cache_write": written - hour - half_day,
         "cache_write_1h": hour,
+        "cache_write_12h": half_day,
         "output": usage.output_tokens,
         "web_search": usage.web_searches,
     }

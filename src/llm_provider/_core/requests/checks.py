@@ -101,6 +101,12 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
+def check_prompt_caching(name: str, value: object) -> object:
+    if value == "explicit" or isinstance(value, bool):
+        return value
+    raise RequestError(f"{name} must be True, False or 'explicit', not {cite(value)}")
+
+
 def one_of(words: object, other_names: Mapping[str, str | None] = MappingProxyType({})) -> Check:
     """A check for a parameter that is one of the words of a `Literal`. It gives a word its other name."""
     known = get_args(words)

@@ -134,7 +134,7 @@ _RARE = {
     "metadata": Parameter(
         checks.check_metadata, "leave it out, or use track() to label costs; OpenAI has it", is_label=True
     ),
-    "prompt_caching": Parameter(flag),
+    "prompt_caching": Parameter(checks.check_prompt_caching),
     "unsupported": Parameter(one_of(checks.Unsupported)),
     "fallback": Parameter(checks.check_fallback),
     "delivery": Parameter(

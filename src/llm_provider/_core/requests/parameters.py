@@ -149,10 +149,10 @@ class SharedDefaults(TypedDict, total=False):
     """The `Response.id` of a stored answer that OpenAI's Responses or Gemini's Interactions continues."""
     cached_content: str | None
     """The name of a beginning that is stored at Google, such as "cachedContents/abc", before the messages."""
-    prompt_caching: bool | None
+    prompt_caching: bool | Literal["explicit"] | None
     """Whether calls use the provider's prompt cache for the long beginning that they have in common.
 
-    It is a hint, which no provider refuses. It is not part of the key of this library's cache."""
+    "explicit" stores it at Google, for rent. It is a hint that nobody refuses, and not part of the key."""
     prompt_cache_key: str | None
     """A name for calls with a common beginning, by which OpenAI finds them in its prompt cache.
 

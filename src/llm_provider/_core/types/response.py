@@ -219,8 +219,11 @@ class Response(PaidResult, NoMapping, Generic[T_co]):
     def prompt_cache_miss(self) -> values.PromptCacheMiss | None:
         """Why the provider could not read the prompt's beginning from its prompt cache, or None.
 
-        A call asks for it with `extra_body`, by the id of an earlier answer: docs/cache.md.
+        A call asks for it with `extra_body`, by the id of an earlier answer: docs/cache.md. With
+        `prompt_caching="explicit"` it says for a Gemini model why no stored beginning was read.
         """
+        if (origin := self.origins[0] if self.origins else None) and "prompt_cache_miss" in origin:
+            return doors.rich_content.PromptCacheMiss(reason=origin["prompt_cache_miss"])
         return cast("values.PromptCacheMiss | None", self._read_extra("prompt_cache_miss"))
 
     @property

@@ -15,6 +15,7 @@ from .usage import Cost, Usage
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from matplotlib.figure import Figure
 
     from ..._features.evaluation.tables import ScoreTable
     from ..._features.evidence.container import Evidence
@@ -182,6 +183,26 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
             RequestError: no result has a score, or the metadata have no such column.
         """
         return doors.score_summaries.summarize_scores(self, by, cluster)
+
+    def plot(
+        self, kind: Literal["scores", "costs", "answers"] = "scores", *,
+        by: str | Sequence[str] | None = None, cluster: str | None = None, score: str | None = None,
+    ) -> Figure:  # fmt: skip
+        """A picture of these results, as wide as a column of a paper. A notebook shows it by itself.
+
+        Args:
+            kind: "scores" draws the means of `summarize_scores`, "costs" draws them against the mean `price`
+                of a call, and "answers" draws the lengths of answers and the seconds of calls.
+            by: As for `summarize_scores`; for "scores" alone.
+            cluster: As for `summarize_scores`.
+            score: The name of the score, where there are several.
+
+        Raises:
+            RequestError: an argument is not valid, or there is nothing to draw.
+            MissingDependencyError: matplotlib is not installed; the extra `plot` installs it.
+        """
+        figure: Figure = doors.pictures.plot_results(self, kind, by, cluster, score)
+        return figure
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas DataFrame with one row for each sample, and for each call that failed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Self, TypeAlias
@@ -55,6 +55,13 @@ class Usage(NoMapping):
     unpriced_tools: int = 0
     """Uses of the provider's tools that it bills by prices that are not known, such as a container, a file
     search or another model. The cost is then not known either, unless the reply tells it."""
+    cache_write_12h_input_tokens: int = field(default=0, metadata={"late": True})
+    """The part of `cache_write_input_tokens` that OpenAI keeps for twelve hours. JSON has it above 0 only."""
+
+    def __setstate__(self, state: Sequence[int]) -> None:
+        # A pickle of before has no `cache_write_12h_input_tokens`.
+        for name, value in zip(COUNTS, [*state, 0], strict=False):
+            object.__setattr__(self, name, value)
 
     @property
     def total_tokens(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from ..._core.errors import APIResponseValidationError, LLMError, NotFoundError
 from ..._core.formats.gemini.encode import choose_version
 from ..._core.formats.gemini_interactions.connection import connect as connect_live
-from ..._core.formats.gemini_interactions.decode import UNFINISHED, decode, usage
+from ..._core.formats.gemini_interactions.decode import decode, goes_on, usage
 from ..._core.formats.protocol import EncodedRequest, Outgoing
 from ..._core.formats.sdk_clients import SECONDS_OF_A_QUESTION, close_gemini_client, gemini_client
 from ..._core.formats.shared import batches as shared
@@ -71,9 +71,7 @@ class BackgroundJobs:
         """A `NotFoundError`: there is no such list."""
         raise NotFoundError("Google has no list of interactions")
 
-    async def results(
-        self, remote: shared.RemoteBatch, scratch: Path, longest: int
-    ) -> AsyncIterator[shared.RowReply]:
+    async def results(self, remote: shared.RemoteBatch, longest: int) -> AsyncIterator[shared.RowReply]:
         """The interaction, or the error in its place."""
         if not remote.results:
             return
@@ -104,7 +102,7 @@ def _remote(reply: Any) -> shared.RemoteBatch:
         # What it was asked to make may exist.
         raise APIResponseValidationError("the answer is no interaction with an id")
     state = text_of(reply.get("status")) or "completed"
-    ended, failed = state not in UNFINISHED, state in ("failed", "cancelled")
+    ended, failed = not goes_on(reply), state in ("failed", "cancelled")
     return shared.RemoteBatch(
         identifier=identifier,
         state=state,

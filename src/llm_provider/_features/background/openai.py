@@ -81,9 +81,7 @@ class BackgroundJobs:
         """A `NotFoundError`: there is no such list."""
         raise NotFoundError("OpenAI has no list of responses")
 
-    async def results(
-        self, remote: shared.RemoteBatch, scratch: Path, longest: int
-    ) -> AsyncIterator[shared.RowReply]:
+    async def results(self, remote: shared.RemoteBatch, longest: int) -> AsyncIterator[shared.RowReply]:
         """The answer, with all that was asked to be included, or the error in its place."""
         if not remote.results:
             return

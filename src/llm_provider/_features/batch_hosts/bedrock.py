@@ -118,7 +118,7 @@ class BedrockBatches:
                 return
             query["nextToken"] = following
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for folder in remote.results:
             bucket, prefix = split_address(folder)
             names, query = [], {"Bucket": bucket, "Prefix": prefix}

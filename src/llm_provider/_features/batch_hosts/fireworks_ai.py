@@ -87,7 +87,7 @@ class FireworksBatches(JobBatches):
         for batch in newest_first([self.read_batch(each) async for page in pages for each in page]):
             yield batch
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for dataset in remote.results:
             path = f"{await self._root()}/datasets/{dataset}:getDownloadEndpoint"
             addresses = require(await self.ask(path), dict, "list").get("filenameToSignedUrls") or {}

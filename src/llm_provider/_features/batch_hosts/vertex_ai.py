@@ -127,7 +127,7 @@ class VertexBatches:
         for batch in newest_first([_read_batch(job) async for job in jobs]):
             yield batch
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for folder in remote.results:
             bucket, prefix = split_address(folder)
             objects = f"{self._storage}/storage/v1/b/{bucket}/o"

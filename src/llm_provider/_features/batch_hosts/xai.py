@@ -46,7 +46,7 @@ class XAIBatches(JobBatches):
         for batch in newest_first([self.read_batch(each) async for page in pages for each in page]):
             yield batch
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for identifier in remote.results:
             path = f"/batches/{identifier}/results"
             async for page in self.pages(path, "results", "pagination_token", limit=_PAGE):

@@ -4,8 +4,8 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
@@ -30,6 +30,7 @@ from ..._core.store.entry import (
     tag_of,
 )
 from ..._core.store.store import Store
+from ..._core.words import format_duration
 
 _MOST_LISTED = 5
 _WIDTH = 60
@@ -90,23 +91,42 @@ class Explanation:
             for example by another version.
         compared: The number of stored questions that were compared.
         stored: Whether the question itself is stored.
+        age: Seconds since its answer was stored; None unless the question itself is stored.
+        max_age: Seconds after which the call takes no answer, where that is why it was not answered.
     """
 
     key: str | None
     differences: tuple[Difference, ...]
     compared: int
     stored: bool = False
+    age: float | None = field(default=None, repr=False)
+    max_age: float | None = field(default=None, repr=False)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        # A pickle of before has no ages.
+        for each, value in zip(fields(self), [*state, None, None], strict=False):
+            object.__setattr__(self, each.name, value)
 
     def __str__(self) -> str:
         if self.key is None:
             return f"none of {self.compared} stored requests is similar"
         if self.stored:
-            return f"the question itself is stored under {self.key[:12]}"
+            text = f"the question itself is stored under {self.key[:12]}"
+            if self.age is None or self.max_age is None:
+                return text
+            ages = format_duration(self.age), format_duration(self.max_age)
+            return f"{text}, but its answer is {ages[0]} old, and max_age is {ages[1]}"
         lines = [str(difference) for difference in self.differences[:_MOST_LISTED]]
         more = len(self.differences) - len(lines)
         lines += [f"and {more} more"] if more else []
         differences = "; ".join(lines) or "nothing that is stored of a question"
         return f"the nearest of {self.compared} stored requests, {self.key[:12]}, differs in {differences}"
+
+
+def explain_stored(key: str, entry: Entry, max_age: float | None) -> Explanation:
+    """Why a stored question was not answered: by its `max_age` in seconds, or for no reason that is known."""
+    age = max(0.0, clock.time() - entry.created)
+    return Explanation(key, (), 1, True, age, max_age if max_age is not None and age > max_age else None)
 
 
 def find_nearest(question: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:

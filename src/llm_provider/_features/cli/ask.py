@@ -347,7 +347,7 @@ def _log(
         return
     ask = LoggedAsk(
         time=clock.time(), served=response.model, provider=response.provider, answer=response.text,
-        usage=asdict(response.usage), cost=response.cost, cached=response.cached,
+        usage=json_value(response.usage), cost=response.cost, cached=response.cached,
         finish_reason=response.finish_reason, conversation=conversation, model=model, system=system,
         prompt=text, messages=messages,
         served_by={} if (who := response.served_by) is None else who.to_dict(),

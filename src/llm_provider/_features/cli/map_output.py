@@ -17,7 +17,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -256,7 +256,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
         "model": model,
-        "usage": None if result.usage is None else asdict(result.usage),
+        "usage": None if result.usage is None else json_value(result.usage),
         "cost": result.cost,
         "cost_bounds": result.cost_bounds,
         "price": price,

@@ -221,8 +221,9 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
             if cells:
                 yield reader.line_num, dict(zip(header, row, strict=True)) if isinstance(row, list) else row
     finally:
-        # The file stays open for the next reader.
-        text.detach()
+        # The file stays open for the next reader. After an interrupt it is closed first.
+        if not source.closed:
+            text.detach()
 
 
 def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:

@@ -8,9 +8,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..._core import doors
 from ..._core.errors import RequestError, cite
 from ..._core.requests.inputs import is_missing
-from ..._core.runtime.imports import import_optional, install_command
+from ..._core.runtime.imports import import_optional
 
 _Z = 1.959963984540054
 """The normal quantile of an interval of 95 %."""
@@ -73,24 +74,23 @@ class Reliability:
         return import_optional("pandas", "pip install pandas").DataFrame(rows).drop(columns="interval")
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the share that was true over the mean probability, and return the axes of matplotlib.
+        """Draw the share that was true over the mean probability, in new axes by default: their figure.
 
         Raises:
             MissingDependencyError: matplotlib is not installed.
         """
-        if axes is None:
-            pyplot = import_optional("matplotlib.pyplot", install_command("plot"))
-            axes = pyplot.subplots(figsize=(4, 4))[1]
-        shares = [entry.share for entry in self.bins]
+        style, shares = doors.picture_style, [entry.share for entry in self.bins]
+        axes = axes or style.make_figure(3.0)[1][0]
         lengths = [
             [max(0.0, entry.share - entry.interval[0]) for entry in self.bins],
             [max(0.0, entry.interval[1] - entry.share) for entry in self.bins],
         ]
-        axes.plot([0, 1], [0, 1], linestyle=":", color="gray")
-        axes.errorbar([entry.mean for entry in self.bins], shares, yerr=lengths, fmt="o", capsize=3)
+        axes.plot([0, 1], [0, 1], linestyle=":", color=style.GREY)
+        axes.errorbar([entry.mean for entry in self.bins], shares, yerr=lengths, **style.mark(0))
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="share that was true")
-        axes.set_title(f"calibration error {self.error:.3f}, {self.count:,} answers")
-        return axes
+        look = {"fontsize": axes.xaxis.label.get_fontsize(), "color": axes.xaxis.label.get_color()}
+        axes.set_title(f"calibration error {self.error:.3f}, {self.count:,} answers", **look)
+        return axes.figure
 
 
 def reliability(

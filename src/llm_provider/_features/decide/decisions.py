@@ -259,6 +259,7 @@ class Decisions(OtherResult, Hinting):
         own = {
             "decisions": [each.to_dict() for each in self.decisions],
             "metadata": json_value(self.metadata),
+            "usage": json_value(self.usage),
         }
         return plain | own | list_scores(self)
 

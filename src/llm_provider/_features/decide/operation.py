@@ -21,7 +21,7 @@ from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.embed import split_price
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
-from ..._core.json_values import JSONObject
+from ..._core.json_values import JSONObject, json_value
 from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.checks import DeliveryOptions
 from ..._core.requests.inputs import BatchInputs, batch_inputs
@@ -286,7 +286,7 @@ def _store(
     origin = read_fields(call.target.provider, first.reply, first.origin)
     fields = {name: value for name, value in asdict(judgement).items() if value not in (None, {})}
     fields |= {"kind": question.kind, **more}
-    body = write_exactly({"decision": fields, "usage": asdict(usage), "model": model})
+    body = write_exactly({"decision": fields, "usage": json_value(usage), "model": model})
     return replace(sample, answer=DecisionAnswer(fields, usage=usage, model=model, origin=origin), body=body)
 
 

@@ -379,7 +379,13 @@ class Estimator:
         variant = self._variant
         costs, cached = self._costs, Range.exactly(0)
         if self._cached_input is not None and requests:
-            costs = self._cached_input.cheaper(costs, self._lists, self._read)
+            # A stored prefix expires minutes after its last use.
+            seconds = (
+                self._seconds(scale).likely + doors.cached_contents.SECONDS
+                if self._cached_input.is_stored
+                else 0
+            )
+            costs = self._cached_input.cheaper(costs, self._lists, self._read, seconds)
             cached = self._cached_input.tokens(self._read).times(scale)
         costs = {name: cost.times(scale) for name, cost in costs.items()}
         if not requests:
@@ -438,6 +444,10 @@ class Estimator:
         cached = "no input is cached by the provider"
         if self._cached_input is not None and self._cached_input.tokens(self._read).likely:
             cached = "the provider caches each common prefix once"
+            if self._cached_input.is_stored:
+                cached = "each common prefix is stored by a request of its own, and for rent"
+                if any(row.cache_storage is None for row in self._lists.get(self._variant, ())):
+                    yield "the rent is not known: give a price, cache_storage"
         yield f"{self._concurrent:,} requests at once{rate}, in the longest time half as many; {cached}"
         if self._variant not in self._lists:
             where = ", neither the router's nor in the list of the host" if self._first.upstream else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,9 +29,13 @@ class CachedInput:
 
     def __init__(self) -> None:
         self._requests: list[_Request] = []
+        self.is_stored = False
+        """Whether prefixes are stored at the provider by requests of their own, for rent."""
 
     def add(self, call: Call[Any], requests: int, tokens: int, read: float) -> None:
         """Add the requests of a call, with the rough and the likely number of tokens that each reads."""
+        prefix = call.encoded.prefix
+        self.is_stored = prefix is not None and prefix.is_stored
         self._requests += [_Request(doors.prefix_gate.prefixes_of(call), tokens, read)] * requests
 
     def tokens(self, read: Range) -> Range:
@@ -39,23 +44,31 @@ class CachedInput:
         return _in_proportion(shared, read)
 
     def cheaper(
-        self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range
+        self, costs: Mapping[str, Range], lists: Mapping[str, Sequence[PriceRow]], read: Range, seconds: float
     ) -> dict[str, Range]:
         """Costs in USD with the prompt cache. The highest costs are with a cache that keeps nothing.
 
-        `costs` are those without it, by service level. `lists` are the rows of each service level, the
-        longest prompts first. `read` are the tokens of all requests.
+        `costs` are those without it, by service level; where its rent is not known, none is. `lists` are the
+        rows of each service level, the longest prompts first. `read` are the tokens of all requests, and
+        `seconds` is for how long a stored prefix is kept.
         """
         changed = {}
         for name, cost in costs.items():
-            tiers, usd = lists[name], 0.0
+            tiers, usd, stored = lists[name], 0.0, 0.0
             for request, tokens, is_first in self._list_shared():
                 row = next((row for row in tiers if row.min_input_tokens <= request.read), tiers[-1])
                 cached = row.cache_write if is_first else row.cache_read
+                if self.is_stored and name != "batch":
+                    cached = row.cache_read
+                    if is_first:
+                        rent = math.nan if row.cache_storage is None else float(row.cache_storage)
+                        stored += tokens * (float(row.input or 0) + rent * seconds / 3600)
                 if row.input is not None and cached is not None:
                     usd += tokens * float(row.input - cached)
-            saved = _in_proportion(usd / 1e6, read)
-            changed[name] = Range(max(0.0, cost.low - saved.low), cost.likely - saved.likely, cost.high)
+            saved, more = _in_proportion(usd / 1e6, read), _in_proportion(stored / 1e6, read)
+            if not math.isnan(stored):
+                low = max(0.0, cost.low - saved.low + more.low)
+                changed[name] = Range(low, cost.likely - saved.likely + more.likely, cost.high + more.high)
         return changed
 
     def _list_shared(self) -> list[tuple[_Request, float, bool]]:

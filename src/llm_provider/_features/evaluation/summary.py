@@ -111,7 +111,7 @@ def compare(
     >>> measured.difference, round(measured.p_value, 3), measured.count_questions(0.1)
     (0.3, 0.081, 184)
     """
-    name = _choose(list(dict.fromkeys([*_names(a), *_names(b)])), score)
+    name = choose_score(list(dict.fromkeys([*_names(a), *_names(b)])), score)
     values, clusters, pairs, paired = _pair(a, b, name, cluster)
     if not values:
         raise RequestError("no question has a score in both runs: score both, of the same questions")
@@ -233,12 +233,12 @@ def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, fl
     """
     if score is None and not any(result.score_values for result in results):
         return {}
-    name = _choose(_names(results), score)
+    name = choose_score(_names(results), score)
     values = ((index, list(_values(result, name))) for index, result in enumerate(results))
     return {index: fmean(numbers) for index, numbers in values if numbers}
 
 
-def _choose(names: Sequence[str], score: str | None) -> str:
+def choose_score(names: Sequence[str], score: str | None) -> str:
     """The column of a score by its name, or of the only score."""
     if score is None and len(names) > 1:
         raise RequestError(f"the results have several scores: give one of {', '.join(names)}")

@@ -28,7 +28,7 @@ _CALLED_LIKE_CHAT = dict.fromkeys(("gemini", "vertex_ai"), frozenset({"image_gen
 _DOUBLED = re.compile(r"(global|global-standard|invoke|converse)/.*")
 
 _KEY = re.compile(
-    r"(?P<price>[a-z_]+?)(?P<hour>_above_1hr)?(?:_above_(?P<thousand>\d+)k_tokens)?"
+    r"(?P<price>[a-z_]+?)(?:_above_(?P<hours>12?)hr)?(?:_above_(?P<thousand>\d+)k_tokens)?"
     r"(?:_(?P<variant>batches|flex|priority|ultrafast))?"
 )
 _COLUMNS = {
@@ -105,8 +105,8 @@ def quotes_of(provider: str, entry: Mapping[str, Any]) -> Quotes:
         column = _COLUMNS.get(match["price"]) if match else None
         if match is None or column is None or not value:
             continue
-        if match["hour"]:
-            column = "cache_write_1h"
+        if match["hours"]:
+            column = f"cache_write_{match['hours']}h"
         # A tier applies above its limit, which `min_input_tokens` includes. xAI's table says "200k and more".
         limit = int(match["thousand"] or 0) * 1000
         minimum = limit + 1 if limit and provider != "xai" else limit

@@ -232,7 +232,8 @@ def _completion(reply: JSONObject) -> JSONObject:
                 "cached_tokens": usage.cache_read_input_tokens,
                 "cache_creation_tokens": usage.cache_write_input_tokens,
                 "cache_creation_token_details": {
-                    "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens
+                    "ephemeral_1h_input_tokens": usage.cache_write_1h_input_tokens,
+                    "ephemeral_12h_input_tokens": usage.cache_write_12h_input_tokens,
                 },
             },
             "completion_tokens_details": {"reasoning_tokens": usage.reasoning_output_tokens},

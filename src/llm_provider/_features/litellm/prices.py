@@ -21,7 +21,7 @@ from ..._core.money.pricing import PriceTable
 from ..._core.runtime.exact_decimal import exact, total, without_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from decimal import Decimal
 
     from ..._core.types.usage import Usage
@@ -36,6 +36,7 @@ _BASES = {
     "cache_read": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
     "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
+    "cache_write_12h": "cache_creation_input_token_cost_above_12hr",
     "output": "output_cost_per_token",
     "output_reasoning": "output_cost_per_reasoning_token",
     "input_audio": "input_cost_per_audio_token",
@@ -101,9 +102,13 @@ def litellm_cost(
 
 
 def _is_plain(entry: _Entry) -> bool:
-    """Whether a model is billed by the token alone, at all times."""
-    return not entry.get("tiered_pricing") and not any(
-        "off_peak" in name or _OTHER_UNITS.fullmatch(name) for name, price in entry.items() if price
+    """Whether a model is billed by the token alone, at all times. The whole prompt may choose a tier."""
+    tiers = entry.get("tiered_pricing") or ()
+    return all(tier.get("range") and tier.get("input_cost_per_token") for tier in tiers) and not any(
+        "off_peak" in name or _OTHER_UNITS.fullmatch(name)
+        for each in (entry, *tiers)
+        for name, price in each.items()
+        if price
     )
 
 
@@ -120,20 +125,27 @@ def _rows_of(entry: _Entry) -> Iterator[PriceRow]:
         "web_search": exact().scaleb(_decimal(max(searches)), 3) if searches else None,
         "request": exact().scaleb(_decimal(entry.get("input_cost_per_request") or 0), 3),
     }
-    for variant in sorted(VARIANTS):
+
+    def row(variant: str, size: int, listed: _Entry, ends: Sequence[str]) -> PriceRow:
+        """A row for prompts above a size. Of several names of a price the first one counts."""
+        prices: dict[str, Any] = {}
+        for column, base in _BASES.items():
+            known = next((listed[base + end] for end in ends if listed.get(base + end) is not None), None)
+            prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
+        for column, other in _OTHERWISE:
+            prices[column] = prices[other] if prices[column] is None else prices[column]
+        amounts = [(prices | fees).get(column) for column in PRICE_COLUMNS]
+        return PriceRow._make((*_NAMES, variant, size + 1 if size else 0, *amounts, "", "litellm", ""))
+
+    for tier in entry.get("tiered_pricing") or ():
+        written = {"output_cost_per_token": entry.get("output_cost_per_token")}
+        yield row("standard", int(tier["range"][0]), written | tier, ("",))
+    for variant in () if entry.get("tiered_pricing") else sorted(VARIANTS):
         suffix = _SUFFIXES.get(variant, f"_{variant}")
         for size in sizes if f"input_cost_per_token{suffix}" in entry else ():
             above = [f"_above_{each}k_tokens" for each in sorted(sizes, reverse=True) if 0 < each <= size]
             ends = [*(each + end for each in above for end in (suffix, "")), suffix, ""]
-            prices: dict[str, Any] = {}
-            for column, base in _BASES.items():
-                known = next((entry[base + end] for end in ends if entry.get(base + end) is not None), None)
-                prices[column] = None if known is None else exact().scaleb(_decimal(known), 6)
-            for column, other in _OTHERWISE:
-                prices[column] = prices[other] if prices[column] is None else prices[column]
-            least = 1000 * size + 1 if size else 0
-            amounts = [(prices | fees)[column] for column in PRICE_COLUMNS]
-            yield PriceRow._make((*_NAMES, variant, least, *amounts, "", "litellm", ""))
+            yield row(variant, 1000 * size, entry, ends)
 
 
 def prices_of(model: str) -> _Entry | None:
@@ -175,8 +187,12 @@ def _decimal(number: float) -> Decimal:
 
 
 def _usage(litellm: Any, usage: Usage) -> object:
-    written, long = usage.cache_write_input_tokens, usage.cache_write_1h_input_tokens
-    lifetimes = {"ephemeral_5m_input_tokens": written - long, "ephemeral_1h_input_tokens": long}
+    hour, half_day = usage.cache_write_1h_input_tokens, usage.cache_write_12h_input_tokens
+    lifetimes = {
+        "ephemeral_5m_input_tokens": usage.cache_write_input_tokens - hour - half_day,
+        "ephemeral_1h_input_tokens": hour,
+        "ephemeral_12h_input_tokens": half_day,
+    }
     return litellm.Usage(
         prompt_tokens=usage.input_tokens,
         completion_tokens=usage.output_tokens,
@@ -193,7 +209,7 @@ def _usage(litellm: Any, usage: Usage) -> object:
             "image_tokens": usage.image_output_tokens,
         },
         cache_read_input_tokens=usage.cache_read_input_tokens,
-        cache_creation_input_tokens=written,
+        cache_creation_input_tokens=usage.cache_write_input_tokens,
     )
 
 

@@ -94,7 +94,7 @@ async def _list(engine: Engine, tools: Sequence[Any]) -> list[Any]:
         if not isinstance(tool, MCPServer):
             given.append(tool)
             continue
-        for each in _make_tools(weakref.ref(engine), tool, next(listed)):
+        for each in make_tools(weakref.ref(engine), tool, next(listed)):
             if (name := name_of(each)) in owners:
                 raise RequestError(
                     f"mcp: the servers {owners[name]!r} and {tool.label!r} both have a tool {name!r}: give "
@@ -105,7 +105,7 @@ async def _list(engine: Engine, tools: Sequence[Any]) -> list[Any]:
     return given
 
 
-def _make_tools(
+def make_tools(
     engine: Callable[[], Engine | None], server: MCPServer, listed: Sequence[Any]
 ) -> Iterator[FunctionTool]:
     """The tools of a server that a call takes, as functions that run them."""

@@ -1,9 +1,8 @@
 """Gemini's implicit cache: the API finds common prefixes by itself, so nothing is sent.
 
 A read costs a tenth of the price of input, or a quarter for Gemini 2.5's first models, and a write nothing.
-Google's explicit caches are not used: they cost rent by the hour, while the implicit cache gives the same
-discount. The minima come from litellm 1.109's model table, November 2026. The registry loads one module for
-each adapter.
+Google's explicit cache, `cached_contents`, has the same discount for rent. The minima come from litellm's
+model table (1.109), November 2026. The registry loads one module for each adapter.
 """
 
 from collections.abc import Mapping

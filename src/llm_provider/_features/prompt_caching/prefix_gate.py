@@ -19,7 +19,7 @@ from ..._core.formats.registry import load_prompt_cache
 from ..._core.journey.call import Call
 from ..._core.runtime import clock
 from ..._core.types.response import Response, Result
-from .settings import Prefix, PrefixMark, prefixes
+from .settings import Prefix, PrefixMark, is_stored, prefixes
 
 _GATHER_SECONDS = 0.02
 """Longest time for which a call waits for others with the same prefix. Reading an input takes below 1 ms."""
@@ -146,7 +146,8 @@ class PrefixGate:
         """Start a call with the others of its prefix, or alone without one."""
         if (prompt_cache := load_prompt_cache(call.target)) is not None:
             length, digest = (0, None) if prefix is None else (prefix.length, prefix.digest)
-            call.encoded.prefix = PrefixMark(prompt_cache, length, of_batch=True, digest=digest)
+            stored = is_stored(call.target, (call.request.options or {}).get("prompt_caching"))
+            call.encoded.prefix = PrefixMark(prompt_cache, length, True, digest, stored)
         if group is None:
             self._start(index, call)
         elif group.is_written:

@@ -69,6 +69,8 @@ class PrefixMark(NamedTuple):
     """Whether a batch has compared its prompts. Else any later call may share any part of this one."""
     digest: bytes | None = None
     """The digest of the prefix that calls of a batch share; None if no other call has it."""
+    is_stored: bool = False
+    """Whether the prefix is stored at the provider by a request of its own (`cached_contents`)."""
 
 
 class Prefix(NamedTuple):
@@ -80,9 +82,18 @@ class Prefix(NamedTuple):
     tokens: int
 
 
-def mark_of_call(form: PromptCacheFormat, payload: JSONMapping, model: str) -> PrefixMark | None:
+def is_stored(target: Target, prompt_caching: object) -> bool:
+    """Whether a call with this `prompt_caching` has its prefix stored at the provider."""
+    return prompt_caching == "explicit" and target.route.adapter == "gemini" and target.route.cloud is None
+
+
+def mark_of_call(
+    form: PromptCacheFormat, payload: JSONMapping, model: str, *, stored: bool = False
+) -> PrefixMark | None:
     """The mark of a call without known followers: all but its last unit, the question."""
     before = form.units(payload)[:-1]
+    if stored:
+        return PrefixMark(form, len(before), of_batch=False, is_stored=True)
     # The tokens are an estimate. A provider ignores a breakpoint behind too few of them.
     if 2 * sum(unit.tokens for unit in before) < form.minimum(model):
         return None

@@ -29,6 +29,7 @@ _FIELDS = {
     "cache_read_input_tokens": "input_cached_tokens cache_read_input_tokens",
     "cache_write_input_tokens": f"input_cache_write_tokens {_WRITES}",
     "cache_write_1h_input_tokens": "ephemeral_1h_input_tokens",
+    "cache_write_12h_input_tokens": "input_cache_write_12h_tokens",
     "reasoning_output_tokens": "reasoning_tokens",
     "audio_input_tokens": "input_audio_tokens input_cached_audio_tokens",
     "cache_read_audio_input_tokens": "input_cached_audio_tokens",

@@ -22,7 +22,7 @@ from ..._core.formats.shared.payload import RequestFacts, read_fields
 from ..._core.journey.call import Call, Exchange, Operation, Sample, summarize
 from ..._core.journey.engine import Engine
 from ..._core.journey.sent_requests import sum_of_prices
-from ..._core.json_values import JSONObject
+from ..._core.json_values import JSONObject, json_value
 from ..._core.pace.call_limits import DEFAULT_BATCH_PATIENCE
 from ..._core.requests.checks import DeliveryOptions
 from ..._core.requests.inputs import BatchInputs, batch_inputs, is_table
@@ -207,7 +207,7 @@ def _make_sample(requests: ScoreRequests, score: Score, **more: Any) -> Sample:
     origin = read_fields(requests.call.target.provider, first.reply, first.origin)
     usage = sum((sample.answer.usage for sample in samples if sample.answer.usage), Usage())
     model = next((sample.answer.model for sample in samples if sample.answer.model), None)
-    body = {"score": asdict(score), "usage": asdict(usage), "model": model, **more}
+    body = {"score": asdict(score), "usage": json_value(usage), "model": model, **more}
     price = sum_of_prices([sample.price for sample in samples])
     queue, sending = (sum(getattr(sample, name) for sample in samples) for name in ("queue", "sending"))
     return Sample(

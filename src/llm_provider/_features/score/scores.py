@@ -161,8 +161,8 @@ class Scores(OtherResult, Hinting):
 
     def to_dict(self) -> JSONObject:
         """The scores as JSON-ready values, from which `from_dict` makes equal ones."""
-        fields = asdict(self)
-        return fields | {"metadata": json_value(self.metadata)} | list_scores(self)
+        plain = {"metadata": json_value(self.metadata), "usage": json_value(self.usage)}
+        return asdict(self) | plain | list_scores(self)
 
     @classmethod
     def from_dict(cls, fields: JSONMapping) -> Scores:

@@ -70,9 +70,7 @@ class AnthropicBatches:
     def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         return shared.batches_of(self._batches.list(limit=_PAGE), _remote)
 
-    async def results(
-        self, remote: shared.RemoteBatch, scratch: Path, longest: int
-    ) -> AsyncIterator[shared.RowReply]:
+    async def results(self, remote: shared.RemoteBatch, longest: int) -> AsyncIterator[shared.RowReply]:
         if not remote.results:
             return
         headers = {"accept": "application/binary", _RAW_RESPONSE: "stream"}

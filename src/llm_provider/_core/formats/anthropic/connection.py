@@ -30,6 +30,6 @@ def connect(transport: str, most_bytes: int = MAX_RESPONSE_BYTES) -> SDKConnecti
 
 
 def without_spans(client_class: type) -> dict[str, Any]:
-    """The SDK's spans cost a tenth of a call's CPU, and the user has not asked for them. SDKs before 1 have none."""
+    """Options without the SDK's spans: they cost a tenth of a call's CPU. SDKs before 1 have none."""
     parameters = inspect.signature(client_class).parameters
     return {"open_telemetry": False} if "open_telemetry" in parameters else {}

@@ -29,7 +29,6 @@ from ..shared.batches import (
     fail_row,
     id_of,
     mark_unbilled,
-    pieces_of,
     read_name,
     rows_of,
     time_of,
@@ -127,28 +126,22 @@ class GeminiBatches:
             if listed:
                 return
 
-    async def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
+    async def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
         for name in remote.results:
-            await self._download(name, scratch)
-            async for row in rows_of(pieces_of(scratch), longest, _reply):
-                yield row
-
-    async def _download(self, name: str, scratch: Path) -> None:
-        """Write a file of the API to `scratch`. The SDK before 3 asks for it at an address without version."""
-        address = f"{self._address}/{name}:download?alt=media"
-        request = self._http_client.build_request(
-            "GET", address, headers=self._authorization, timeout=SECONDS_OF_A_FILE
-        )
-        answer = await self._http_client.send(request, stream=True)
-        try:
-            if answer.is_error:
-                body = body_in_text((await answer.aread()).decode("utf-8", "replace"))
-                raise error_of(body, status=answer.status_code, headers=headers_of(answer))
-            with scratch.open("wb") as file:
-                async for piece in answer.aiter_bytes():
-                    file.write(piece)
-        finally:
-            await answer.aclose()
+            # The SDK before 3 asks for a file at an address without version.
+            address = f"{self._address}/{name}:download?alt=media"
+            request = self._http_client.build_request(
+                "GET", address, headers=self._authorization, timeout=SECONDS_OF_A_FILE
+            )
+            answer = await self._http_client.send(request, stream=True)
+            try:
+                if answer.is_error:
+                    body = body_in_text((await answer.aread()).decode("utf-8", "replace"))
+                    raise error_of(body, status=answer.status_code, headers=headers_of(answer))
+                async for row in rows_of(answer.aiter_bytes(), longest, _reply):
+                    yield row
+            finally:
+                await answer.aclose()
 
     async def cancel(self, identifier: str) -> None:
         await self._client.aio.batches.cancel(name=identifier)

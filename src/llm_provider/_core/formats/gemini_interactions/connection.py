@@ -7,7 +7,7 @@ after the last event that has arrived.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -19,9 +19,10 @@ from .. import sdk_clients
 from ..gemini.connection import describe_sdk, raise_unread
 from ..protocol import IsComplete, Outgoing, never
 from ..shared.replies import part
+from ..transport import wire
 from ..transport.connection import SDK, Exchange, SDKConnection
 from ..transport.wire import END, WholeReply, events
-from .decode import UNFINISHED, read_error
+from .decode import goes_on, read_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 """Seconds between two questions for an interaction in the background. Each pause is half as long again."""
@@ -65,45 +66,68 @@ class _Connection(SDKConnection):
 
     def __init__(self, sdk: SDK, transport: str, most_bytes: int) -> None:
         super().__init__(sdk, transport, most_bytes)
-        self._left: dict[object, list[str]] = {}
-        """The ids of interactions that no request waits for any more, by what was asked."""
+        self._begun: dict[object, list[_Begun]] = {}
+        """The interactions that have not ended, as far as is known, by what was asked."""
 
     async def send(self, outgoing: Outgoing) -> bytes:
         """The answer. The payload, not the body, says whether it runs in the background, and is awaited."""
         if not outgoing.encoded.payload.get("background"):
             return await super().send(outgoing)
-        target, identifier = outgoing.target, self._take_left(outgoing)
-        if identifier is None:
-            reply = await super().send(outgoing)
-            begun = None
-            with contextlib.suppress(ValueError, RecursionError):  # its decoder says what is wrong with it
-                begun = _find_unfinished(reply)
-            if begun is None:
-                return reply
-            identifier = begun
-        clients = sdk_clients.gemini_client(target, outgoing.key)
+        begun = self._claim(outgoing) or self._note(outgoing, super().send)
         try:
-            return await _wait(clients[0], outgoing, identifier)
+            if begun.identifier is None and (reply := await begun.submit(outgoing)) is not None:
+                self._end(outgoing, begun)
+                return reply
+            clients = sdk_clients.gemini_client(outgoing.target, outgoing.key)
+            try:
+                reply = await _wait(clients[0], outgoing, str(begun.identifier))
+            finally:
+                await sdk_clients.close_gemini_client(*clients)
         except BaseException as error:
-            # Before the clients are closed, as an equal call may begin meanwhile.
-            self._leave(outgoing, identifier, error)
+            self._leave(outgoing, begun, error)
             raise
-        finally:
-            await sdk_clients.close_gemini_client(*clients)
+        self._end(outgoing, begun)
+        return reply
 
-    def _take_left(self, outgoing: Outgoing) -> str | None:
-        question = _question(outgoing)
-        left = self._left.pop(question, [])
-        identifier = left.pop() if left else None
-        if left:
-            self._left[question] = left
-        return identifier
+    def _claim(self, outgoing: Outgoing) -> "_Begun | None":
+        """An interaction with the same question that nobody waits for. This task waits for it from now on."""
+        begun = next((each for each in self._begun.get(_question(outgoing), ()) if each.is_free), None)
+        if begun is not None:
+            begun.waiter, begun.is_claimed = asyncio.current_task(), True
+        return begun
 
-    def _leave(self, outgoing: Outgoing, identifier: str, error: BaseException) -> None:
-        if getattr(error, "status_code", None) != 404:
-            self._left.setdefault(_question(outgoing), []).append(identifier)
-            if isinstance(error, Exception):
-                error.add_note(f"the interaction {identifier} goes on at Google")
+    def _note(self, outgoing: Outgoing, send: Callable[..., Awaitable[bytes]] | None = None) -> "_Begun":
+        begun, others = _Begun(outgoing, asyncio.current_task()), self._begun.get(_question(outgoing), ())
+        kept = [each for each in others if each.goes_on or each.waiter is not None]
+        self._begun[_question(outgoing)] = [*kept, begun]
+        if send is not None:
+            # It goes on if this task is cancelled: Google may have begun, and only its answer has the id.
+            begun.submission = asyncio.create_task(_submit(send, outgoing))
+        return begun
+
+    def _end(self, outgoing: Outgoing, begun: "_Begun") -> None:
+        others = [each for each in self._begun.pop(_question(outgoing), ()) if each is not begun]
+        if others:
+            self._begun[_question(outgoing)] = others
+
+    def _leave(self, outgoing: Outgoing, begun: "_Begun", error: BaseException) -> None:
+        """Leave an interaction to the next equal request, unless one has it already, or Google has it not."""
+        if begun.waiter is not asyncio.current_task():
+            return
+        begun.waiter = None
+        if begun.submission is not None and wire.departure.get().is_held and not begun.is_claimed:
+            begun.submission.cancel()  # it is not sent yet
+            self._end(outgoing, begun)
+        elif getattr(error, "status_code", None) == 404 or not begun.goes_on:
+            self._end(outgoing, begun)
+        elif isinstance(error, Exception) and begun.identifier is not None:
+            error.add_note(f"the interaction {begun.identifier} goes on at Google")
+
+    async def close(self) -> None:
+        for begun in [each for several in self._begun.values() for each in several]:
+            if begun.submission is not None:
+                begun.submission.cancel()
+        await super().close()
 
     def stream(
         self, outgoing: Outgoing, is_complete: IsComplete = never
@@ -116,15 +140,22 @@ class _Connection(SDKConnection):
         self, outgoing: Outgoing, is_complete: IsComplete
     ) -> AsyncGenerator[Iterable[Any], None]:
         """The events of an interaction, which goes on at Google if nobody waits for them any more."""
-        progress = _Progress(self._take_left(outgoing))
+        progress = _Progress(begun := self._claim(outgoing) or self._note(outgoing))
         try:
+            known = begun.identifier is not None or begun.submission is None
+            if not known and (reply := await begun.submit(outgoing)) is not None:
+                yield (WholeReply(loads(reply)),)
+                return
             async with contextlib.aclosing(self._connect_on(outgoing, is_complete, progress)) as batches:
                 async for batch in batches:
                     yield batch
-        except asyncio.CancelledError as cancellation:
-            if progress.identifier is not None and not is_complete():
-                self._leave(outgoing, progress.identifier, cancellation)
+        except BaseException as error:
+            if not is_complete():
+                self._leave(outgoing, begun, error)
             raise
+        finally:
+            if is_complete() or begun.waiter is asyncio.current_task():
+                self._end(outgoing, begun)
 
     async def _connect_on(
         self, outgoing: Outgoing, is_complete: IsComplete, progress: "_Progress"
@@ -142,6 +173,7 @@ class _Connection(SDKConnection):
                         for event in batch:
                             is_whole = type(event) is WholeReply and not progress.has_content
                             if is_whole or not isinstance(event, dict):
+                                self._end(outgoing, progress.begun)
                                 yield (event,)  # the assembler says what is wrong with another value
                                 return
                             if event.get("error") or event.get("event_type") == "error":
@@ -158,9 +190,10 @@ class _Connection(SDKConnection):
                 break
             await asyncio.sleep(min(_FIRST_PAUSE * 1.5**in_vain, _LONGEST_PAUSE))
         if error_event is not None:
+            self._end(outgoing, progress.begun)
             yield (error_event,)
         elif progress.identifier is not None:
-            self._leave(outgoing, progress.identifier, failure or EOFError())
+            self._leave(outgoing, progress.begun, failure or EOFError())
         if failure is not None:
             raise failure
 
@@ -176,12 +209,53 @@ def _question(outgoing: Outgoing) -> object:
     return outgoing.target.route, outgoing.target.base_url, outgoing.key.identity, outgoing.body
 
 
+async def _submit(send: Callable[..., Awaitable[bytes]], outgoing: Outgoing) -> bytes:
+    """Send a request that may outlive its task, as long as an attempt may take."""
+    async with asyncio.timeout(min(filter(None, (outgoing.timeout, outgoing.timeouts.first_byte)))):
+        return await send(outgoing)
+
+
+@dataclass(slots=True, eq=False)
+class _Begun:
+    """An interaction, from its submission on."""
+
+    outgoing: Outgoing
+    waiter: asyncio.Task[Any] | None
+    """The task that waits for it."""
+    identifier: str | None = None
+    """Its id; None until it is told."""
+    submission: asyncio.Task[bytes] | None = None
+    is_claimed: bool = False
+    """Whether a second request has waited for it."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its id is known, or will be."""
+        sent = self.submission
+        failed = sent is None or (sent.done() and (sent.cancelled() or sent.exception() is not None))
+        return self.identifier is not None or not failed
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody waits for it. A task that is cancelled has connections to close before its end."""
+        waiter = self.waiter
+        return self.goes_on and (waiter is None or waiter.done() or waiter.cancelling() > 0)
+
+    async def submit(self, outgoing: Outgoing) -> bytes | None:
+        """The answer to its submission; None if it goes on in the background, so that its id is known."""
+        assert self.submission is not None
+        reply = await asyncio.shield(self.submission)
+        outgoing.headers = self.outgoing.headers
+        with contextlib.suppress(ValueError, RecursionError):  # its decoder says what is wrong with it
+            self.identifier = _find_unfinished(reply)
+        return reply if self.identifier is None else None
+
+
 @dataclass(slots=True)
 class _Progress:
     """How far the stream of an interaction has come."""
 
-    identifier: str | None
-    """The id of the interaction, None until it is told."""
+    begun: _Begun
     last: str | None = None
     """The id of the last event that has one."""
     seen: set[str] = field(default_factory=set)
@@ -191,6 +265,10 @@ class _Progress:
     has_content: bool = False
     """Whether a part of the answer has arrived."""
 
+    @property
+    def identifier(self) -> str | None:
+        return self.begun.identifier
+
     def take(self, event: Any) -> bool:
         """Note an event. Returns whether it is a new one."""
         mark, kind = event.get("event_id"), str(event.get("event_type"))
@@ -198,7 +276,7 @@ class _Progress:
             return False
         identifier = part(event, "interaction").get("id") or event.get("interaction_id")
         if self.identifier is None and isinstance(identifier, str):
-            self.identifier = identifier
+            self.begun.identifier = identifier
         if isinstance(mark, str) and mark:
             self.last = mark
             self.seen.add(mark)
@@ -231,7 +309,7 @@ async def _resume(outgoing: Outgoing, progress: _Progress) -> AsyncGenerator[Ite
 def _find_unfinished(reply: bytes) -> str | None:
     """The id of an interaction that goes on in the background; None for one that has ended."""
     interaction = loads(reply)
-    if not isinstance(interaction, dict) or interaction.get("status") not in UNFINISHED:
+    if not isinstance(interaction, dict) or not goes_on(interaction):
         return None
     identifier = interaction.get("id")
     return identifier if isinstance(identifier, str) else None

@@ -93,6 +93,13 @@ _RPC_CODES = {
 }  # fmt: skip
 
 
+def goes_on(reply: JSONMapping) -> bool:
+    """Whether Google goes on with an interaction. One under a new word has ended if it has made something."""
+    status = reply.get("status")
+    is_known = not isinstance(status, str) or status in ENDS or status in ("failed", "cancelled")
+    return status in UNFINISHED or not (is_known or any(map(reply.get, ("steps", "errors", "usage"))))
+
+
 def _end_of(reply: JSONObject) -> FinishReason:
     """Why an interaction ended. A failure is raised. If it reports tokens, it was billed: no second one."""
     status, steps = reply.get("status"), dicts(reply.get("steps"))

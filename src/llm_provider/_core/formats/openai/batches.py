@@ -75,9 +75,7 @@ class OpenAIBatches:
     def recent(self) -> AsyncIterator[shared.RemoteBatch]:
         return shared.batches_of(self._client.batches.list(limit=_PAGE), _remote)
 
-    async def results(
-        self, remote: shared.RemoteBatch, scratch: Path, longest: int
-    ) -> AsyncIterator[shared.RowReply]:
+    async def results(self, remote: shared.RemoteBatch, longest: int) -> AsyncIterator[shared.RowReply]:
         """The ends of all rows that have one. Rows that failed stand in a file of their own."""
         for file in remote.results:
             async with self._client.files.with_streaming_response.content(

@@ -223,9 +223,8 @@ def _special_prices(payload: JSONObject) -> shared.SpecialPrices:
     words = shared.find_words(payload, "1h", "12h", "audio", *_CACHE_OPTIONS)
     # Hosts take the lifetime of Anthropic's cache entries in several places. "audio" asks for speech, as a
     # field and as a modality, and refers to an earlier answer's.
-    # OpenAI keeps a part of the prompt for 12 hours at twice the price of writing it, which no column has.
-    unknown = "12h" in words and not words.isdisjoint(_CACHE_OPTIONS)
-    return shared.SpecialPrices("1h" in words, "audio" in words, "audio" in words, unknown)
+    half_day = "12h" in words and not words.isdisjoint(_CACHE_OPTIONS)
+    return shared.SpecialPrices("1h" in words, "audio" in words, "audio" in words, half_day)
 
 
 def variant(encoded: EncodedRequest) -> str:

@@ -19,7 +19,6 @@ from ..shared.payload import openai_tier
 from ..shared.replies import (
     call_entry,
     cost_in,
-    count,
     dicts,
     expect_dict,
     find_counts,
@@ -134,10 +133,7 @@ def usage(reply: Any) -> Usage | None:
     if reported is None:
         return None
     items = reply.get("output")
-    # Writing for 12 hours has a price of its own, which `prices.csv` does not have.
-    writes = part(part(reported, "input_tokens_details"), "cache_write_tokens_details")
-    unpriced = count_unpriced_tools(items) + bool(count(writes, "ttl_12h_tokens"))
-    return with_tools(read_usage(reported, "input"), count_searches(items), unpriced)
+    return with_tools(read_usage(reported, "input"), count_searches(items), count_unpriced_tools(items))
 
 
 def count_searches(items: Any) -> int:

@@ -192,11 +192,8 @@ class BatchConnection(Protocol):
     def recent(self) -> AsyncIterator[RemoteBatch]:
         """The batches of the account, newest first."""
 
-    def results(self, remote: RemoteBatch, scratch: Path, longest: int) -> AsyncIterator[RowReply]:
-        """The ends of all rows that have one, in any order. `scratch` may be written and is deleted after.
-
-        A line has at most `longest` bytes.
-        """
+    def results(self, remote: RemoteBatch, longest: int) -> AsyncIterator[RowReply]:
+        """The ends of all rows that have one, in any order. A line has at most `longest` bytes."""
 
     async def cancel(self, identifier: str) -> None:
         """Ask the provider to end a batch early."""

@@ -127,8 +127,8 @@ class SpecialPrices(NamedTuple):
     """Whether the answer may hold speech."""
     continues_speech: bool = False
     """Whether an earlier answer in the conversation may hold speech, which the provider bills as input."""
-    unknown: bool = False
-    """Whether a part of the request may be billed at a price that no table has."""
+    caches_for_12_hours: bool = False
+    """The same for twelve hours, which have no price in most tables."""
 
 
 class RequestFacts(NamedTuple):

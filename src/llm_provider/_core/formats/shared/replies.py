@@ -293,15 +293,16 @@ def read_usage(usage: JSONMapping, form: str = "prompt") -> Usage:
         else:
             written += unnamed
             reasoning = reasoning or unnamed
+    lifetimes = part(details, "cache_creation_token_details")
     return Usage(
         input_tokens=read,
         output_tokens=written,
         cache_read_input_tokens=count(details, "cached_tokens") or hits,
         cache_write_input_tokens=count(details, "cache_write_tokens")
         or count(details, "cache_creation_tokens"),
-        cache_write_1h_input_tokens=count(
-            part(details, "cache_creation_token_details"), "ephemeral_1h_input_tokens"
-        ),
+        cache_write_1h_input_tokens=count(lifetimes, "ephemeral_1h_input_tokens"),
+        cache_write_12h_input_tokens=count(lifetimes, "ephemeral_12h_input_tokens")
+        or count(part(details, "cache_write_tokens_details"), "ttl_12h_tokens"),
         reasoning_output_tokens=reasoning,
         audio_input_tokens=media["audio_tokens"],
         audio_output_tokens=count(written_details, "audio_tokens"),

@@ -1,0 +1,1 @@
+"""Pictures of results, costs and requests. Extra `plot`; tests/_features/pictures."""
