@@ -121,7 +121,9 @@ class Rehearsal:
         """Run README's first example."""
         from llm_provider.simulator import Simulator
 
-        self.simulator = self.stack.enter_context(Simulator(prices="shipped", batch_clock=0.001))
+        self.simulator = self.stack.enter_context(
+            Simulator(prices="shipped", batch_clock=120)
+        )  # half a minute
         self.place.variables |= self.simulator.environment()
         self.place.variables["LLM_PROVIDER_LEDGER"] = str(self.place.inside(self.ledger))
         example = (ROOT / "README.md").read_text(encoding="utf-8").partition("```python\n")[2]
@@ -163,7 +165,6 @@ class Rehearsal:
 
     def find_the_answers(self) -> str:
         """Find the answers."""
-        self.simulator.configure(batch_clock=1e9)
         self.after, again = self._use("new"), self._use("new")
         found = (self.after["version"], self.after["texts"], self.after["cost"])
         expect(found == (self.new, self.before["texts"], 0), str(self.after))
