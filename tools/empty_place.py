@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from tools.release import ROOT, ReleaseError
+
+MACHINE = ("PIP_", "SSL_CERT", "REQUESTS_CA", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+"""The beginnings of the variables by which pip reaches the machine's own index."""
 
 
 def run(command: list[Any], *, refusal: str = "", **variables: str) -> str:
@@ -23,6 +27,12 @@ def run(command: list[Any], *, refusal: str = "", **variables: str) -> str:
     if bool(done.returncode) != bool(refusal) or refusal not in output:
         raise ReleaseError(f"{' '.join(words[-8:])} ended with {done.returncode}:\n{output}")
     return output
+
+
+def expect(is_so: bool, problem: str) -> None:
+    """Raise a `ReleaseError` unless something is so."""
+    if not is_so:
+        raise ReleaseError(problem)
 
 
 class Place:
@@ -43,3 +53,13 @@ class Place:
         words = [f"{name}={value}" for name, value in {**given, **self.variables, **variables}.items()]
         enter = [] if self.root is None else ["chroot", self.root]
         return run([*enter, "env", "-i", f"--chdir={home}", *words, *command], refusal=refusal)
+
+    def download(self, folder: Path, *options: Any) -> None:
+        """Have pip fetch wheels for the Python of this place from the index of the machine."""
+        words = ["download", "--only-binary", ":all:", "-d", self.inside(folder), *options]
+        if self.root is None:  # by the newer pip of this process, with its cache
+            python = self.folder / "environment" / "bin" / "python"
+            run([sys.executable, "-m", "pip", "--python", python, *words])
+        else:
+            names = (name for name in os.environ if name.upper().startswith(MACHINE))
+            self.run("pip", *words, **{name: os.environ[name] for name in names})

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import secrets
 import sys
@@ -22,14 +21,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tools.empty_place import Place, run
+from tools.empty_place import Place, expect
 from tools.local_index import USER, serve_index, upload
 from tools.release import DISTRIBUTIONS, ROOT, ReleaseError, build_version, read_project
 from tools.release_pins import REQUIREMENTS, write_pins
 
 NAME, WIDTH = "llm-provider-call", 28
-MACHINE = ("PIP_", "SSL_CERT", "REQUESTS_CA", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
-"""The beginnings of the variables by which pip reaches the machine's own index."""
 PROGRAM = Path(__file__).with_name("rehearsed_program.py")
 
 
@@ -46,12 +43,6 @@ def main() -> None:
     except ReleaseError as error:
         step, _, problem = str(error).partition(": ")
         sys.exit(f"{step:{WIDTH}}  failed\n\n{problem}")
-
-
-def expect(is_so: bool, problem: str) -> None:
-    """Raise a `ReleaseError` unless something is so."""
-    if not is_so:
-        raise ReleaseError(problem)
 
 
 class Rehearsal:
@@ -91,13 +82,7 @@ class Rehearsal:
     def fetch_the_rest_by_hash(self) -> str:
         """Fetch the rest by hash."""
         own = self.place.inside(self.work / self.old / DISTRIBUTIONS)
-        machine = {name: value for name, value in os.environ.items() if name.upper().startswith(MACHINE)}
-        options = ["--only-binary", ":all:", "-d", self.place.inside(self.packages), f"--find-links={own}"]
-        if self.place.root is None:
-            python = self.work / "environment" / "bin" / "python"
-            run([sys.executable, "-m", "pip", "--python", python, "download", *options, *self._pin(self.old)])
-        else:
-            self.place.run("pip", "download", *options, *self._pin(self.old), **machine)
+        self.place.download(self.packages, f"--find-links={own}", *self._pin(self.old))
         for path in self.packages.glob("llm_provider_call-*"):
             path.unlink()
         return f"{len(list(self.packages.iterdir()))} wheels"
