@@ -38,9 +38,9 @@ def expect(is_so: bool, problem: str) -> None:
 class Place:
     """An environment of Python with a home of its own, and no variable of this process."""
 
-    def __init__(self, folder: Path, python: str, root: Path | None) -> None:
+    def __init__(self, folder: Path, python: str, root: Path | None, options: tuple[str, ...] = ()) -> None:
         self.folder, self.root, self.variables = folder, root, dict[str, str]()
-        self.run(python, "-m", "venv", "environment")
+        self.run(python, "-m", "venv", *options, "environment")
 
     def inside(self, path: Path) -> Path:
         """The path as programs in the chroot see it."""
