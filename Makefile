@@ -49,7 +49,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	sdk-versions fuzz night prices components reliability pictures tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
+	sdk-versions fuzz night mutants prices components reliability pictures tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -122,6 +122,10 @@ fuzz: setup ## 100,000 changed answers of each wire format; tests/fuzz/corpus ke
 
 night: setup ## COUNT programs by seed from FIRST on; the first that breaks a promise is made small, shown and saved
 	@$(RUN) -m tests.simulation $(or $(FIRST),0) $(or $(COUNT),100000)
+
+mutants: setup ## COUNT small bugs, drawn by SEED and put into a copy of the library one by one: which does no test find?
+	@test -d build/mutants/traces || $(RUN) -m tools.mutants --trace
+	@$(RUN) -m tools.mutants $(or $(SEED),0) $(or $(COUNT),50) --jobs $(or $(JOBS),2)
 
 prices: setup ## bring prices.csv and model_limits.csv up to date, with litellm's price map LITELLM=…json
 	@$(RUN) -m tools.prices --disagreements docs/prices-disagreements.csv $(if $(LITELLM),--litellm $(LITELLM))

@@ -72,6 +72,8 @@ from llm_provider._features.clouds.price_names import name_in_region
 from llm_provider._features.quirks.any_server import Assembler
 from llm_provider._features.telemetry.spans import prompt_json
 from llm_provider._features.views.results_page import pair_results
+from pace_worlds import tell_server_story, tell_shared_story, tell_story
+from scope_worlds import tell_slot_story
 from support import response
 
 FOLDER = Path(__file__).parent / "data" / "golden"
@@ -332,7 +334,11 @@ _CALLED_HERE: Mapping[str, Callable[..., Any]] = {
         map(TextChunks(Assembler.READ_IN_FULL).read, chunks)
     ),
     "transport.wire.events": _read_pieces,
+    "_core.journey.key_pool": tell_slot_story,
+    "_core.pace.controller": tell_story,
     "_core.pace.failures.judge": _judge,
+    "_core.pace.server_window": tell_server_story,
+    "_features.shared_pace.shared_controller": tell_shared_story,
     "_features.views.results_page.pair_results": _pair_results,
     "_core.requests.parameter_table.fill": _fill,
     "_core.requests.routing.resolve": _find_route,

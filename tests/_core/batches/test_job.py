@@ -1,12 +1,21 @@
 """Jobs: what an input brings along reaches its row, and what its row brings back reaches the input."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, field_validator
 
-from llm_provider import CacheMissError, Client, RequestError, Response, Results, SchemaMismatchError
+from llm_provider import (
+    APITimeoutError,
+    CacheMissError,
+    Client,
+    RequestError,
+    Response,
+    Results,
+    SchemaMismatchError,
+)
 from llm_provider.simulator import Simulator
 
 
@@ -72,6 +81,42 @@ def test_each_input_gets_its_metadata(client: Client, simulator: Simulator) -> N
         assert len(another.batches()) == 3
     assert [result.metadata for result in failed] == ids
     assert not any(isinstance(result, Response) for result in failed)
+
+
+@pytest.mark.parametrize("end", ["answered", "errored", "cut off"])
+def test_of_equal_inputs_the_first_pays(
+    own_cache: Path, simulator: Simulator, tmp_path: Path, end: str
+) -> None:
+    ids = [{"id": number} for number in range(4)]
+    if end == "errored":
+        simulator.configure(batch_errored=1.0)
+    elif end == "cut off":
+        simulator.configure(batch_seconds=80_000.0, batch_clock=40_000.0)
+    path = tmp_path / "ledger.jsonl"
+    with Client(cache_dir=own_cache, ledger=path, max_retries=0) as client:
+        results = client.call_many(
+            "gpt-5.5", ["a", "b", "a", "b"], delivery="batch", metadata=ids,
+            deadline=0.5 if end == "cut off" else None,
+        )  # fmt: skip
+    assert [result.metadata for result in results] == ids
+    attempts = [result.attempts for result in results]
+    costs = [result.cost for result in results]
+    if end == "answered":
+        assert costs[0] == costs[1] != 0
+        assert costs[2:] == [0, 0]
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        assert {line["metadata"]["id"] for line in lines if line.get("metadata")} == {0, 1}
+    # On a slow machine, the deadline may end the batch before it is sent.
+    assert attempts in ([1, 1, 0, 0], [0] * 4)
+
+
+def test_an_input_of_several_rows_that_is_given_up_has_one_result(
+    own_cache: Path, simulator: Simulator
+) -> None:
+    simulator.configure(batch_seconds=80_000.0, batch_clock=40_000.0)
+    with Client(cache_dir=own_cache) as client:
+        results = client.call_many("claude-haiku-5-5", ["a", "b"], n=3, delivery="batch", deadline=0.4)
+    assert [type(result) for result in results] == [APITimeoutError] * 2
 
 
 def test_what_a_batch_cannot_deliver_is_refused_before_sending(client: Client, simulator: Simulator) -> None:

@@ -1,15 +1,17 @@
 """The files of batches: what survives, and what a damaged file still tells."""
 
+import copy
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from batch_records import MakeRecord, header
 from llm_provider._core.batches.journal import KEPT_SECONDS, Journal, Record, RowLine, content_hash
-from llm_provider._core.runtime import files
+from llm_provider._core.runtime import clock, files
 
 
 def test_a_row_keeps_its_bytes_and_a_damaged_one_is_told() -> None:
@@ -66,6 +68,59 @@ def test_a_power_cut_loses_no_line_of_the_journal(
     ):
         step()
         assert is_on_disk(record.path)
+
+
+SENT = ("submitted", {"remote": "b1", "state": "in_progress"})
+ENDED = ("state", {"state": "ended", "ended": True, "done": 1, "failed": 2})
+EVENTS: list[tuple[list[tuple[str, dict[str, Any]]], dict[str, Any]]] = [
+    ([("uploaded", {"file": "f1"})], {"file": "f1"}),
+    ([("submitting", {})], {"submitting": 7.0, "state": "submitting"}),
+    ([("submitting", {}), ("not_submitted", {})], {}),
+    ([("submitting", {}), SENT], {"remote": "b1", "submitted": 7.0, "state": "in_progress"}),
+    (
+        [("submitted", {"remote": "b1", "state": "x", "label": "l", "elsewhere": True, "guess": True})],
+        {
+            "remote": "b1", "submitted": 7.0, "state": "x", "ledger_name": "l", "paid_elsewhere": True,
+            "is_guess": True,
+        },
+    ),
+    (
+        [SENT, ENDED],
+        {"remote": "b1", "submitted": 7.0, "state": "ended", "ended": True, "counts": (1, 2)},
+    ),
+    (
+        [SENT, ENDED, ("not_ours", {"remote": "b1"})],
+        {"not_ours": {"b1"}, "submitted": 7.0, "submitting": 7.0, "state": "submitting"},
+    ),
+    (
+        [SENT, ("not_ours", {"remote": "b2"})],
+        {"not_ours": {"b2"}, "remote": "b1", "submitted": 7.0, "state": "in_progress"},
+    ),
+    ([("collected", {"done": 2, "failed": 0})], {"collected": 7.0, "counts": (2, 0), "is_open": False}),
+    ([("forgotten", {})], {"state": "forgotten", "ended": True, "is_open": False}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "changed"), EVENTS, ids=[str([name for name, _ in row]) for row, _ in EVENTS]
+)
+def test_events_change_a_record_as_a_table_says(
+    make_record: MakeRecord,
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[tuple[str, dict[str, Any]]],
+    changed: dict[str, Any],
+) -> None:
+    record = make_record("a", "b")
+    before = {name: copy.copy(value) for name, value in vars(record).items()}
+    monkeypatch.setattr(clock, "time", lambda: 7.0)
+    for name, fields in events:
+        record.append(name, **fields)
+    for each in (record, Record(record.path)):
+        after = vars(each)
+        assert {
+            name: value for name, value in after.items() if value != before[name] and name != "_read"
+        } == changed
+        assert each._read == record.path.stat().st_size
 
 
 def test_the_hash_does_not_depend_on_the_order() -> None:

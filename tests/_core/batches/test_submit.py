@@ -6,6 +6,7 @@ Batches for which a provider has no room, or which it refuses: none is lost, and
 
 import asyncio
 import contextlib
+import itertools
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from typing import Any
 
 import anthropic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batch_queue import Queue, Refusal, refuse
 from llm_provider import (
@@ -33,7 +36,7 @@ from llm_provider import (
 )
 from llm_provider._core.batches.job import Wanted
 from llm_provider._core.batches.journal import Journal
-from llm_provider._core.batches.submit import split_by_limits
+from llm_provider._core.batches.submit import _ROW_OVERHEAD, fill_last, split_by_limits
 from llm_provider._core.formats.shared.batches import BatchLimits
 from llm_provider.simulator import Fault, Simulator
 
@@ -62,6 +65,40 @@ def test_rows_are_divided_by_their_number_and_their_bytes() -> None:
     assert sizes([wanted(1, 3)] * 2, 5, 10_000) == [1, 1]
     assert sizes([], 1, 1) == []
     assert sizes([wanted(99_999)], 1, 1) == [1]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(1, 400), st.integers(1, 4), st.sampled_from([4, 9, sys.maxsize])), max_size=25
+    ),
+    most=st.integers(4, 12),
+    size=st.integers(700, 2000),
+    least=st.integers(1, 5),
+)
+def test_groups_of_rows_are_as_large_as_a_batch_may_be(
+    rows: list[tuple[int, int, int]], most: int, size: int, least: int
+) -> None:
+    all_rows = [wanted(bytes_, parts) for bytes_, parts, _ in rows]
+    for row, (_, _, together) in zip(all_rows, rows, strict=True):
+        row.together = together
+
+    def fits(group: list[Wanted]) -> bool:
+        parts = sum(len(row.keys) for row in group)
+        return parts <= min(most, *(row.together for row in group)) and (
+            sum(row.size + _ROW_OVERHEAD for row in group) <= size
+        )
+
+    groups = list(split_by_limits(all_rows, BatchLimits(most, size)))
+    assert [row for group in groups for row in group] == all_rows
+    assert all(map(fits, groups))
+    for group, later in itertools.pairwise(groups):
+        assert not fits([*group, later[0]])
+    lengths = [len(group) for group in groups]
+    filled = fill_last(groups, least)
+    assert [row for group in filled for row in group] == all_rows
+    if len(lengths) > 1 and lengths[-1] < least <= lengths[-2] + lengths[-1] - least:
+        lengths[-2:] = [lengths[-2] + lengths[-1] - least, least]
+    assert [len(group) for group in filled] == lengths
 
 
 @pytest.mark.parametrize("model", MODELS)

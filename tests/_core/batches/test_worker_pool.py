@@ -25,6 +25,7 @@ from llm_provider import Client, RateLimitError, Response
 from llm_provider._core.batches.driver import Observers, iterate
 from llm_provider._core.batches.worker_pool import LiveWork, StoredAnswers
 from llm_provider._core.runtime import event_loop
+from llm_provider._core.store.response_cache import Entry
 from llm_provider._core.types.messages import Prompt
 from llm_provider.simulator import Simulator
 from support import RunScript, wait_until
@@ -386,6 +387,15 @@ def test_the_mode_of_the_cache_says_what_the_next_run_does(
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)
     assert f"of 400 calls are answered; the same call {rest}\n" in errors
+
+
+def test_answers_that_are_being_written_count_as_stored(client: Client) -> None:
+    engine, gate = client._engine, threading.Event()
+    engine.cache._writer.submit(lambda: gate.wait(60))
+    engine.cache.put("key", Entry(b"{}", 0.1, 1.0))
+    threading.Timer(0.1, gate.set).start()
+    StoredAnswers(engine, "use").settle()
+    assert engine.cache.peek("key") is not None
 
 
 def test_ctrl_c_counts_the_texts_of_one_call(

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llm_provider import (
     AuthenticationError,
@@ -21,6 +23,7 @@ from llm_provider import (
     NotFoundError,
     QuotaExceededError,
     Results,
+    Usage,
 )
 from llm_provider._core.journey.sent_requests import ENOUGH_FAILURES, Charge, EarlyStop, SentRequests
 from llm_provider._core.pace.call_limits import Deadline
@@ -79,6 +82,55 @@ def test_a_missed_deadline_says_what_was_sent(requests: SentRequests, message: s
     assert requests.deadline_error(DEADLINE).message.endswith(f"{message}: Why.")
     assert (error.phase, error.limit) == ("deadline", 5.0)
     assert (error.attempts, error.failures) == (requests.attempts, requests.failures)
+
+
+USD = st.decimals(0, 9, places=6)
+CHARGES = st.builds(
+    lambda usd, usage, source, at_most: Charge(
+        usd,
+        usage,
+        source,
+        None if usd is not None else f"because of {at_most}",
+        at_most if usd is None else None,
+    ),
+    st.none() | USD,
+    st.none() | st.builds(Usage, input_tokens=st.integers(1, 9)),
+    st.sampled_from(["prices", "reply", "litellm"]),
+    st.none() | USD,
+)
+
+
+@given(own=st.lists(CHARGES, max_size=3), of_part=st.lists(CHARGES, max_size=2), under_way=st.integers(0, 1))
+def test_what_requests_cost_is_the_sum_of_their_charges(
+    own: list[Charge], of_part: list[Charge], under_way: int
+) -> None:
+    requests, charges = sent(*own), [*own, *of_part]
+    requests.parts = (sent(*of_part, under_way=under_way),)
+    whole = requests.including_parts()
+    assert (whole.attempts, whole.under_way) == (len(charges) + under_way, under_way)
+    known = [charge.usd for charge in charges if charge.usd is not None]
+    unknown = [charge for charge in charges if charge.usd is None]
+    least = float(sum(known, Decimal(0)))
+    most = None if under_way else least
+    bounds = [charge.at_most for charge in unknown]
+    if most is not None and bounds:
+        most = None if None in bounds else float(sum(known, sum(filter(None, bounds), Decimal(0))))
+    tokens = [charge.usage.input_tokens for charge in charges if charge.usage is not None]
+    assert whole.usage == (Usage(input_tokens=sum(tokens)) if tokens else None)
+    if unknown or under_way:
+        why = "a request is under way" if under_way else unknown[0].unknown
+        expected = {"cost": None, "cost_source": None, "cost_unknown": why, "cost_bounds": (least, most)}
+    else:
+        sources = {charge.source for charge in charges}
+        source = next((each for each in ("litellm", "prices", "reply") if each in sources), None)
+        expected = {"cost": least, "cost_source": source, "cost_unknown": None, "cost_bounds": None}
+    assert whole.describe_cost() == expected
+    error = LLMError("failed")
+    requests.write_to(error)
+    assert error.maybe_billed == bool(charges or under_way)
+    assert (error.cost, error.usage, error.cost_bounds) == (
+        expected["cost"], whole.usage, expected["cost_bounds"]
+    )  # fmt: skip
 
 
 MODEL = "gpt-6.1-sol"

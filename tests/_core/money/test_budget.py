@@ -44,6 +44,19 @@ async def test_calls_are_served_in_order_and_every_end_counts_once(tmp_path: Pat
     assert budget.reserved == Decimal("0.5")
 
 
+async def test_a_budget_that_waits_for_other_processes_has_one_timer(tmp_path: Path) -> None:
+    """Each timer sets the next one, so a second one would ask the file for ever."""
+    budgets = [Budget(1, path=tmp_path / "run.budget") for _ in range(2)]
+    held = await budgets[0].reserve(Decimal("0.6"))
+    waiting = [asyncio.create_task(budgets[1].reserve(Decimal("0.5"))) for _ in range(5)]
+    await iterations()
+    timers = [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]  # of asyncio's own loops
+    assert len(timers) == 1
+    held.release()
+    for task in waiting:
+        (await task).release()
+
+
 async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
     budget = Budget(1000)
     cost = Decimal("100.000000000000000000000001")
@@ -54,6 +67,18 @@ async def test_sums_keep_every_digit_whatever_the_callers_context() -> None:
     assert budget.spent == Decimal("300.000000000000000000000003")
     # A float means the digits that it prints.
     assert amount_of(0.1) == Decimal("0.1")
+
+
+async def test_the_error_of_a_wait_names_the_amounts() -> None:
+    budget = Budget(1)
+    held = await budget.reserve(Decimal("0.6"))
+    assert budget.explain_wait(Decimal("0.4")) is None
+    error = budget.explain_wait(Decimal("0.5"))
+    assert error is not None
+    assert error.needed == Decimal("0.5")
+    assert "up to $0.50, and $0.40 of the budget of $1.00 is left ($0.60 is reserved" in error.message
+    held.release()
+    assert budget.explain_wait(Decimal("0.5")) is None
 
 
 async def test_several_budgets_get_the_money_all_or_none() -> None:

@@ -39,6 +39,16 @@ def test_postings_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert "error" not in json.loads(lines[0])
 
 
+def test_a_file_is_closed_and_opened_again(tmp_path: Path) -> None:
+    file = LedgerFile(tmp_path / "calls.jsonl")
+    for number in (1, 2):
+        file.append(EVENTS[0])
+        assert file._file._descriptor is not None
+        file.close()
+        assert file._file._descriptor is None
+        assert list(read_postings(file.path)) == EVENTS[:1] * number
+
+
 def test_a_client_appends_what_its_calls_cost(simulator: Simulator, tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
     for _ in range(2):

@@ -37,6 +37,12 @@ def read(path: Path) -> list[PriceRow]:
     return check(PriceFile(path).lines())
 
 
+@pytest.mark.parametrize("newest", range(3))
+def test_the_newest_day_may_be_in_any_row(newest: int, tmp_path: Path) -> None:
+    lines = [GOOD.replace("2026-11-20", "2026-11-21") if number == newest else GOOD for number in range(3)]
+    assert PriceFile(write(tmp_path, *lines)).newest_day() == "2026-11-21"
+
+
 def test_bytes_that_are_no_text_cost_one_row_only(tmp_path: Path) -> None:
     path = write(tmp_path, "bad", GOOD)
     path.write_bytes(path.read_bytes().replace(b"bad", GOOD.encode().replace(b"tiny", b"b\xffd")))

@@ -1,6 +1,7 @@
 """Paths that users give, and files that survive what a simulated disk does to them."""
 
 import os
+import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -49,6 +50,30 @@ def test_a_failed_step_changes_no_file(step: str, tmp_path: Path, monkeypatch: p
     with pytest.raises(OSError, match=step), replace_file(path) as file:
         file.write(b"after")
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("file", b"before")]
+
+
+@pytest.mark.parametrize("before", [None, b"before"])
+def test_a_power_cut_takes_no_file_that_was_replaced_and_no_line(
+    before: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    if before is not None:
+        path.write_bytes(before)
+    sync, replace, steps = files.fsync, files.replace, list[object]()
+
+    def note_sync(descriptor: int) -> None:
+        sync(descriptor)
+        found = os.fstat(descriptor)
+        steps.append(found.st_ino if stat.S_ISDIR(found.st_mode) else (found.st_ino, found.st_size))
+
+    monkeypatch.setattr(files, "fsync", note_sync)
+    monkeypatch.setattr(files, "replace", lambda *paths: (steps.append("replaced"), replace(*paths)))
+    with replace_file(path) as file:
+        file.write(b"after")
+    inode = path.stat().st_ino
+    assert steps == [(inode, 5), "replaced", tmp_path.stat().st_ino]
+    append_line(path, b"a line\n")
+    assert steps[3:] == [(inode, len(b"after\na line\n"))]
 
 
 @pytest.mark.parametrize("content", [b"", b"one\n", b"one\ntw"])

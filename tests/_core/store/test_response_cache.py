@@ -103,8 +103,11 @@ def test_a_write_that_succeeds_hastens_those_that_failed(tmp_path: Path, cache: 
     cache._retry_after = 3600.0  # as after many failures
     with locked(tmp_path), pytest.warns(CacheWarning, match="kept in memory"):
         assert cache.put("late", ENTRY).result() is False
+    late = cache._retrying
     assert cache.put("new", ENTRY).result() is True
     assert wait_until(lambda: cache.stats().pending == 0)
+    assert late is not None
+    assert late.finished.is_set(), "its thread would wait for an hour"
     assert len(cache) == 3
 
 
@@ -161,8 +164,12 @@ def test_an_answer_that_is_renewed_while_it_waits_is_new(tmp_path: Path, cache: 
     with locked(tmp_path), pytest.warns(CacheWarning):
         assert cache.put("k", Entry(b"old", 1.0, 2.0)).result() is False
         assert cache.put("k", renewed).result() is False
+        assert cache._unwritten_bytes == len(b"renewed")
+    timer = cache._retrying
     # Closing tries once more.
     cache.close()
+    assert cache._unwritten_bytes == 0
+    assert timer is None or timer.finished.is_set()
     assert (cache.get("k"), cache.stats().pending) == (renewed, 0)
 
 

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import diskcache
 import pytest
@@ -19,6 +21,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from llm_provider._core.runtime import files
+from llm_provider._core.store import entry
 from llm_provider._core.store.entry import DATABASE
 from llm_provider._core.store.row_format import BytesDisk
 from llm_provider._core.store.store import CacheRefusedError, Store
@@ -94,6 +98,58 @@ def test_it_is_a_fanout_cache(tmp_path: Path, store: Store) -> None:
         assert fanout.set("another", b"by diskcache")
         assert not fanout.check()
     assert store.read("another") == b"by diskcache"
+
+
+def test_a_power_cut_undoes_no_folder_of_the_cache(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, sync, unsafe = files.rename, files.fsync, set[int]()
+
+    def note_rename(source: Path, target: Path) -> None:
+        rename(source, target)
+        unsafe.add(target.parent.stat().st_ino)
+
+    def note_sync(descriptor: int) -> None:
+        sync(descriptor)
+        unsafe.discard(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(files, "rename", note_rename)
+    monkeypatch.setattr(files, "fsync", note_sync)
+    store.write(rows(50), PATIENCE)
+    assert unsafe == set()
+    shutil.rmtree(next((tmp_path / "cache").glob("v2/*")))
+    store.write(rows(50), PATIENCE)
+    assert missing(store, 50) == []
+    assert unsafe == set()
+
+
+def test_all_items_are_listed_in_order_however_many_there_are(store: Store) -> None:
+    written = rows(4000)
+    assert store.write(written) == {}
+    assert list(store.items()) == sorted((key, value) for key, value, _ in written)
+
+
+def test_each_database_is_opened_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, open_database = Counter[str](), entry.open_database
+
+    def count_opened(path: str, **settings: Any) -> sqlite3.Connection:
+        opened[path] += 1
+        return open_database(path, **settings)
+
+    monkeypatch.setattr(entry, "open_database", count_opened)
+    for _ in range(3):
+        assert store.write(rows(50)) == {}
+        assert missing(store, 50) == []
+        assert len(store.read_many([key for key, _, _ in rows(50)], 10**6)) == 50
+        assert (store.count(), len(list(store.items())), store.check()) == (50, 50, [])
+        assert store.bytes_on_disk() > 0
+        store.delete(["key-7"])
+    # One connection reads and one writes.
+    assert set(opened.values()) <= {1, 2}
+    # A power cut may lose the last transactions, and damages nothing.
+    for writer in store._writers or ():
+        connection = writer._connection
+        assert connection is None or connection.execute("PRAGMA synchronous").fetchone() == (1,)
 
 
 def test_reading_makes_nothing(tmp_path: Path, store: Store) -> None:
@@ -380,6 +436,19 @@ def test_files_deleted_while_they_are_open_are_created_again(tmp_path: Path, sto
     assert missing(store, 200) == []
     fresh.close()
     other.close()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_folders_above_a_cache_are_made_and_made_again(
+    tmp_path: Path, messages: list[str], shared: bool
+) -> None:
+    store = Store(tmp_path / "a" / "b" / "cache", messages.append, shared=shared)
+    for _ in range(2):
+        assert store.write(rows(3)) == {}
+        assert missing(store, 3) == []
+        shutil.rmtree(tmp_path / "a")
+    store.close()
+    assert messages == []
 
 
 def test_a_cache_that_was_left_half_made_is_swept(tmp_path: Path, store: Store) -> None:

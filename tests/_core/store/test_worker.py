@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from llm_provider._core.runtime import clock
 from llm_provider._core.runtime.event_loop import inbox_here
 from llm_provider._core.store.worker import BatchQueue, Worker
 
@@ -44,11 +45,46 @@ def test_flushing_waits_for_earlier_items(worker: Worker, gate: threading.Event)
     batches.flush()
     worker.submit(lambda: gate.wait(60))
     for number in range(3):
-        batches.submit(number)
+        assert not batches.submit(number).cancel()
     threading.Timer(0.05, gate.set).start()
     batches.flush()
     assert (done, len(batches)) == ([0, 1, 2], 0)
     assert batches.submit(3).result(60) is None
+
+
+def test_a_batch_waits_for_more_only_where_many_arrive(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, slept, sizes = 1.0, list[float](), list[int]()
+    monkeypatch.setattr(clock, "monotonic", lambda: now)
+    monkeypatch.setattr(clock, "sleep", slept.append)
+    batches: BatchQueue[int, int] = BatchQueue(
+        worker, lambda items: (sizes.append(len(items)), items)[1], 0.005
+    )
+
+    def send(at: float, count: int) -> None:
+        nonlocal now
+        gate = threading.Event()
+        worker.submit(lambda: gate.wait(60))
+        futures = [batches.submit(number) for number in range(count)]
+        now = at
+        gate.set()
+        assert [future.result(60) for future in futures] == list(range(count))
+
+    send(1.0, 1)
+    assert slept == []
+    # Twenty in a millisecond are 20,000 a second. The mean of 50 ms rises above 1,000 with the third.
+    for number in range(1, 4):
+        send(1.0 + number / 1000, 20)
+        assert slept == []
+    send(1.004, 20)
+    assert slept == [pytest.approx(0.005 * 1.176, rel=0.01)]
+    for number in range(100):
+        send(1.005 + number / 1000, 20)
+    assert max(slept) == pytest.approx(0.025), "no longer than five times as long"
+    send(2.0, 20)
+    assert len(slept) == 101, "what arrived long ago does not count"
+    assert sizes == [1, *[20] * 105]
 
 
 async def test_a_loop_is_woken_once_for_a_batch(worker: Worker, gate: threading.Event) -> None:

@@ -1,7 +1,7 @@
 """A store that fails is left alone until it works again, and gets then what it missed."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -130,7 +130,65 @@ def test_a_store_that_hangs_does_not_hold_its_reader(
     with store._lock:
         assert behind.read(["a"]) == {}
         assert behind.read(["b"]) == {}
+    assert local.warnings[0].startswith("cannot read")
     assert "no answer within 0.05 s" in local.warnings[0]
+
+
+def release_lease(behind: SecondLevelAccess) -> None:
+    assert behind.take_lease("a").result()
+    behind.release_lease("a")
+    behind._writer.submit(lambda: None).result()
+
+
+@pytest.mark.parametrize(
+    ("method", "use", "fails"),
+    [
+        ("get_many", lambda behind: behind.read(["a"]), "read"),
+        ("stats", SecondLevelAccess.statistics, "read"),
+        ("take_lease", lambda behind: behind.take_lease("a").result(), "read"),
+        ("put_many", lambda behind: behind.write([Write("a", b"v", local=False)]), "write"),
+        ("release_lease", release_lease, "write"),
+        ("close", SecondLevelAccess.close, "write"),
+    ],
+)
+def test_a_failure_stops_and_names_what_failed(
+    method: str,
+    use: Callable[[SecondLevelAccess], object],
+    fails: str,
+    store: SqliteStore,
+    local: Local,
+    behind: SecondLevelAccess,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("gone")
+
+    assert behind.read(["a"]) == {}
+    monkeypatch.setattr(store, method, fail)
+    use(behind)
+    assert (behind._read_fails, behind._write_fails) == (fails == "read", fails == "write")
+    assert local.warnings[0].startswith(f"cannot {fails} the second level")
+
+
+def test_closing_sends_what_came_while_the_store_was_busy(
+    store: SqliteStore, local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = SecondLevelAccess(SecondLevel(store), local.get, local.warnings.append)
+    put, close, steps, gate = store.put_many, store.close, list[object](), threading.Event()
+
+    def put_late(values: Mapping[str, bytes]) -> None:
+        steps.append(dict(values))
+        assert gate.wait(60)
+        put(values)
+
+    monkeypatch.setattr(store, "put_many", put_late)
+    monkeypatch.setattr(store, "close", lambda: (steps.append("closed"), close()))
+    behind.write([Write("a", b"v", local=False)])
+    assert wait_until(lambda: bool(steps))
+    behind.write([Write("b", b"w", local=False)])
+    threading.Timer(0.05, gate.set).start()
+    behind.close()
+    assert steps == [{"a": b"v"}, {"b": b"w"}, "closed"]
 
 
 def test_a_lease_that_is_released_while_it_is_renewed_ends(

@@ -12,6 +12,7 @@ import pytest
 
 from llm_provider import CacheMissError, CacheWarning, Client, RequestError, SecondLevel
 from llm_provider._core.runtime import clock
+from llm_provider._core.store.response_cache import Entry
 from llm_provider._features.second_level.two_level_cache import TwoLevelCache
 from llm_provider.simulator import Simulator
 from second_level_support import SqliteStore
@@ -231,11 +232,50 @@ def test_a_batch_of_the_provider_has_only_rows_that_no_machine_has(
     assert simulator.ledger().requests == sent
 
 
+@pytest.mark.parametrize("use", ["close", "push", "pull"])
+def test_what_was_stored_before_is_sent_first(tmp_path: Path, store: SqliteStore, use: str) -> None:
+    """Two answers come one after the other; the store takes the first while the second one arrives."""
+    cache = TwoLevelCache(SecondLevel(store), tmp_path / "local")
+    put, gate, keys = store.put_many, threading.Event(), list[str]()
+
+    def put_late(values: Any) -> None:
+        keys.extend(values)
+        assert gate.wait(60)
+        put(values)
+
+    store.put_many = put_late  # type: ignore[method-assign]  # the store is one of the test
+    entry = Entry(b"{}", 0.1, 1.0)
+    assert cache.put("a", entry).result()
+    assert wait_until(lambda: keys == ["a"])
+    assert cache.put("b", entry).result()
+    threading.Timer(0.05, gate.set).start()
+    done = getattr(cache, use)()
+    assert dict(store.export()).keys() == {"a", "b"}
+    assert keys == ["a", "b"]
+    if done is not None:
+        assert (done.added, done.kept) == (0, 2)
+    cache.close()
+    assert store.closed == 1
+
+
+def test_an_answer_that_is_fetched_is_on_this_machine(tmp_path: Path, store: SqliteStore) -> None:
+    with_it = TwoLevelCache(SecondLevel(store, wait_for_writes=True), tmp_path / "other")
+    keys = [f"key {number}" for number in range(130)]
+    for key in keys:
+        with_it.put(key, Entry(b"{}", 0.1, 1.0))
+    with_it.close()
+    cache = TwoLevelCache(SecondLevel(store), tmp_path / "local")
+    cache.fetch(keys)
+    assert all(cache.peek(key) is not None for key in keys)
+    store.gets.clear()
+    cache.fetch(keys)
+    assert store.gets == []
+    cache.close()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own(tmp_path: Path, store: SqliteStore) -> None:
-    from llm_provider._core.store.response_cache import Entry
-
     cache = TwoLevelCache(SecondLevel(store, wait_for_writes=True), tmp_path / "local")
     assert cache.put("k", Entry(b"{}", 0.1, 1.0)).result()
     child = os.fork()

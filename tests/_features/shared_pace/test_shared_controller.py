@@ -84,6 +84,14 @@ async def test_one_that_is_alone_asks_nobody(files: list[SharedStateFile]) -> No
     assert stored == [(1,)], "it was stored once, when the first request was sent"
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_the_folders_above_the_file_are_made(tmp_path: Path, again: bool) -> None:
+    for _ in range(1 + again):
+        file = SharedStateFile(tmp_path / "a" / "b" / "limits")
+        assert file.run(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
+        file.close()
+
+
 async def test_what_was_not_refused_is_nobodys_business(tmp_path: Path, files: list[SharedStateFile]) -> None:
     scope = scope_of(files[0])
     tickets = started(scope, 5)

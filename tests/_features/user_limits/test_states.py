@@ -196,6 +196,6 @@ def test_a_process_that_waited_for_the_file_sees_what_started_meanwhile() -> Non
         assert state.ready_at(now, 30.0) == now
         state.take("late", now, 30.0)
     assert state.ready_at(10.95, 30.0) == 71.0
-    state.end("late", 10.9, -25.0)
-    state.end("late", 11.2, -25.0)
+    state.end("late", 10.9, -25.0, starts=0)
+    state.end("late", 11.2, -25.0, starts=0)
     assert state.to_state()[0] == [[10.0, 1.0, 5.0], [11.0, 1.0, 5.0]]

@@ -230,7 +230,7 @@ class Driver:
     """
 
     def __init__(
-        self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool, feeds: bool = False
+        self, batches: Batches, post: Callable[[Arrived], object], *, waits: bool, feeds: bool
     ) -> None:
         self.lanes: list[Lane] = []
         self.arrived: Arrived | None = None

@@ -87,7 +87,7 @@ class PooledAccount:
     """Whether the provider denies the account this model, which it serves to another account."""
 
 
-def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
+def by_headroom(controllers: Sequence[Controller], first: int) -> list[int]:
     """The indices of controllers, ordered by their headroom for one more request, most headroom first.
 
     Controllers without a known limit come first, those with the fewest requests in flight before the others.
@@ -97,7 +97,7 @@ def by_headroom(controllers: Sequence[Controller], first: int = 0) -> list[int]:
     >>> from llm_provider._core.pace.controller import AdaptiveController
     >>> idle, busy = AdaptiveController(), AdaptiveController()
     >>> ticket = busy.record_request(0.0)
-    >>> by_headroom([busy, idle]), by_headroom([idle, AdaptiveController()], first=1)
+    >>> by_headroom([busy, idle], first=0), by_headroom([idle, AdaptiveController()], first=1)
     ([1, 0], [1, 0])
     """
     count = len(controllers)

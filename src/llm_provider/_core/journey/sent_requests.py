@@ -115,30 +115,28 @@ class SentRequests(Departure):
         The source is the least certain one: None if nothing was paid, or if the cost is not known. What is
         unknown is told by the first request without a cost.
         """
-        charges, cost, unknown, bounds = self.charges, self.cost, None, None
-        if len(charges) == 1 and cost is not None:
-            source: CostSource | None = charges[0].source
+        cost, source, unknown, bounds = self.cost, None, None, None
+        if cost is not None:
+            sources = [charge.source for charge in self.charges]
+            source = min(sources, key=_LEAST_CERTAIN_FIRST.index, default=None)
         else:
-            sources = {charge.source for charge in charges} if cost is not None else set()
-            source = next((each for each in _LEAST_CERTAIN_FIRST if each in sources), None)
             bounds = self.cost_bounds
-            unknown = next((charge.unknown for charge in charges if charge.unknown), None)
-        unknown = "a request is under way" if self.under_way else unknown
+            unknown = (
+                "a request is under way"
+                if self.under_way
+                else next(charge.unknown for charge in self.charges if charge.usd is None)
+            )
         return {"cost": cost, "cost_source": source, "cost_unknown": unknown, "cost_bounds": bounds}
 
     @property
     def usage(self) -> Usage | None:
         """The usage that the provider reported for the requests; None if it reported none."""
-        if len(self.charges) == 1:
-            return self.charges[0].usage
         known = [charge.usage for charge in self.charges if charge.usage is not None]
         return sum(known[1:], known[0]) if known else None
 
     def usage_with(self, samples: Sequence[Any]) -> Usage:
         """The usage of these requests, and of the samples that came from elsewhere."""
         usages = [sample.answer.usage for sample in samples if sample.cached]
-        if not usages:
-            return self.usage or Usage()
         known = [usage for usage in (self.usage, *usages) if usage is not None]
         return sum(known[1:], known[0]) if known else Usage()
 

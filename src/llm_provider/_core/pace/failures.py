@@ -271,8 +271,6 @@ class Outage:
         """Whether the state is another one than up. Otherwise the other methods need not be called."""
         self.down_since: float | None = None
         """When the first failed request of the outage was sent; None unless the scope is down."""
-        self.cause: errors.LLMError | None = None
-        """The last failure."""
         self.longest_interval = _LONGEST_INTERVAL
         """Seconds between two probes, at most."""
         self.ramp: float = _RAMP
@@ -285,6 +283,8 @@ class Outage:
         self._reset()
 
     def _reset(self) -> None:
+        self.cause: errors.LLMError | None = None
+        """The last failure. Its traceback keeps the whole call in memory, so an answer ends it."""
         self._failed = 0
         self._first: Ticket | None = None
         self._last: Ticket | None = None
@@ -378,7 +378,7 @@ class Outage:
             if ticket is self._probe or (self._last is not None and ticket.order > self._last.order):
                 goal = self._goal
                 self._reset()
-                self.down_since = self.cause = None
+                self.down_since = None
                 self._credit, self._goal = self.ramp, goal
             return
         if self._first is not None and ticket.order > self._first.order:

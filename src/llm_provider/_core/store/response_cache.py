@@ -166,7 +166,7 @@ class ResponseCache:
 
     def get(self, key: str, ahead: bytes | None = None) -> Entry | None:
         """The entry of a key, or None; a hit or a miss. `ahead` is what `read_ahead` has read for it."""
-        entry = self._unwritten.get(key) if self._unwritten else None
+        entry = self._unwritten.get(key)
         if entry is None and ahead is not None:
             entry = decode_entry(key, ahead)
         if entry is None:

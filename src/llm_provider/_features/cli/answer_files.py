@@ -84,7 +84,8 @@ def read_map_line(line: JSONObject) -> Result:
     metadata = row if isinstance(row, dict) else {"input": row}
     if "id" in line and metadata.get("id") != line["id"]:
         metadata = {"id": line["id"], **metadata}
-    fields = line | {"metadata": metadata, "provider": line.get("provider") or ""}
+    # The id of a line is the row's, and no request's.
+    fields = line | {"metadata": metadata, "provider": line.get("provider") or "", "id": None}
     if "score" in line:
         # In a table a score is JSON.
         score = json.loads(line["score"] or "null") if isinstance(line["score"], str) else line["score"]

@@ -392,6 +392,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         answered = tally.rows - tally.errors.total()
         parts = [f"{work.answered_before:,} before this run"] if work.answered_before else []
         parts += [f"{sent.cached:,} from the cache"] if sent.cached else []
+        parts += [f"{tally.by_fallback:,} by a fallback"] if tally.by_fallback else []
         parts.append(str(cost))
         if str(tally.price) != str(cost):
             parts[-1] += f" in this run, {tally.price} for all answers of the file"

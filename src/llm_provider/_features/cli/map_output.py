@@ -17,7 +17,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -241,13 +241,16 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     if id_column is not None:
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
-    error, served_by, price, keys = None if isinstance(result, Response) else result, None, None, None
+    error = None if isinstance(result, Response) else result
+    served_by = price = keys = provider = None
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
         line |= {"texts": result.texts} if len(result.choices) > 1 else {}
         line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
         model, served_by, price = result.model, result.served_by, result.price
-        keys = list(result.cache_keys)
+        keys, provider = list(result.cache_keys), result.provider
+        if result.passed_over:
+            line["passed_over"] = [asdict(each) for each in result.passed_over]
         try:
             line["parsed"] = json_value(result.parsed)
         except OutputError as problem:
@@ -256,6 +259,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
         "model": model,
+        "provider": provider,
         "usage": None if result.usage is None else json_value(result.usage),
         "cost": result.cost,
         "cost_bounds": result.cost_bounds,
@@ -445,6 +449,7 @@ class Tally:
     first_error: str = ""
     """The first failed row and its message."""
     cached: int = 0
+    by_fallback: int = 0
     is_priced: bool = True
     """Whether prices are summed up, which takes 12 to 40 bytes for each row."""
     _bought: Cost = field(default_factory=Cost)
@@ -482,5 +487,7 @@ class Tally:
             if not self.first_error:
                 name = f"id {line['id']!r}" if "id" in line else f"row {line['index'] + 1}"
                 self.first_error = f"{name}: {error['message']}"
-        elif reason and reason in INCOMPLETE:
+        elif line.get("passed_over"):
+            self.by_fallback += 1
+        if error is None and reason and reason in INCOMPLETE:
             self.incomplete[reason] += 1

@@ -179,7 +179,7 @@ class ScopeLimits:
             started, estimated, charged = self._started.pop(ticket)
             self._end(started, (0.0 if withdrawn else charged) - estimated, starts=-withdrawn)
 
-    def _end(self, started: float, tokens: float, *, starts: int = 0) -> None:
+    def _end(self, started: float, tokens: float, *, starts: int) -> None:
         owner = self._counts.owner
 
         def work(states: list[LimitState]) -> None:

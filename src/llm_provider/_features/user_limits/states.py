@@ -92,7 +92,7 @@ class LimitState:
         slot[2] += tokens
         self._owners[owner][0] += 1
 
-    def end(self, owner: str, started: float, tokens: float, *, starts: int = 0) -> None:
+    def end(self, owner: str, started: float, tokens: float, *, starts: int) -> None:
         """Count a request as no longer in flight, and add to what was counted when it started."""
         if owner in self._owners:
             self._owners[owner][0] = max(0, self._owners[owner][0] - 1)

@@ -1,0 +1,380 @@
+"""Puts small bugs into a copy of the library, and tells which of them no test finds: `make mutants`.
+
+    python -m tools.mutants --trace           # first: which test runs which line, in ten minutes
+    python -m tools.mutants 7 50 --list       # the bugs that seed 7 draws
+    python -m tools.mutants 7 50 --jobs 2     # try them; goes on where a run was interrupted
+    python -m tools.mutants 7 50 --write      # the same, and write benchmarks/results/mutants.md
+
+A bug is found if a test fails that runs its line, or one of 300 programs of the simulation. The cheapest
+tests go first. A bug whose line no test runs in its own process has the tests of its folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import math
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from .small_bugs import PACKAGE, ROOT, Mutant, draw
+
+BUILD = ROOT / "build" / "mutants"
+TRACES = BUILD / "traces"
+RESULT = ROOT / "benchmarks" / "results" / "mutants.md"
+
+RELATED = (
+    *(f"_core/{room}" for room in ("batches", "client", "journey", "money", "pace", "runtime", "store")),
+    *(f"_features/{name}" for name in ("second_level", "shared_budget", "shared_pace", "user_limits")),
+    *(f"_features/{name}" for name in ("background", "batch_hosts", "fallback", "prompt_caching", "uploads")),
+    *(
+        f"end_to_end/test_{name}.py"
+        for name in ("failures", "streams", "sums", "token_budgets", "told_failures")
+    ),
+    "_core/formats/test_golden.py",
+    "end_to_end/test_examples.py",
+    "tools/test_failures.py",
+)
+"""The folders and files of tests that are traced."""
+
+MOST_SECONDS = 240.0
+"""For the traced tests of one bug, as they took while they were traced: three times as long."""
+
+PROGRAMS = 300
+"""Programs of the simulation for a bug that no test has found."""
+
+PATIENCE = 500.0
+"""Seconds after which a run counts as found: the library waits for ever."""
+
+PYTEST = (
+    sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-m", "not matrix",
+    "-p", "no:cacheprovider", "--timeout=40",
+)  # fmt: skip
+
+NO_TESTS = 5
+"""The exit status of pytest if it runs no test."""
+
+HEAD = """# Small bugs
+
+`python -m tools.mutants SEED COUNT --write` draws small bugs by a seed, puts each into a copy of the library,
+and tries the tests that run its line, the cheapest first, and then 300 programs of the simulation. The seed
+was chosen after the tests were written. The seconds are of the clock, on a busy machine with two cores.
+"""
+
+
+def make_environment(folder: Path) -> dict[str, str]:
+    """The environment of a run that imports the package of a folder."""
+    return {**os.environ, "PYTHONPATH": str(folder / "src")}
+
+
+def ask_git(root: Path, *arguments: str) -> str:
+    """What git says of a repository."""
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout  # noqa: S603
+
+
+def trace(names: Sequence[str]) -> None:
+    """Note for folders of tests which test runs which line, and how long each test takes."""
+    TRACES.mkdir(parents=True, exist_ok=True)
+    settings = BUILD / "coveragerc"
+    settings.write_text("[run]\nsource_pkgs = llm_provider\n", encoding="utf-8")
+    for name in names or RELATED:
+        file = TRACES / name.replace("/", "-")
+        options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
+        report = ["-o", "junit_family=xunit1", f"--junitxml={file}.xml"]
+        command = [*(each for each in PYTEST if each != "-x"), *options, *report, f"tests/{name}"]
+        environment = {**make_environment(ROOT), "COVERAGE_FILE": f"{file}.coverage"}
+        subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603  # ours
+
+
+def list_scopes(source: bytes, mutant: Mutant) -> Iterator[range]:
+    r"""The lines of a bug, then those of the functions and classes around it, the innermost first.
+
+    >>> code = b"class A:\n    def f(self, n=1):\n        return n\n"
+    >>> list(list_scopes(code, Mutant("wrong default", "", 27, 28, "2")))
+    [range(2, 3), range(2, 4), range(1, 4)]
+    """
+    line = mutant.find_line(source)
+    yield range(line, line + source[mutant.begin : mutant.end].count(b"\n") + 1)
+    around = [
+        range(node.lineno, node.end_lineno + 1)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.end_lineno is not None
+        and node.lineno <= line <= node.end_lineno
+    ]
+    yield from sorted(around, key=len)
+
+
+class Trace:
+    """Which tests run a line, from the files that `trace` has written."""
+
+    def __init__(self) -> None:
+        from coverage import CoverageData
+
+        self._data = [CoverageData(str(file)) for file in sorted(TRACES.glob("*.coverage"))]
+        for data in self._data:
+            data.read()
+        cases = [
+            case
+            for file in sorted(TRACES.glob("*.xml"))
+            for case in ET.parse(file).iter("testcase")  # noqa: S314  # pytest has written it
+            if case.find("failure") is None and case.find("error") is None
+        ]
+        self._seconds = {name_test(case.attrib): float(case.get("time", 1)) for case in cases}
+
+    def find_tests(self, mutant: Mutant) -> list[str]:
+        """The cheapest tests that run the line of a bug, for `MOST_SECONDS`.
+
+        Two cases of every test go before further cases, and the tests of the module before others.
+        """
+        path = ROOT / mutant.path
+        contexts: defaultdict[int, set[str]] = defaultdict(set)
+        for data in self._data:
+            for line, tests in data.contexts_by_lineno(str(path)).items():
+                contexts[line].update(tests)
+        for scope in list_scopes(path.read_bytes(), mutant):
+            names = {name.rpartition("|")[0] for line in scope for name in contexts[line]}
+            if names & self._seconds.keys():
+                return self._choose(names & self._seconds.keys(), path.stem)
+        return []
+
+    def has(self, file: str) -> bool:
+        """Whether a file of tests is traced."""
+        return any(name.startswith(f"{file}::") for name in self._seconds)
+
+    def _choose(self, names: set[str], module: str) -> list[str]:
+        cases: Counter[str] = Counter()
+        ranked = []
+        for name in sorted(names, key=lambda name: (self._seconds[name], name)):
+            test = name.partition("[")[0]
+            cases[test] += 1
+            ranked.append(
+                ((cases[test] - 1) // 2, f"/test_{module}.py" not in test, self._seconds[name], name)
+            )
+        names_in_order = [name for *_, name in sorted(ranked)]
+        sums = itertools.accumulate(self._seconds[name] for name in names_in_order)
+        return names_in_order[: max(1, sum(each <= MOST_SECONDS for each in sums))]
+
+    def divide(self, tests: Sequence[str]) -> list[list[str]]:
+        """The first seconds of tests, and the rest: a start of pytest takes seconds too."""
+        sums = itertools.accumulate(self._seconds[name] for name in tests)
+        first = sum(each <= MOST_SECONDS / 20 for each in sums)
+        return [part for part in (list(tests[:first]), list(tests[first:])) if part]
+
+
+def name_test(case: Mapping[str, str]) -> str:
+    """The name of a test for pytest, from its line in a report.
+
+    >>> name_test({"file": "tests/test_a.py", "classname": "tests.test_a.TestB", "name": "test_c[1]"})
+    'tests/test_a.py::TestB::test_c[1]'
+    """
+    folder = case["classname"].rpartition(".")[2]
+    parts = [case["file"], *([folder] if folder.startswith("Test") else []), case["name"]]
+    return "::".join(parts)
+
+
+class Copy:
+    """A copy of a repository, in which one bug at a time is tried."""
+
+    def __init__(self, folder: Path, root: Path = ROOT, programs: int = PROGRAMS) -> None:
+        self._folder = folder
+        self._programs = programs
+        self._stamp = itertools.count(1_000_000_000)
+        listing = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+        for name in listing.split("\0"):
+            if (root / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, folder / name)
+
+    def write(self, path: str, source: bytes) -> None:
+        """Write a module, with a date that no compiled file has."""
+        (self._folder / path).write_bytes(source)
+        stamp = next(self._stamp)
+        os.utime(self._folder / path, (stamp, stamp))
+
+    def try_mutant(self, mutant: Mutant, known: Trace) -> str:
+        """What finds a bug; "" if nothing does."""
+        source = (ROOT / mutant.path).read_bytes()
+        self.write(mutant.path, mutant.apply(source))
+        try:
+            module = Path(mutant.path.replace(PACKAGE, "tests"))
+            own = (module.parent / f"test_{module.stem.strip('_')}.py").as_posix()
+            parts = known.divide(known.find_tests(mutant)) or [[module.parent.as_posix()]]
+            if not known.has(own) and (self._folder / own).exists():
+                parts.append([own])
+            for part in parts:
+                (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")
+                if killer := self.run([*PYTEST, "@tests.txt"]):
+                    return killer
+            if not self._programs:
+                return ""
+            options = ["tests.simulation", "0", str(self._programs), "--search"]
+            return self.run([sys.executable, "-m", *options])
+        finally:
+            self.write(mutant.path, source)
+
+    def run(self, command: Sequence[str]) -> str:
+        """What fails in a run; "" if nothing does."""
+        process = subprocess.Popen(  # noqa: S603  # ours
+            command,
+            cwd=self._folder,
+            env=make_environment(self._folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            return f"{command[2]} does not end"
+        finally:
+            end_session(process.pid)
+            process.wait()
+        return "" if process.returncode in (0, NO_TESTS) else read_failure(output)
+
+
+def end_session(leader: int) -> None:
+    """End what a run has left, such as a simulator whose test was killed."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def read_failure(output: str) -> str:
+    """What has failed, by the output of pytest or of the simulation.
+
+    >>> read_failure("FAILED tests/_core/test_a.py::test_b[1] - assert 1 == 2")
+    '_core/test_a.py::test_b[1]'
+    >>> read_failure("seed 7: at 3.2 s: a call was paid twice")
+    'seed 7: at 3.2 s: a call was paid twice'
+    """
+    failed = re.search(r"^(?:FAILED |ERROR |(?=seed \d))(?:tests/)?(\S.*?)(?: - .*)?$", output, re.MULTILINE)
+    if failed is not None:
+        return failed[1][:150]
+    if "+ Timeout +" in output:
+        return "a test that does not end"
+    return output.strip().rpartition("\n")[2][:150] or "no output"
+
+
+def name_mutant(mutant: Mutant) -> str:
+    """The name of a bug in a module as it is today."""
+    digest = zlib.crc32((ROOT / mutant.path).read_bytes())
+    return json.dumps({**asdict(mutant), "module": digest}, sort_keys=True)
+
+
+def describe(mutant: Mutant) -> tuple[str, str, str]:
+    """The kind, the place and the change of a bug."""
+    source = (ROOT / mutant.path).read_bytes()
+    place = f"{mutant.path.removeprefix(PACKAGE + '/')}:{mutant.find_line(source)}"
+    return mutant.kind, place, mutant.show(source)
+
+
+def try_all(
+    mutants: Sequence[Mutant], jobs: int, programs: int, minutes: float = math.inf
+) -> Iterator[tuple[Mutant, str, int]]:
+    """Try every bug that no earlier run has tried. Yields what finds each, and its seconds.
+
+    After so many `minutes` it tries no more.
+    """
+    until = time.monotonic() + 60 * minutes
+    log = BUILD / "results.jsonl"
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines() if log.exists() else ())
+    results = {name: (killer, seconds) for name, killer, seconds in lines}
+    known, copies = Trace(), queue.SimpleQueue[Copy]()
+    for number in range(jobs):
+        shutil.rmtree(BUILD / f"copy-{number}", ignore_errors=True)
+        copies.put(Copy(BUILD / f"copy-{number}", programs=programs))
+
+    def try_one(mutant: Mutant) -> tuple[Mutant, str, int] | None:
+        name = name_mutant(mutant)
+        if name not in results and time.monotonic() > until:
+            return None
+        if name not in results:
+            copy, since = copies.get(), time.monotonic()
+            try:
+                results[name] = copy.try_mutant(mutant, known), round(time.monotonic() - since)
+            finally:
+                copies.put(copy)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([name, *results[name]]) + "\n")
+        return mutant, *results[name]
+
+    with ThreadPoolExecutor(jobs) as threads:
+        yield from filter(None, threads.map(try_one, mutants))
+
+
+def make_page(
+    seed: int, drawn: int, results: Sequence[tuple[Mutant, str, int]], before: str, programs: int = PROGRAMS
+) -> str:
+    """The page of results, for so many bugs that were drawn.
+
+    The reason of a bug that lived stays as it is written in the page `before`.
+    """
+    rows = []
+    for mutant, killer, seconds in results:
+        kind, place, change = (each.replace("|", "\\|") for each in describe(mutant))
+        reason = re.search(rf"\| `{re.escape(change)}` \| (lived: .*?) \| \d+ \|$", before, re.MULTILINE)
+        finder = f"`{killer}`" if killer else reason[1] if reason else "lived: nobody knows why"
+        rows.append(f"| {kind} | `{place}` | `{change}` | {finder} | {seconds} |")
+    found = sum(bool(killer) for _, killer, _ in results)
+    commit = ask_git(ROOT, "rev-parse", "--short=10", "HEAD").strip()
+    table = ["| kind | where | change | found by | seconds |", "|---|---|---|---|---:|", *rows]
+    outcome = f"Seed {seed} at {commit}: {drawn} were drawn, {len(rows)} tried, and {found} found."
+    more = f"A bug that no test found met {programs} programs of the simulation."
+    return "\n".join([HEAD, outcome, more, "", *table, ""])
+
+
+def main() -> None:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("count", type=int, nargs="?", default=50)
+    parser.add_argument("--jobs", type=int, default=1, help="bugs that are tried at the same time")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help="programs of the simulation for each")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after these, no more are tried")
+    parser.add_argument("--trace", nargs="*", help="trace folders of tests again, by default all")
+    for option in ("list", "write"):
+        parser.add_argument(f"--{option}", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.trace is not None:
+        trace(arguments.trace)
+        return
+    mutants = draw(arguments.seed, arguments.count)
+    if arguments.list:
+        print(*map(": ".join, map(describe, mutants)), sep="\n")
+        return
+    results = []
+    for mutant, killer, seconds in try_all(mutants, arguments.jobs, arguments.programs, arguments.minutes):
+        print(": ".join(describe(mutant)), f"    {killer or '*** lived'}, {seconds} s", sep="\n", flush=True)
+        results.append((mutant, killer, seconds))
+    print(f"{sum(bool(killer) for _, killer, _ in results)} of {len(results)} were found")
+    if arguments.write:
+        before = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
+        RESULT.write_text(
+            make_page(arguments.seed, len(mutants), results, before, arguments.programs), encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()
