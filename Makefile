@@ -15,8 +15,9 @@ SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_
 	tests/_core/formats/gemini/test_connection.py tests/_core/formats/transport/test_connection.py \
 	tests/_core/formats/transport/test_private_entries.py
 # The oldest SDKs lack types of today, with which conformance is tested. What asks them for more than headers is tested.
-OF_OLD_SDKS := tests/end_to_end/test_routes.py tests/end_to_end/test_failures.py tests/_core/formats/gemini/test_connection.py \
-	tests/_core/formats/transport tests/_core/batches/test_delivery.py tests/_core/batches/test_job.py tests/_core/batches/test_collect.py
+OF_OLD_SDKS := tests/end_to_end/test_routes.py tests/_core/formats/gemini/test_connection.py \
+	tests/_core/formats/transport/test_connection.py tests/_core/formats/transport/test_private_entries.py \
+	tests/_core/batches/test_delivery.py tests/_core/batches/test_collect.py
 # Mixtures of what each test of a single part has, and foreign forms, depend on no version.
 OF_NO_SDK := --ignore tests/_core/formats/transport/test_body_size.py --ignore tests/conformance/test_foreign_forms.py \
 	--ignore tests/conformance/test_conversations.py -k "not mixture and not combination"
