@@ -475,13 +475,18 @@ def explain_not_found(target: Target, written: str) -> str:
     >>> explain_not_found(find_route("claude-sonet-5-5"), "claude-sonet-5-5").partition(" or")[0]
     '; did you mean claude-sonnet-5-5'
     """
-    import difflib
-
     if target.base_url is not None and (target.custom_base_url or target.route.host is not None):
         from .base_url import explain_path
 
         if hint := explain_path(target.route.adapter, target.base_url):
             return hint
+    return suggest_near_model(target, written)
+
+
+def suggest_near_model(target: Target, written: str) -> str:
+    """The models of the same provider with nearly the name of a model that has no price; empty without one."""
+    import difflib
+
     provider, model = price_names(target)
     known = [name[len(provider) + 1 :] for name in list_known_models() if name.startswith(f"{provider}/")]
     if target.route.cloud is not None or model in known:
