@@ -313,7 +313,14 @@ def resolve(
     not a server that a request may be sent to, or a cloud's address is not known.
     """
     deployed = deployments.get(model, "") if deployments else ""
-    route, name = _find_host(model, hosts) or _route(model, deployed)
+    try:
+        route, name = _find_host(model, hosts) or _route(model, deployed)
+    except UnknownModelError as error:
+        if base_url is None or "/" in model:
+            raise
+        raise UnknownModelError(
+            f"{error.message}; for the server of base_url write 'local/{model}'", model=model
+        ) from None
     if endpoint == "interactions" and route is ROUTES["gemini"]:
         route = INTERACTIONS
     if route.cloud is not None:
@@ -465,7 +472,7 @@ def _suggestion(model: str) -> str:
     prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "
-        f"(put the provider before the name: {prefixes} or any other in docs/calls.md, or that litellm knows)"
+        f"(put the provider before the name: {prefixes} another of litellm, or local/ for your server)"
     )
 
 
@@ -484,7 +491,7 @@ def explain_not_found(target: Target, written: str) -> str:
 
 
 def suggest_near_model(target: Target, written: str) -> str:
-    """The models of the same provider with nearly the name of a model that has no price; empty without one."""
+    """The models of its provider with nearly the name of a model without a price; empty without one."""
     import difflib
 
     provider, model = price_names(target)
