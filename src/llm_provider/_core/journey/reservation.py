@@ -175,8 +175,9 @@ def find_most(
                 model=model,
             )
     raise UnknownPriceError(
-        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens (--max-tokens), leave out features "
-        f"with which the provider adds input by itself, or allow it with Budget(..., {unit}allow_unknown=True)",
+        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens (--max-tokens), leave "
+        "out features with which the provider adds input by itself, or allow it with "
+        f"Budget(..., {unit}allow_unknown=True)",
         provider=call.target.provider,
         model=model,
     )

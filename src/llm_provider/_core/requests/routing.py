@@ -318,9 +318,7 @@ def resolve(
     except UnknownModelError as error:
         if base_url is None or "/" in model:
             raise
-        raise UnknownModelError(
-            f"{error.message}; for the server of base_url write 'local/{model}'", model=model
-        ) from None
+        raise UnknownModelError(f"{error.message}; or write 'local/{model}'", model=model) from None
     if endpoint == "interactions" and route is ROUTES["gemini"]:
         route = INTERACTIONS
     if route.cloud is not None:
@@ -460,15 +458,14 @@ def _suggestion(model: str) -> str:
 
     from .model_kinds import find_uncovered_kind, not_covered
 
-    what = find_uncovered_kind(model)
-    if what is not None:
+    if (what := find_uncovered_kind(model)) is not None:
         return f"{model} {not_covered(what)}"
     named: dict[str, list[str]] = {}
     for full in list_known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
     similar = ", ".join([full for name in near for full in named[name]][:6])
-    guess = f"; did you mean {similar}?" if similar else ""
+    guess = similar and f"; did you mean {similar}?"
     prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "
@@ -499,5 +496,5 @@ def suggest_near_model(target: Target, written: str) -> str:
     if target.route.cloud is not None or model in known:
         return ""
     near = difflib.get_close_matches(model, known, n=3, cutoff=0.85)
-    prefix = written.removesuffix(model)
-    return f"; did you mean {' or '.join(prefix + name for name in near)}?" if near else ""
+    full = (written.removesuffix(model) + name for name in near)
+    return f"; did you mean {' or '.join(full)}?" if near else ""

@@ -39,9 +39,9 @@ def copy_context() -> Context:
 def warn_caller(message: Warning) -> None:
     """Warn at the line of the program that called the package; at no line if it is not known."""
     path, line, names = _find_caller() or _caller.get()
-    shown = names.setdefault("__warningregistry__", {})
+    register = names.setdefault("__warningregistry__", {})
     with contextlib.suppress(ValueError):
-        warnings.warn_explicit(message, type(message), path, line, names.get("__name__") or path, shown)
+        warnings.warn_explicit(message, type(message), path, line, names.get("__name__") or path, register)
 
 
 def _find_caller() -> _Place | None:

@@ -32,10 +32,9 @@ def _read_providers() -> frozenset[str] | None:
         if spec is not None and spec.origin is not None:
             for name, pattern in _FILES.items():
                 text = (Path(spec.origin).parent / name).read_text("utf-8")
-                found = re.findall(pattern, text, re.MULTILINE)
-                if not found:
+                if not (matches := re.findall(pattern, text, re.MULTILINE)):
                     return None
-                names.update(found)
+                names.update(matches)
     return frozenset(names) or None
 
 
@@ -43,14 +42,10 @@ def _knows(model: str) -> bool:
     """Whether litellm, which the program has imported, knows a model, perhaps by what was registered."""
     from .connection import load
 
-    litellm = load()
-    if model in getattr(litellm, "model_alias_map", {}):
-        return True
     try:
-        litellm.get_llm_provider(model=model)
+        return model in (litellm := load()).model_alias_map or bool(litellm.get_llm_provider(model=model))
     except Exception as error:
         return type(error).__name__ != "BadRequestError"
-    return True
 
 
 def check_provider(model: str, hosts: Collection[str]) -> None:
@@ -67,9 +62,7 @@ def check_provider(model: str, hosts: Collection[str]) -> None:
         return
     near = near or difflib.get_close_matches(prefix.lower(), [*ROUTES, *(known or ())], n=1)
     guess = f"; did you mean {near[0]}/?" if near else ""
-    own = "LLM_PROVIDER_HOSTS is not set, so there are no hosts of your own"
-    if hosts:
-        own = f"hosts of your own: {', '.join(sorted(hosts))}"
-    elif os.environ.get("LLM_PROVIDER_HOSTS", "").strip():
-        own = "the file of LLM_PROVIDER_HOSTS has no hosts"
+    is_set = os.environ.get("LLM_PROVIDER_HOSTS", "").strip()
+    own = f"hosts of your own: {', '.join(sorted(hosts)) or 'none'}"
+    own = own if hosts or is_set else "LLM_PROVIDER_HOSTS is not set, so there are no hosts of your own"
     raise UnknownModelError(f"no host or provider {prefix!r} is known{guess} ({own})", model=model)
