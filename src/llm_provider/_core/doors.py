@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .._features.fresh_prices import update as fresh_prices
     from .._features.hosts import compatible_hosts, host_routes
     from .._features.litellm import prices as litellm_prices
+    from .._features.litellm import provider_names
     from .._features.mcp import listing as mcp_tools
     from .._features.models import known_models, retirements
     from .._features.models import token_count as token_counts
@@ -89,6 +90,7 @@ _MODULES = {
     "compatible_hosts": "hosts.compatible_hosts",
     "host_routes": "hosts.host_routes",
     "litellm_prices": "litellm.prices",
+    "provider_names": "litellm.provider_names",
     "mcp_tools": "mcp.listing",
     "partials": "partial.deltas",
     "picture_style": "pictures.style",

@@ -280,3 +280,13 @@ def test_a_price_of_tomorrow_counts_today_and_fees_count() -> None:
     )
     call = made("local/tiny", max_tokens=1000)
     assert worst_case(call, range(1), table) == Decimal("0.003") + Decimal("0.005")
+
+
+def test_a_budget_names_the_model_that_may_be_meant(client: Client, simulator: Simulator) -> None:
+    with pytest.raises(UnknownPriceError) as caught, limited(client, 1) as spender:
+        spender.call("gpt-6.1-soll", "Hi", **SHORT)
+    assert "no price of 'gpt-6.1-soll' is known" in str(caught.value)
+    assert "did you mean gpt-6.1-sol" in str(caught.value)
+    assert "If the name is right: give a price (prices=" in str(caught.value)
+    assert "max_tokens" not in str(caught.value)
+    assert simulator.ledger().requests == 0

@@ -75,3 +75,11 @@ class TestRoutes:
         # A bare name belongs to one row.
         for model in ("gpt-6.1-sol", "o3", "claude-opus-5-5", "gemini-3.8-flash"):
             assert sum(bool(re.fullmatch(row.bare_names, model)) for row in ROUTES.values()) == 1
+
+
+def test_a_name_beside_base_url_is_offered_with_local() -> None:
+    with pytest.raises(UnknownModelError, match="write 'local/company-gpt'"):
+        resolve("company-gpt", "http://127.0.0.1:9/v1")
+    with pytest.raises(UnknownModelError) as caught:
+        resolve("company-gpt")
+    assert "docs/" not in str(caught.value)

@@ -190,3 +190,11 @@ def test_a_line_and_a_text_have_an_end(tmp_path: Path, monkeypatch: pytest.Monke
         list(read_lines(path))
     with pytest.raises(RequestError, match="has more than 10 characters"):
         read_text(path)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "nope"
+    with pytest.raises(FileNotFoundError) as caught, replace_file(folder / "x.html"):
+        pass
+    assert f"there is no folder {folder} for x.html" in str(caught.value)
+    assert ".tmp" not in str(caught.value)

@@ -1,12 +1,17 @@
-"""Warnings of processes whose standard error is closed."""
+"""Warnings: whose line they show, and processes whose standard error is closed."""
 
+import asyncio
 import io
 import sys
+import threading
 import warnings
+from functools import partial
+from typing import Any
 
 import pytest
 
-from llm_provider._core.runtime.warning import warn_user
+from llm_provider import CacheWarning, Client, PriceWarning
+from llm_provider._core.runtime.warning import warn_caller, warn_user
 
 
 def test_a_closed_standard_error_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +29,31 @@ def test_a_warning_is_that_of_the_caller() -> None:
     assert (caught[0].category, caught[0].filename) == (RuntimeWarning, __file__)
     with warnings.catch_warnings(action="error"), pytest.raises(RuntimeWarning, match="a warning"):
         warn_user("a warning", RuntimeWarning)
+
+
+WAYS: dict[str, Any] = {
+    "call": lambda client, model: client.call(model, "a", max_tokens=5),
+    "stream": lambda client, model: list(client.stream(model, "a", max_tokens=5)),
+    "call_many": lambda client, model: client.call_many(model, ["a"], max_tokens=5),
+    "acall": lambda client, model: asyncio.run(client.acall(model, "a", max_tokens=5)),
+    "acall_many": lambda client, model: asyncio.run(client.acall_many(model, ["a"], max_tokens=5)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_unknown_price_is_told_at_the_callers_line(client: Client, way: str) -> None:
+    model = f"gpt-6.1-sol{list(WAYS).index(way)}"  # each is told once
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        WAYS[way](client, model)
+    [warning] = [each for each in caught if each.category is PriceWarning and model in str(each.message)]
+    assert warning.filename == __file__
+    assert "did you mean gpt-6.1-sol" in str(warning.message)
+
+
+@pytest.mark.parametrize("category", [PriceWarning, CacheWarning])
+def test_no_line_of_the_package_is_shown_without_a_caller(category: type[Warning]) -> None:
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        thread = threading.Thread(target=partial(warn_caller, category("a warning")))
+        thread.start()
+        thread.join()
+    assert [(each.filename, each.lineno, each.category) for each in caught] == [("llm_provider", 0, category)]

@@ -334,3 +334,9 @@ def test_max_age_is_a_time_span(run: RunCommand, simulator: Simulator) -> None:
         assert run("ask", "gpt-6.1-sol", "1+1?", *more).code == 0
     assert simulator.ledger().requests == 1
     assert run("ask", "gpt-6.1-sol", "1+1?", "--max-age", "soon").code == 2
+
+
+def test_a_prompt_in_the_place_of_the_model_is_told(run: RunCommand) -> None:
+    ended = run("ask", "What is 2+2?")
+    assert ended.code == 2
+    assert "'What is 2+2?' is no model name: the model comes first" in ended.err

@@ -9,6 +9,7 @@ import pytest
 
 from llm_provider import LLMError, Results
 from llm_provider._features.cli.answer_files import read_answers
+from llm_provider._features.cli.report import load_function
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
@@ -59,9 +60,7 @@ def test_answers_are_scored_and_reported(
 ) -> None:
     assert ask(run, "--n", samples, out=out)[0] == 0
     sent = len(simulator.requests())
-    assert run("report", out)[2] == (
-        "llm-provider: error: no result has a score: score them first, by results.score(function)\n"
-    )
+    assert "no result has a score: score them first, by results = results.score" in run("report", out)[2]
     # The scores of what is answered cost nothing.
     assert ask(run, "--n", samples, "--score", "scoring_of_the_test:exact", out=out)[0] == 0
     assert len(simulator.requests()) == sent
@@ -177,3 +176,9 @@ def test_wrong_usage_of_report_is_explained(
     code, _, said = run("report", "a.jsonl", *arguments)
     assert code == 2
     assert message in said
+
+
+def test_the_file_of_a_score_may_have_its_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scoring_ending.py").write_text("def exact(response):\n    return 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_function("scoring_ending.py:exact")(None) == 1

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import Choice, LLMError, RateLimitError, RequestError, Response, Results, Usage, compare
+from llm_provider import (
+    Choice,
+    Client,
+    LLMError,
+    RateLimitError,
+    RequestError,
+    Response,
+    Results,
+    Usage,
+    compare,
+)
 from llm_provider._features.evaluation.statistics import measure
 from llm_provider._features.evaluation.summary import mean_scores
 
@@ -214,3 +224,19 @@ def test_every_sample_is_counted_in_the_table(rows: list[tuple[Any, Any]]) -> No
     assert row["failed"] == len(rows) - len(calls)
     assert row["samples"] + row["without"] == sum(map(len, calls))
     assert row["questions"] == sum(any(each is not None for each in call) for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("count", "score", "problem"),
+    [
+        (2, None, r"results = results\.score\(function\).*map --score FILE:FUNCTION"),
+        (2, lambda _: None, "all 2 scores are missing"),
+        (2, lambda _: float("nan"), "all 2 scores are missing"),
+        (0, lambda _: 1, "all 2 calls failed"),
+    ],
+)
+def test_why_no_result_has_a_score(client: Client, count: int, score: Any, problem: str) -> None:
+    cache: Any = "use" if count else "only"
+    results = client.call_many("gpt-6.1-sol", ["1+1?", "1+2?"], max_tokens=50, cache=cache)
+    with pytest.raises(RequestError, match=problem):
+        (results if score is None else results.score(score)).summarize_scores()

@@ -29,7 +29,7 @@ from ..journey.engine import WRITING, Engine
 from ..journey.lookup import is_too_old
 from ..journey.sent_requests import EarlyStop
 from ..requests.request import describe_input
-from ..runtime import event_loop, threads
+from ..runtime import event_loop, threads, warning
 from ..types.messages import Prompt
 from ..types.response import Response, Result
 from .lookup import Lookup
@@ -246,7 +246,7 @@ class LiveWork:
         self.load(call, waits)
         self._deliver = deliver
         # Each task gets a copy: tasks with one context would see each other's variables.
-        self._context = contextvars.copy_context()
+        self._context = warning.copy_context()
         self._background = event_loop.current()
         if self.caches_prompts:
             self._gate = doors.prefix_gate.PrefixGate(self._take, is_list=is_list)

@@ -14,7 +14,7 @@ from sys import modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import doors
-from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, cite
+from ..errors import CacheMissError, LLMError, RequestError, SchemaMismatchError, UnknownModelError, cite
 from ..events.events import SDK, Events, is_logging, tell_lookup
 from ..formats import registry
 from ..money.totals import find_tracks
@@ -131,7 +131,18 @@ class LookupEngine:
             for name, door in _RELAYS.items():
                 if request.options.get(name):
                     call.relay = getattr(doors, door).make_relay(self, call)
+        if target.provider == "litellm" and target.base_url is None and call.cache != "only":
+            self._check_provider(call)
         return call
+
+    def _check_provider(self, call: Call[Any]) -> None:
+        """Raise `UnknownModelError` if no host and no provider of litellm has the prefix of the model."""
+        try:
+            doors.provider_names.check_provider(call.target.model, self.settings.hosts)
+        except UnknownModelError:
+            # A stored answer may be that of a provider which another program has registered with litellm.
+            if not self.cache.has_second_level and self.lookup(call) is None:
+                raise
 
     def refuse_closed(self) -> None:
         if self.closed:

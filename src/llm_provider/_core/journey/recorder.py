@@ -8,6 +8,7 @@ ledger file.
 import contextlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import doors
@@ -21,6 +22,7 @@ from ..money.price_rows import PriceWarning
 from ..money.pricing import PriceTable
 from ..money.totals import HitGroup, Key, Posting, Totals
 from ..money.unknown_prices import warn_of_unknown_cost
+from ..requests.routing import suggest_near_model
 from ..runtime import clock
 from ..runtime.exact_decimal import total
 from ..runtime.warning import warn_user
@@ -311,7 +313,7 @@ def _add_charge(call: Call[Any], cost: Decimal | str, usage: Usage | None, *more
     if unknown is not None and usage is not None and call.target.provider != "local":
         # If the user turns warnings into errors, the answer must not be lost: it is paid for.
         with contextlib.suppress(PriceWarning):
-            warn_of_unknown_cost(unknown)
+            warn_of_unknown_cost(unknown, partial(suggest_near_model, call.target, call.request.model))
     return charge
 
 

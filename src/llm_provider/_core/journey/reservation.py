@@ -29,6 +29,7 @@ from ..money.budget import UNKNOWN, Amounts, Budget, Reservation, release, reser
 from ..money.price_rows import PriceRow
 from ..money.pricing import PriceTable
 from ..pace.state import Ticket
+from ..requests.routing import suggest_near_model
 from ..runtime.exact_decimal import exact
 from ..tokens.counting import most_input_tokens, most_output_tokens
 from ..words import format_amount
@@ -163,9 +164,20 @@ def find_most(
         problem, unit = f"the most that {subject} {model} can cost is", ""
         variant = f", with variant {variants[0]!r}" if variants else ""
         remedy = f"give a price (prices=, or --prices on the command line{variant}), "
+        is_listed = prices.find_key(*call.find_price_names()) is not None
+        if not is_listed and call.target.provider != "litellm":
+            near = suggest_near_model(call.target, model)
+            raise UnknownPriceError(
+                f"no price of {model!r} is known, so no budget can be kept"
+                f"{near and near + ' If the name is right'}: {remedy}"
+                "or allow it with Budget(..., allow_unknown=True)",
+                provider=call.target.provider,
+                model=model,
+            )
     raise UnknownPriceError(
-        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens, leave out features with "
-        f"which the provider adds input by itself, or allow it with Budget(..., {unit}allow_unknown=True)",
+        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens (--max-tokens), leave "
+        "out features with which the provider adds input by itself, or allow it with "
+        f"Budget(..., {unit}allow_unknown=True)",
         provider=call.target.provider,
         model=model,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from .. import doors
 from ..runtime import clock
-from ..runtime.warning import warn_user
+from ..runtime.warning import warn_caller
 from .price_rows import PriceWarning
 from .pricing import NO_PRICE, default_prices_path, index_package_file
 
@@ -17,12 +18,12 @@ _warned: set[str] = set()
 """The reasons that were warned of in this process. Python's own register forgets, as libraries reset it."""
 
 
-def warn_of_unknown_cost(reason: str) -> None:
-    """Warn, once for each reason and process."""
+def warn_of_unknown_cost(reason: str, suggest: Callable[[], str] = str) -> None:
+    """Warn, once for each reason and process. `suggest` names models that the user may have meant."""
     if reason not in _warned:
         _warned.add(reason)
-        advice = advise_update() if reason.endswith(NO_PRICE) else ""
-        warn_user(PriceWarning(f"{reason}; the cost is unknown{advice}"), stacklevel=3)
+        advice = (suggest() or advise_update()) if reason.endswith(NO_PRICE) else ""
+        warn_caller(PriceWarning(f"{reason}; the cost is unknown{advice}"))
 
 
 def advise_update(now: float | None = None) -> str:

@@ -313,7 +313,12 @@ def resolve(
     not a server that a request may be sent to, or a cloud's address is not known.
     """
     deployed = deployments.get(model, "") if deployments else ""
-    route, name = _find_host(model, hosts) or _route(model, deployed)
+    try:
+        route, name = _find_host(model, hosts) or _route(model, deployed)
+    except UnknownModelError as error:
+        if base_url is None or "/" in model:
+            raise
+        raise UnknownModelError(f"{error.message}; or write 'local/{model}'", model=model) from None
     if endpoint == "interactions" and route is ROUTES["gemini"]:
         route = INTERACTIONS
     if route.cloud is not None:
@@ -453,19 +458,18 @@ def _suggestion(model: str) -> str:
 
     from .model_kinds import find_uncovered_kind, not_covered
 
-    what = find_uncovered_kind(model)
-    if what is not None:
+    if (what := find_uncovered_kind(model)) is not None:
         return f"{model} {not_covered(what)}"
     named: dict[str, list[str]] = {}
     for full in list_known_models():
         named.setdefault(full.rpartition("/")[2].lower(), []).append(full)
     near = difflib.get_close_matches(model.lower(), named, n=3, cutoff=0.75)
     similar = ", ".join([full for name in near for full in named[name]][:6])
-    guess = f"; did you mean {similar}?" if similar else ""
+    guess = similar and f"; did you mean {similar}?"
     prefixes = ", ".join(f"{name}/" for name in list(ROUTES)[:5])
     return (
         f"no route for the model name {model!r}{guess} "
-        f"(put the provider before the name: {prefixes} or any other in docs/calls.md, or that litellm knows)"
+        f"(put the provider before the name: {prefixes} another of litellm, or local/ for your server)"
     )
 
 
@@ -475,17 +479,22 @@ def explain_not_found(target: Target, written: str) -> str:
     >>> explain_not_found(find_route("claude-sonet-5-5"), "claude-sonet-5-5").partition(" or")[0]
     '; did you mean claude-sonnet-5-5'
     """
-    import difflib
-
     if target.base_url is not None and (target.custom_base_url or target.route.host is not None):
         from .base_url import explain_path
 
         if hint := explain_path(target.route.adapter, target.base_url):
             return hint
+    return suggest_near_model(target, written)
+
+
+def suggest_near_model(target: Target, written: str) -> str:
+    """The models of its provider with nearly the name of a model without a price; empty without one."""
+    import difflib
+
     provider, model = price_names(target)
     known = [name[len(provider) + 1 :] for name in list_known_models() if name.startswith(f"{provider}/")]
     if target.route.cloud is not None or model in known:
         return ""
     near = difflib.get_close_matches(model, known, n=3, cutoff=0.85)
-    prefix = written.removesuffix(model)
-    return f"; did you mean {' or '.join(prefix + name for name in near)}?" if near else ""
+    full = (written.removesuffix(model) + name for name in near)
+    return f"; did you mean {' or '.join(full)}?" if near else ""

@@ -13,7 +13,6 @@ time, the user's thread wakes 0.3 times for each call instead of 0.9, and 0.4 in
 import asyncio
 import atexit
 import contextlib
-import contextvars
 import functools
 import selectors
 import signal
@@ -30,6 +29,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 from . import clock, threads
 from .forks import run_around_forks
 from .notebooks import in_jupyter
+from .warning import copy_context
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -205,7 +205,7 @@ class BackgroundTask(Generic[T]):
         self, coroutine: Work[T], settle: Settle[T], cancel: Cancel = cancel_task, inbox: Inbox | None = None
     ) -> None:
         self._coroutine = coroutine
-        self._context = contextvars.copy_context()
+        self._context = copy_context()
         self._settle: Settle[T] | None = settle
         self._cancel = cancel
         try:

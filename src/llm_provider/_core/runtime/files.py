@@ -330,6 +330,8 @@ def _replace(path: Path, new_mode: int) -> Iterator[IO[bytes]]:
             shutil.copyfileobj(file, goal)
         return
     path = path.resolve()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent} for {path.name}", str(path))
     beside = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         with create_file(beside, new_mode) as file:

@@ -4,10 +4,55 @@ It is alone because rooms from the first to the last warn, and it imports none o
 """
 
 import contextlib
+import contextvars
+import functools
+import os
+import sys
 import warnings
+from contextvars import Context, ContextVar
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
+
+_PACKAGE, _LIBRARY = __file__.rpartition("_core")[0], f"{Path(os.__file__).parent}{os.sep}"
+_Place: TypeAlias = tuple[str, int, dict[str, Any]]
+"""The path of a file, a line of it, and the names of its module."""
+
+_caller: ContextVar[_Place] = ContextVar("caller", default=("llm_provider", 0, {}))
+"""The default shows no line of a file."""
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
     """`warnings.warn`, which raises a `ValueError` while it writes to a file that is closed."""
     with contextlib.suppress(ValueError):
         warnings.warn(message, category, stacklevel + 1)
+
+
+def copy_context() -> Context:
+    """The context for work in another thread, whose warnings are at the line that called the package."""
+    context = contextvars.copy_context()
+    if (caller := _find_caller()) is not None:
+        context.run(_caller.set, caller)
+    return context
+
+
+def warn_caller(message: Warning) -> None:
+    """Warn at the line of the program that called the package; at no line if it is not known."""
+    path, line, names = _find_caller() or _caller.get()
+    register = names.setdefault("__warningregistry__", {})
+    with contextlib.suppress(ValueError):
+        warnings.warn_explicit(message, type(message), path, line, names.get("__name__") or path, register)
+
+
+def _find_caller() -> _Place | None:
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
+    while frame is not None and _is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame and (frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_internal(path: str) -> bool:
+    """Whether a file is one of the package or of Python."""
+    is_of_python = path.startswith(_LIBRARY) and not path.startswith(f"{_LIBRARY}site-packages")
+    return is_of_python or path.startswith((_PACKAGE, "<frozen "))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from .. import doors
 from ..errors import RequestError
 from ..runtime import clock
-from ..runtime.warning import warn_user
+from ..runtime.warning import warn_caller
 from .entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .worker import BatchQueue, Worker, start_timer
 
@@ -490,7 +490,7 @@ def warn(message: str) -> None:
     """Show a warning about the cache."""
     # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
-        warn_user(message, CacheWarning, stacklevel=2)
+        warn_caller(CacheWarning(message))
 
 
 __all__ = ["CacheWarning", "Entry", "Question", "ResponseCache", "default_directory"]

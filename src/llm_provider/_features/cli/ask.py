@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..._core.errors import RequestError
+from ..._core.errors import RequestError, cite
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import clock, files, randomness
 from ..._core.runtime.databases import open_database
@@ -290,6 +290,8 @@ def run_ask(
     earlier = read_last_conversation() if continued else []
     if model is None:
         model = earlier[-1].model
+    if " " in model.partition("/")[0]:
+        raise RequestError(f"{cite(model)} is no model name: the model comes first, as in ask MODEL PROMPT")
     text = _read_prompt(prompt)
     if not text and not files:
         raise RequestError("there is no prompt; give one as an argument or on standard input")

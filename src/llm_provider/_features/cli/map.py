@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -124,8 +124,6 @@ def run_map(
 ) -> int:
     """Ask a model about every row of a file."""
     from ..._core.requests.request import Request
-    from ..._core.requests.routing import resolve
-    from ..hosts.host_routes import read_hosts
     from .map_output import OutputFile, StandardOutput
     from .map_rows import PromptMaker, RowFile
     from .report import LineScorer
@@ -141,7 +139,7 @@ def run_map(
     if twice := [name for name in delivery if name in parameters]:
         raise RequestError(f"{twice[0]} is given twice: leave out one of its options")
     # What all rows have in common is checked before standard input is read.
-    resolve(model, parameters.get("base_url"), hosts=read_hosts())
+    _check_names((model, *(parameters.get("fallback") or ())), parameters.get("base_url"))
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
     with ExitStack() as stack:
         output = None if target in (None, "-", "/dev/stdout") else OutputFile(Path(target).expanduser())
@@ -169,15 +167,24 @@ def run_map(
         return _run(work, output or StandardOutput(), parameters | delivery)
 
 
-def _run_each(context: click.Context, models: list[str], source: str, target: str | None) -> int:
-    """Ask one model after the other, with one budget. Each has an output of its own."""
-    from ..._core.money.budget import Budget
+def _check_names(models: Iterable[str], base_url: str | None) -> None:
+    """Raise an error for a model that nothing here can reach."""
+    from ..._core import doors
     from ..._core.requests.routing import resolve
     from ..hosts.host_routes import read_hosts
 
-    given, models = dict(context.params), [model.strip() for model in models]
+    hosts = read_hosts()
     for model in models:
-        resolve(model, given["base_url"], hosts=read_hosts())
+        if (target := resolve(model, base_url, hosts=hosts)).provider == "litellm" and not target.base_url:
+            doors.provider_names.check_provider(target.model, hosts)
+
+
+def _run_each(context: click.Context, models: list[str], source: str, target: str | None) -> int:
+    """Ask one model after the other, with one budget. Each has an output of its own."""
+    from ..._core.money.budget import Budget
+
+    given, models = dict(context.params), [model.strip() for model in models]
+    _check_names(models, given["base_url"])
     if source == "-":
         raise RequestError("standard input can be read for one model only: give IN as a file")
     if len(set(models)) < len(models) or (target is not None and "{model}" not in target):

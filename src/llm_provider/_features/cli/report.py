@@ -36,6 +36,7 @@ runs code of the working folder.
 def load_function(name: str) -> Callable[[Any], object]:
     """The function MODULE:FUNCTION of the working folder; `RequestError` if there is none."""
     module, colon, path = name.partition(":")
+    module = module.removesuffix(".py")
     if not (module and colon and path):
         raise RequestError(f"--score is MODULE:FUNCTION, such as scoring:exact for scoring.py, not {name}")
     folder = os.getcwd()  # noqa: PTH109 - a text, as in sys.path

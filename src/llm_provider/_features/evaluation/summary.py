@@ -266,7 +266,15 @@ def _names(results: Sequence[AnyResult]) -> list[str]:
                 [f"{SCORE}.{name}" for name in value] if isinstance(value, Mapping) else [SCORE]
             )
     if not names:
-        raise RequestError("no result has a score: score them first, by results.score(function)")
+        failed, count = all(isinstance(result, LLMError) for result in results), len(results)
+        if results and failed:
+            raise RequestError(f"no result has a score: all {count:,} calls failed")
+        if any(result.score_values for result in results):
+            raise RequestError(f"no result has a score: all {count:,} scores are missing")
+        raise RequestError(
+            "no result has a score: score them first, by results = results.score(function), which returns "
+            "new results; in the shell, `map --score FILE:FUNCTION` or `report --score FILE:FUNCTION`"
+        )
     return list(names)
 
 
