@@ -139,8 +139,8 @@ def _from_type(annotation: object, _: str) -> Structure:
         )
     if any(part.get("type") == "generator" for part in core_parts(core)):
         raise RequestError(
-            f"response_format {cited} has an Iterable or a Generator, whose items pydantic checks only as they "
-            "are read: write list[P] instead of Iterable[P]"
+            f"response_format {cited} has an Iterable or a Generator, whose items pydantic checks only as "
+            "they are read: write list[P] instead of Iterable[P]"
         )
     runs_code = any(
         str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")
