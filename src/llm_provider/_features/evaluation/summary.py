@@ -135,8 +135,9 @@ def compare(
     row, variance = _subtract(pairs)
     left_out = total - len(pairs)
     notes = [f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions"]
-    whole = (row[each] for each in ("difference", "interval", "p_value", "questions"))
-    return Comparison(rows, ("a", "b", *titles, "score"), notes * bool(left_out), *whole, variance)
+    words = ("a", "b", *titles, "score")
+    whole = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
+    return Comparison(rows, words, notes * bool(left_out), **whole, variance=variance)
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ class _Pair:
 def _subtract(pairs: Sequence[_Pair]) -> tuple[dict[str, Any], float | None]:
     """The figures of a row, and how much the difference varies from question to question."""
     ours, theirs = ([fmean(pair.values[side]) for pair in pairs] for side in (0, 1))
-    differences = {
+    differences: dict[Hashable, list[float]] = {
         index: [left - right] for index, (left, right) in enumerate(zip(ours, theirs, strict=True))
     }
     measured = measure(differences, {index: pair.cluster for index, pair in enumerate(pairs)})
