@@ -339,7 +339,7 @@ def parse_decisions(
     # An iterator is read once, and every input has the same questions.
     questions = questions if isinstance(questions, type) else read_questions(questions)
     metadata, rows = calls.pop("metadata", None), calls.pop("rows", None)
-    parsed = batch_inputs(inputs, rows, metadata, awaited=awaited, one="decide")
+    parsed = batch_inputs(inputs, rows, metadata, awaited=awaited, single="decide")
     prompts = parsed.prompts
     pairs = ((each, questions) for each in prompts) if isinstance(prompts, Iterable) else ()
     paired: Any = list(pairs) if isinstance(prompts, Sized) else pairs
