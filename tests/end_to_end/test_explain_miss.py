@@ -10,6 +10,7 @@ import pytest
 
 from llm_provider import BadRequestError, CacheMissError, Client
 from llm_provider._core.runtime import clock
+from llm_provider._core.store.entry import NOT_KEPT
 from llm_provider.simulator import Fault, Simulator
 
 MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "openai/gpt-6.1-sol")
@@ -136,11 +137,34 @@ def test_nothing_is_made_up_for_a_question_that_was_cut_or_failed(
     with contextlib.suppress(BadRequestError):
         client.call("gpt-6.1-sol", question)
     miss = client.explain_miss("gpt-6.1-sol", question)
-    assert str(miss) == ("none of 3 stored requests is similar" if others else "None")
+    assert str(miss) == (f"none of 3 stored requests is similar; {NOT_KEPT}" if others else "None")
     with pytest.raises(CacheMissError) as caught:
         client.call("gpt-6.1-sol", question, cache="only")
     assert "differs" not in str(caught.value)
     assert ("similar" in str(caught.value)) == bool(others)
+    assert f"; {NOT_KEPT}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        ([0], "1 of 3 samples is stored; samples 1 and 2 are not"),
+        ([0, 1], "2 of 3 samples are stored; sample 2 is not"),
+        ([1], "1 of 3 samples is stored; samples 0 and 2 are not"),
+        ([2], "1 of 3 samples is stored; samples 0 and 1 are not"),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(6)
+def test_the_samples_that_are_stored_are_told(
+    client: Client, model: str, stored: list[int], text: str
+) -> None:
+    for draw in stored:
+        client.call(model, PROMPT, draw=draw, max_tokens=100)
+    assert str(client.explain_miss(model, PROMPT, n=3, max_tokens=100)) == text
+    with pytest.raises(CacheMissError) as caught:
+        client.call(model, PROMPT, n=3, max_tokens=100, cache="only")
+    assert f"sends nothing; {text}" in str(caught.value)
 
 
 def test_a_stored_answer_that_is_not_kept_here_is_named(simulator: Simulator, own_cache: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import enum
 import sys
@@ -207,3 +208,39 @@ def test_its_modules_and_pydantic_are_loaded_when_they_are_used(run_script: RunS
         assert "pydantic" in sys.modules
         """
     )
+
+
+class Lazy(BaseModel):
+    cities: collections.abc.Iterable[City]
+
+
+@pytest.mark.parametrize("module", [collections.abc, typing])
+def test_an_iterable_of_a_type_is_a_list_of_it_and_is_checked_at_once(module: Any) -> None:
+    checked = check_format("response_format", module.Iterable[City])
+    assert checked == list[City]
+    for form in (checked, check_format("response_format", module.Sequence[City])):
+        structure = structure_of(form)
+        assert structure is not None
+        assert structure.schema == structure_of(list[City]).schema  # type: ignore[union-attr]
+        assert structure.load('[{"name": "Oslo"}]') == [City(name="Oslo")]
+        with pytest.raises(ValueError, match="validation error"):
+            structure.load('[{"name": 1}]')
+
+
+@pytest.mark.parametrize("module", [collections.abc, typing])
+def test_types_that_pydantic_checks_late_are_refused(module: Any) -> None:
+    for kind in (module.Iterator[City], module.Generator[City, None, None]):
+        with pytest.raises(RequestError, match=r"write list\[City\] instead"):
+            check_format("response_format", kind)
+    lazy = module.Iterable[City]
+    for kind in (
+        Lazy,
+        Page[lazy],
+        lazy | None,
+        list[lazy],
+        dict[str, lazy],
+        Annotated[lazy, "x"],
+        module.Iterable,
+    ):
+        with pytest.raises(RequestError, match=r"write list\[P\] instead of Iterable\[P\]"):
+            structure_of(check_format("response_format", kind))

@@ -1,5 +1,6 @@
 """Verifying and pruning."""
 
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llm_provider import RequestError
-from llm_provider._core.store.entry import Entry, Question, decode_entry, elide, encode_entry
+from llm_provider._core.store.entry import NOT_KEPT, Entry, Question, decode_entry, elide, encode_entry
 from llm_provider._core.store.store import Store
 from llm_provider._features.cache_care.maintenance import (
     ABSENT,
     Difference,
+    Explanation,
     Imported,
     compare,
+    explain_samples,
     find_nearest,
     prune,
     read_archive,
@@ -62,7 +65,16 @@ def test_an_unrelated_question_is_not_named(text: str) -> None:
     explanation = find_nearest(
         question(text), [("a" * 64, question("What is 17 + 25?")), ("b" * 64, question("1, 2, 3"))]
     )
-    assert str(explanation) == "none of 2 stored requests is similar"
+    assert str(explanation) == f"none of 2 stored requests is similar; {NOT_KEPT}"
+
+
+@pytest.mark.parametrize("state", [("k", (), 3), ("k", (), 3, True), ("k", (), 3, True, 1.0, 2.0)])
+def test_an_explanation_of_before_has_no_samples(state: tuple[object, ...]) -> None:
+    explanation = Explanation.__new__(Explanation)
+    explanation.__setstate__(state)
+    assert explanation == Explanation(*state)  # type: ignore[arg-type]
+    again = pickle.loads(pickle.dumps(explain_samples("k", [True, False])))
+    assert str(again) == "1 of 2 samples is stored; sample 1 is not"
 
 
 def test_the_nearest_is_the_one_with_fewest_different_leaves() -> None:

@@ -119,3 +119,13 @@ class TestKappa:
             cohen_kappa([None], ["a"])
         with pytest.raises(RequestError, match="labels are 1 and 2"):
             cohen_kappa(["a"], ["a", "b"])
+
+
+def test_a_reliability_is_shown_as_a_table_of_its_bins() -> None:
+    shown = reliability([0.1, 0.15, 0.8, 0.9], [False, False, True, True], bins=2)
+    lines = ["calibration error 0.137, 4 answers",
+             "from     to  answers   mean  share   95 % interval",
+             "0.000  0.500        2  0.125  0.000  [0.000, 0.658]",
+             "0.500  1.000        2  0.850  1.000  [0.342, 1.000]"]  # fmt: skip
+    assert [line.strip() for line in repr(shown).splitlines()] == lines
+    assert str(shown) == repr(shown)

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -217,6 +218,25 @@ class TestAnswers:
         assert json.loads(frame["probabilities"][1]).keys() == {"bills", "other"}
         assert frame["cost"].sum() == pytest.approx(float(server.bill), abs=1e-15)
         assert "polite" in results._repr_html_()
+
+    @pytest.mark.parametrize("form", ["frame", "dicts", "iterator"])
+    def test_rows_fill_a_template(
+        self, client: Client, server: DecisionServer, native: str, form: str
+    ) -> None:
+        rows: Any = [{"id": 7, "text": "a"}, {"id": 8, "text": "b"}]
+        given = {"frame": pandas.DataFrame(rows), "dicts": rows, "iterator": iter(rows)}[form]
+        model, here = MODELS[native], where(server, native)
+        parameters: Any = {"rows": given, "metadata": lambda row: {"id": int(row["id"])}, **here}
+        results = client.decide_many(model, "Text: {text}", QUESTIONS, **parameters)
+        plain = client.decide_many(model, ["Text: a", "Text: b"], QUESTIONS, cache="only", **here)
+        assert not any(each.cached for each in results.raise_for_errors())
+        assert all(each.cached for each in plain.raise_for_errors())
+        assert [each.metadata for each in results] == [{"id": 7}, {"id": 8}]
+        again = {**parameters, "rows": rows, "cache": "only"}
+        read = asyncio.run(client.adecide_many(model, "Text: {text}", QUESTIONS, **again))
+        assert [each.metadata for each in read.raise_for_errors()] == [{"id": 7}, {"id": 8}]
+        with pytest.raises(RequestError, match="text"):
+            client.decide_many(model, "Text: {text}", QUESTIONS, rows=[{"id": 7}], **here)
 
     def test_results_are_read_back_equal(self, client: Client, server: DecisionServer, native: str) -> None:
         results = client.decide_many(MODELS[native], ["a", ""], QUESTIONS, **where(server, native))
@@ -549,7 +569,7 @@ class TestWrongInputs:
         ]
 
     def test_a_single_input_is_no_batch(self, client: Client) -> None:
-        with pytest.raises(TypeError, match="inputs must be an iterable of prompts"):
+        with pytest.raises(TypeError, match=r"inputs must be .* goes to decide\(\) \(a template needs rows="):
             client.decide_many("gpt-6-luna", "Hi", QUESTIONS)
 
 

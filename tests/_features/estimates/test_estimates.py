@@ -29,6 +29,8 @@ def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:
     assert (len(costs), total.cost.likely) == (3, pytest.approx(sum(costs)))
     assert total.seconds.likely == max(each.seconds.likely for each in estimates.values())
     text, html = str(estimates), estimates._repr_html_()
+    assert repr(estimates) == text
+    assert all(repr(each) == str(each) for each in estimates.values())
     assert [line.split()[0] for line in text.splitlines()[:5]] == ["model", *MODELS, "total"]
     assert all(model in html for model in (*MODELS, "total"))
     assert "- 9 inputs, 3 duplicates" in text

@@ -20,7 +20,7 @@ from llm_provider import (
     compare,
 )
 from llm_provider._features.evaluation.statistics import measure
-from llm_provider._features.evaluation.summary import mean_scores
+from llm_provider._features.evaluation.summary import mean_scores, report_runs
 
 
 def answer(*texts: str, **more: Any) -> Response[Any]:
@@ -113,7 +113,9 @@ def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None
     ("act", "message"),
     [
         (lambda scored: scored.summarize_scores("colour"), "no column 'colour' in the metadata; it has: id"),
+        (lambda scored: scored.summarize_scores("model"), "has a row for each model without it"),
         (lambda scored: scored.summarize_scores(cluster="colour"), "no column 'colour'"),
+        (lambda scored: compare(scored, scored, by="colour"), "no column 'colour'"),
         (lambda scored: compare(scored, scored, cluster="colour"), "no column 'colour'"),
         (lambda scored: compare(scored, scored, score="style"), "no score 'style'; the results have: score"),
         (lambda _: Results([answer("a")]).summarize_scores(), "score them first"),
@@ -152,6 +154,69 @@ def test_what_one_run_lacks_is_left_out_and_counted() -> None:
     assert list(compared.notes) == ["left out, without a score in one of the runs: 3 of 5 questions"]
     assert compared.rows[0]["mean a"] == 0.25
     assert compared.rows[0]["mean b"] == 0
+
+
+@pytest.mark.parametrize("longer", ["a", "b", "both"])
+def test_questions_that_a_run_repeats_are_samples_of_one(longer: str) -> None:
+    def rows(name: str, *scores: float) -> Results[Any]:
+        numbers = [*range(4), 0, 0] if longer in (name, "both") else range(4)
+        values = [scores[0], 1.0, 0.0, 1.0, *scores[1:]]
+        results = [answer("x", prompt=f"question {number}", metadata={"id": number}) for number in numbers]
+        return Results(results).score(scores=values[: len(results)])
+
+    compared = compare(rows("a", 1.0, 0.0, 0.5), rows("b", 0.0, 0.5, 0.25))
+    first = {"a": 1.0, "b": 0.0} | {"a": {"a": 0.5}, "b": {"b": 0.25}, "both": {"a": 0.5, "b": 0.25}}[longer]
+    assert (compared.questions, list(compared.notes)) == (4, [])
+    assert compared.difference == pytest.approx((first["a"] - first["b"]) / 4)
+    lacking = compare(rows("a", 1.0, 0.0, 0.5), Results(rows("b", 0.0, 0.5, 0.25)[1:4]))
+    assert list(lacking.notes) == ["left out, without a score in one of the runs: 1 of 4 questions"]
+
+
+def test_a_comparison_has_a_row_for_each_group() -> None:
+    def rows(*scores: float) -> Results[Any]:
+        topics = ["x", "x", "x", "y", "y", "y"]
+        results = [
+            answer("?", prompt=f"{number}", metadata={"topic": topic, "difference": number % 2})
+            for number, topic in enumerate(topics)
+        ]
+        return Results(results).score(scores=list(scores))
+
+    a, b = rows(1, 1, 0, 1, 0, 1), rows(0, 1, 0, 0, 0, 0)
+    compared = compare(a, b, by="topic")
+    assert [(row["topic"], row["difference"], row["questions"]) for row in compared.rows] == [
+        ("x", pytest.approx(1 / 3), 3), ("y", pytest.approx(2 / 3), 3),
+    ]  # fmt: skip
+    whole = compare(a, b)
+    fields = ("difference", "interval", "p_value", "questions", "variance")
+    assert all(getattr(compared, name) == getattr(whole, name) for name in fields)
+    parts = [compare(Results(a[start : start + 3]), Results(b[start : start + 3])) for start in (0, 3)]
+    for row, part in zip(compared.rows, parts, strict=True):
+        assert {name: value for name, value in row.items() if name != "topic"} == part.rows[0]
+    assert list(compare(a, b, by=["topic", "difference"]).words) == [
+        "a", "b", "topic", "metadata_difference", "score",
+    ]  # fmt: skip
+    reported = report_runs({"one": a, "two": b}, ["topic"], None, None, compares=True)
+    assert [(row["a"], row["b"], row["topic"]) for row in reported.rows] == [
+        ("one", "two", "x"), ("one", "two", "y"),
+    ]  # fmt: skip
+
+
+def test_runs_whose_scores_have_other_names_say_which_run_has_which() -> None:
+    plain = run([1], [0])
+    right, both = (
+        plain.score(function) for function in (lambda _: {"right": 1}, lambda _: {"right": 1, "style": 0})
+    )
+    with pytest.raises(
+        RequestError, match=r"a has score, and b has score\.right; score both by one function"
+    ):
+        compare(plain, right)
+    for name in (None, "style"):
+        with pytest.raises(
+            RequestError,
+            match=r"a has score\.right, and b has score\.right, score\.style: give score=, one of 'right'",
+        ):
+            compare(right, both, score=name)
+    assert compare(right, both, score="right").difference == 0
 
 
 def test_runs_in_another_order_are_paired_by_their_questions() -> None:

@@ -125,3 +125,16 @@ def test_a_comparison_is_a_table_of_one_row() -> None:
     assert compared.to_pandas()["difference"].tolist() == [0.25]
     assert "&lt;0.0001" in compared._repr_html_()
     assert compare(sides[0][:1], sides[1][:1]).to_pandas()["low"].tolist() == [None]
+
+
+def test_the_repr_is_the_table_and_not_its_fields() -> None:
+    """A shell, a log and a list show it."""
+    for shown in (table("m"), compare(*[scored_run(text) for text in ("aab", "abb")])):
+        assert repr(shown) == str(shown)
+        assert "rows=" not in repr([shown])
+
+
+def scored_run(texts: str) -> Any:
+    parts: dict[str, Any] = {"usage": Usage(), "model": "m", "provider": "p"}
+    answers = [Response(choices=(Choice(text=text),), **parts) for text in texts]
+    return Results(answers).score(lambda sample: sample.text == "a")

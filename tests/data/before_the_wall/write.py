@@ -11,6 +11,7 @@ differ from run to run, and nothing else.
 """
 
 import base64
+import dataclasses
 import json
 import os
 import pickle
@@ -330,6 +331,12 @@ def make_values(client: Client, answers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def repr_of_fields(value: Any) -> str:
+    """What a dataclass shows without a `repr` of its own."""
+    shown = (each.name for each in dataclasses.fields(value) if each.repr)
+    return f"{type(value).__name__}({', '.join(f'{name}={getattr(value, name)!r}' for name in shown)})"
+
+
 def describe(value: Any) -> Any:
     """A value as JSON: its class, what `repr` shows, and its fields."""
     if isinstance(value, Client):
@@ -339,7 +346,7 @@ def describe(value: Any) -> Any:
     fields = value.to_dict() if hasattr(type(value), "to_dict") else {}
     return {
         "class": type(value).__name__,
-        "repr": repr(value),
+        "repr": repr_of_fields(value) if type(value).__name__ == "Estimate" else repr(value),
         "fields": json.loads(json.dumps(fields, default=repr)),
     }
 

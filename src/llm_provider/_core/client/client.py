@@ -360,7 +360,8 @@ class Client(BatchMethods):
     ) -> Explanation | None:
         """Explains why a call is not answered from the cache: the nearest stored call, and the differences.
 
-        It says so if the call itself is stored, with its age if `max_age` is less, and if nothing is similar.
+        It says so if the call itself is stored, with its age if `max_age` is less, which of its samples are
+        stored, and if nothing is similar.
         Failed calls and answers that were cut are not stored.
 
         Args:
@@ -387,10 +388,11 @@ class Client(BatchMethods):
         runner = self._runner
         allowed = runner.concurrency_of_threads
         call = runner.prepare(CHAT, model, messages, parameters, allowed, "explain_miss")
-        part = call.parts[0]
-        if (stored := self._cache.peek(call.key(part))) is not None:
+        entries = {part: self._cache.peek(call.key(part)) for part in call.parts}
+        part = next((part for part, entry in entries.items() if entry is None), call.parts[0])
+        if (stored := entries[part]) is not None:
             return doors.cache_maintenance.explain_stored(call.key(part), stored, call.request.max_age)
-        return self._cache.explain_miss(call.build_question(part))
+        return runner.engine.explain(call, part)
 
     def price(
         self, model: str, usage: Usage, *, service_tier: str | None = None, at: date | None = None

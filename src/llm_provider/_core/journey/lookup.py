@@ -25,6 +25,7 @@ from ..runtime import cassette, clock
 from ..runtime.imports import when_imported
 from ..runtime.json_pieces import LARGE, canonical, loads, read_large
 from ..settings import Settings
+from ..store.entry import NOT_KEPT
 from ..store.response_cache import Entry, ResponseCache
 from ..types.messages import text_to_parse
 from ..types.response import Response
@@ -35,6 +36,7 @@ from .recorder import CostRecorder
 if TYPE_CHECKING:
     import asyncio
 
+    from ..._features.cache_care.maintenance import Explanation
     from ..formats.protocol import AnyAnswer
     from ..pace.scopes import ScopeStatistics
 
@@ -281,11 +283,17 @@ class LookupEngine:
         elif self._explained < _EXPLAINED:
             self._explained += 1
             with contextlib.suppress(OSError):
-                nearest = self.cache.explain_miss(call.build_question(part))
-                if nearest is not None:
-                    message += f"; {nearest}"
+                message += f"; {self.explain(call, part) or NOT_KEPT}"
         error = CacheMissError(message, key=key, provider=call.target.provider, model=call.request.model)
         return tell_lookup(call, call.started, error)
+
+    def explain(self, call: Call[Any], part: int) -> Explanation | None:
+        """Why a part of a call is not stored: the samples that are, or else the nearest stored question."""
+        if getattr(call.request, "n", 1) > 1:
+            stored = [self.cache.peek(call.key(each)) is not None for each in call.parts]
+            if any(stored) and not all(stored):
+                return doors.cache_maintenance.explain_samples(call.key(part), stored)
+        return self.cache.explain_miss(call.build_question(part))
 
     def load(self, call: Call[Any]) -> None:
         """Import the SDK of a call in the user's thread, which waits for the call anyway.

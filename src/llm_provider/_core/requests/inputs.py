@@ -47,17 +47,19 @@ class BatchInputs:
 
 
 def batch_inputs(
-    inputs: AsyncInputs, rows: object = None, metadata: object = None, *, awaited: bool = False
-) -> BatchInputs:
+    inputs: AsyncInputs, rows: object = None, metadata: object = None, *,
+    awaited: bool = False, single: str = "call",
+) -> BatchInputs:  # fmt: skip
     """Check the inputs of a batch, and fill the template if there is one.
 
     `inputs` are prompts, a column of them, or a template for `rows`: a data frame, or an iterable of
     mappings. `metadata` is one value for each input, or a function of the row or of the prompt. With
-    `awaited` the inputs may be an asynchronous iterable. Raises `TypeError` for the wrong kind of an
-    argument, and `RequestError` if a value is missing, or a field of the template.
+    `awaited` the inputs may be an asynchronous iterable. Errors name `single`, the function for one input.
+    Raises `TypeError` for the wrong kind of an argument, and `RequestError` if a value is missing, or a field
+    of the template.
     """
     if rows is None:
-        prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs)
+        prompts = inputs if awaited and isinstance(inputs, AsyncIterable) else check_inputs(inputs, single)
         described = _metadata_of(metadata, prompts, prompts)
         return BatchInputs(_tell_surplus(prompts, metadata), described, _labels(inputs))
     listed = _rows(rows)
@@ -112,22 +114,23 @@ def _tell_surplus(
     return follow() if isinstance(prompts, AsyncIterable) else read()
 
 
-def check_inputs(inputs: object) -> Iterable[Prompt]:
+def check_inputs(inputs: object, single: str = "call") -> Iterable[Prompt]:
     """The inputs of a batch without a template, as prompts; `TypeError` for a single prompt or a table."""
     if is_table(inputs):
         names = _columns(inputs)
         raise TypeError(
             f"inputs is a {type(inputs).__name__}, whose iteration gives its columns or rows and no prompts: "
-            f"give one column, as in call_many(model, df[{names[0] if names else 'question'!r}]), "
-            "or a template, as in call_many(model, 'Answer: {question}', rows=df)"
+            f"give one column, as in {single}_many(model, df[{names[0] if names else 'question'!r}]), "
+            f"or a template, as in {single}_many(model, 'Answer: {{question}}', rows=df)"
         )
     if isinstance(inputs, (str, bytes, Mapping)) or callable(inputs) or not hasattr(inputs, "__iter__"):
         template = " (a template needs rows=)" if isinstance(inputs, str) or callable(inputs) else ""
         if isinstance(inputs, AsyncIterable):
-            template = " (an asynchronous iterable goes to acall_many() or aiter_many())"
+            streams = " or aiter_many()" if single == "call" else ""
+            template = f" (an asynchronous iterable goes to a{single}_many(){streams})"
         raise TypeError(
             f"inputs must be an iterable of prompts, such as a list, not {type(inputs).__name__}; "
-            f"a single prompt goes to call(){template}"
+            f"a single prompt goes to {single}(){template}"
         )
     if isinstance(inputs, (set, frozenset)):
         raise TypeError(f"inputs is a {type(inputs).__name__}, which has no order: pass a list")

@@ -357,7 +357,6 @@ class BatchCommon(SharedParameters, Many, total=False):
     metadata: Mapping[str, str] | Iterable[Any] | Callable[[Any], Any] | None
     """One value for each input, such as a dict with its id, or a function of the prompt (of the row, with
     `rows`). Its result has the value as `metadata`, and so has its line in the ledger. Nothing of it is sent.
-
     A single dict means the same as in `call`: pairs of text that OpenAI stores with every request."""
 
 
@@ -487,8 +486,7 @@ class DecideParameters(TextParameters, total=False):
     draws: int | None
     """With "sampled", how many answers are drawn; default 10."""
     pack: int | bool | None
-    """The most questions in one request: a number, True for as many as the endpoint takes, which is the
-    default, or False to ask each question alone."""
+    """The most questions in one request: True, the default, as many as it takes; False, one."""
     reasoning_effort: ReasoningEffort | None
     """With "logprobs" and "sampled", as in `call`."""
 
@@ -496,5 +494,7 @@ class DecideParameters(TextParameters, total=False):
 class DecideManyParameters(DecideParameters, Many, total=False):
     """The parameters of `decide_many` and `adecide_many` besides the model, the inputs and the questions."""
 
+    rows: Any
+    """A data frame, or an iterable of dicts. The inputs are then a template, as in `call_many`."""
     metadata: Iterable[Any] | Callable[[Any], Any] | None
-    """One value for each input, or a function of the input, as for `call_many`."""
+    """One value for each input, or a function of the input or the row, as for `call_many`."""

@@ -7,7 +7,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,7 +62,12 @@ def check_format(name: str, value: object) -> object:
                 raise RequestError(f"{name} is not a valid JSON schema: {problem}")
             return dict(value)
     elif is_type(value):
-        return value
+        origin, arguments = typing.get_origin(value), typing.get_args(value)
+        if origin in (Iterator, Generator):
+            item = getattr(arguments[0], "__name__", arguments[0]) if arguments else "P"
+            raise RequestError(f"{name} {cite(value)} cannot be stored: write list[{item}] instead")
+        # pydantic checks the items of an Iterable only as they are read, after the answer is stored.
+        return list[arguments[0]] if origin is Iterable and arguments else value  # type: ignore[valid-type]
     kind = type(value)
     if hasattr(kind, "model_json_schema") or hasattr(kind, "__dataclass_fields__"):
         raise RequestError(f"{name} must be the class {kind.__name__}, not an instance of it")
@@ -131,6 +136,11 @@ def _from_type(annotation: object, _: str) -> Structure:
         raise RequestError(
             f"response_format {cited} has the pattern {pattern!r} for Python's `re`, which may take any "
             "time: give it as text, without regex_engine='python-re', or check it yourself"
+        )
+    if any(part.get("type") == "generator" for part in core_parts(core)):
+        raise RequestError(
+            f"response_format {cited} has an Iterable or a Generator, whose items pydantic checks only as "
+            "they are read: write list[P] instead of Iterable[P]"
         )
     runs_code = any(
         str(part.get("type", "")).startswith("function-") or part.get("post_init") or part.get("custom_init")

@@ -48,6 +48,9 @@ _EXCERPT = 120
 _COMPRESSED_ABOVE = 4096
 """Bytes. For a shorter question, compressing takes longer than writing the bytes that it saves."""
 
+NOT_KEPT = "an answer that was refused, cut or empty is not stored (cache_finish_reasons)"
+"""Why a question that was asked may have no entry."""
+
 ELIDED = "$elided"
 """The only field of the object that replaces a long text."""
 

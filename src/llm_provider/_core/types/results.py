@@ -311,7 +311,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
 
     @staticmethod
     def from_jsonl(path: str | os.PathLike[str]) -> Results[Result]:
-        """The results that `to_jsonl` wrote.
+        """The results that `to_jsonl` or `llm-provider map` wrote. The metadata of the latter are the rows.
 
         Raises:
             OSError: the file cannot be read.

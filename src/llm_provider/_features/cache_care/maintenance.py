@@ -19,6 +19,7 @@ from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import loads
 from ..._core.store.entry import (
     ELIDED,
+    NOT_KEPT,
     SCHEMA_VERSION,
     Entry,
     Question,
@@ -93,6 +94,7 @@ class Explanation:
         stored: Whether the question itself is stored.
         age: Seconds since its answer was stored; None unless the question itself is stored.
         max_age: Seconds after which the call takes no answer, where that is why it was not answered.
+        samples: Whether each sample of a call is stored, where only some are.
     """
 
     key: str | None
@@ -101,15 +103,25 @@ class Explanation:
     stored: bool = False
     age: float | None = field(default=None, repr=False)
     max_age: float | None = field(default=None, repr=False)
+    samples: tuple[bool, ...] = field(default=(), repr=False)
 
     def __setstate__(self, state: Sequence[object]) -> None:
-        # A pickle of before has no ages.
-        for each, value in zip(fields(self), [*state, None, None], strict=False):
+        # A pickle of before has no ages and no samples.
+        defaults = (each.default for each in fields(self)[len(state) :])
+        for each, value in zip(fields(self), [*state, *defaults], strict=True):
             object.__setattr__(self, each.name, value)
 
     def __str__(self) -> str:
+        if self.samples:
+            count, texts = (
+                sum(self.samples),
+                [f"{index}" for index, has in enumerate(self.samples) if not has],
+            )
+            are, missing = "is" if count == 1 else "are", " and ".join([", ".join(texts[:-1]), texts[-1]])
+            rest = f"samples {missing} are" if texts[1:] else f"sample {texts[0]} is"
+            return f"{count} of {len(self.samples)} samples {are} stored; {rest} not"
         if self.key is None:
-            return f"none of {self.compared} stored requests is similar"
+            return f"none of {self.compared} stored requests is similar; {NOT_KEPT}"
         if self.stored:
             text = f"the question itself is stored under {self.key[:12]}"
             if self.age is None or self.max_age is None:
@@ -127,6 +139,11 @@ def explain_stored(key: str, entry: Entry, max_age: float | None) -> Explanation
     """Why a stored question was not answered: by its `max_age` in seconds, or for no reason that is known."""
     age = max(0.0, clock.time() - entry.created)
     return Explanation(key, (), 1, True, age, max_age if max_age is not None and age > max_age else None)
+
+
+def explain_samples(key: str, stored: Sequence[bool]) -> Explanation:
+    """Which samples of a call are stored. `key` is that of one that is not."""
+    return Explanation(key, (), len(stored), samples=tuple(stored))
 
 
 def find_nearest(question: _Question, stored: Iterable[tuple[str, _Question]]) -> Explanation | None:

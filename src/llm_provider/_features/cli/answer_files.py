@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -11,11 +10,11 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import click
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject
 from ..._core.runtime.files import lines_of, open_data
 from ..._core.runtime.json_pieces import check_size
-from ..._core.types.response import Response, Result, result_from_dict
 from ..._core.types.results import Results
 from ..._core.types.results_table import AnyResult
 from .map_output import Table, choose_form
@@ -25,13 +24,6 @@ from .parsing import Command
 if TYPE_CHECKING:
     from ..cache_care.maintenance import Selection
     from ..evidence.container import Evidence
-
-_DETAILS = re.compile(r" \[[^\[\]]*\]$")
-"""The end of the text of an error: its provider, model and status."""
-_OF_ERRORS = (
-    "metadata", "model", "usage", "cost", "cost_bounds", "provider", "status", "code", "request_id",
-    "retry_after", "prompt",
-)  # fmt: skip
 
 
 def read_answers(path: Path) -> Iterator[AnyResult]:
@@ -45,7 +37,7 @@ def read_answers(path: Path) -> Iterator[AnyResult]:
             fields = json.loads(text) if line is None else line
             # A line of evidence has more than the result.
             fields = fields["result"] if "requests" in fields else fields
-            yield read_map_line(fields) if "request" in fields else result_from_dict(fields)
+            yield doors.results_views.read_result(fields)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if not text.endswith(b"\n") and (number > 1 or text.startswith(b"{")):
                 # It is still being written, or was when the machine failed.
@@ -74,44 +66,6 @@ def read_lines(path: Path) -> Iterator[tuple[bytes, JSONObject | None]]:
         form = choose_form(path)
         lines = lines_of(file, path)
         yield from form.read(file) if isinstance(form, Table) else ((text, None) for text in lines)
-
-
-def read_map_line(line: JSONObject) -> Result:
-    """A line of `map` as the result that it was made from, whose metadata are the row."""
-    row = line.get("input")
-    if row is None:
-        row = {name.removeprefix("input."): cell for name, cell in line.items() if name.startswith("input.")}
-    metadata = row if isinstance(row, dict) else {"input": row}
-    if "id" in line and metadata.get("id") != line["id"]:
-        metadata = {"id": line["id"], **metadata}
-    # The id of a line is the row's, and no request's.
-    fields = line | {"metadata": metadata, "provider": line.get("provider") or "", "id": None}
-    if "score" in line:
-        # In a table a score is JSON.
-        score = json.loads(line["score"] or "null") if isinstance(line["score"], str) else line["score"]
-        fields["score_values"] = score if isinstance(score, list) else [score]
-    # An answer that was refused has an error beside its finish reason.
-    if (error := line["error"]) is not None and not line["finish_reason"]:
-        shared = {name: fields.get(name) for name in _OF_ERRORS} | {"attempts": 0}
-        shared |= {name: fields[name] for name in ("score_values",) if name in fields}
-        message = error["message"]
-        if "status" in error:
-            # The end of the message is made of these fields again. A table does not have them.
-            message = _DETAILS.sub("", message)
-        else:
-            shared["model"] = None
-        return LLMError.from_dict(shared | error | {"error": error["type"], "message": message})
-    cells = (line.get(name) or [] for name in ("texts", "tool_calls", "cache_keys"))
-    # In a table a list is JSON.
-    texts, calls, keys = (json.loads(cell) if isinstance(cell, str) else cell for cell in cells)
-    choices = [{"text": text, "tool_calls": []} for text in texts or [line["text"] or ""]]
-    choices[0] |= {"tool_calls": calls, "finish_reason": line["finish_reason"]}
-    served_by = line.get("served_by")
-    form = None if line.get("parsed") is None and "parsed" in line else {"type": "json_object"}
-    return Response.from_dict(
-        fields | {"choices": choices, "origins": served_by and [served_by], "cache_keys": keys},
-        response_format=form,
-    )
 
 
 _EXPORT_EPILOG = f"""\

@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.response import Response
 from ..._core.types.results import Results
-from .answer_files import read_answers, read_map_line
+from .answer_files import read_answers
 from .output import FAILED, OK, PROGRAM, say
 from .parsing import SCORE_HELP, Command, parse_number
 
@@ -65,7 +66,7 @@ class LineScorer:
 
     def score(self, line: JSONObject) -> JSONObject:
         """The line with its `score`: that of its answer, or a list of those of its samples."""
-        result = read_map_line(line)
+        result = doors.results_views.read_map_line(line)
         try:
             scored = Results([result]).score(self._function)[0]
         except LLMError as error:
@@ -108,8 +109,6 @@ def run_report(
     cluster: str | None, compares: bool, name: str | None, latex: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Print the means of scores, or compare files, as tables."""
-    from ..._core import doors
-
     if failed is not None and score is None:
         raise click.UsageError("--failed needs --score")
     if compares and len(files) < 2:

@@ -50,7 +50,7 @@ class Bin:
     interval: tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Reliability:
     """Probabilities beside what was true, in bins of equal width. Bins without a probability are left out.
 
@@ -60,6 +60,21 @@ class Reliability:
     bins: tuple[Bin, ...]
     count: int
     error: float
+
+    @property
+    def _title(self) -> str:
+        return f"calibration error {self.error:.3f}, {self.count:,} answers"
+
+    def __str__(self) -> str:
+        head = ("from", "to", "answers", "mean", "share", "95 % interval")
+        lines = [
+            (f"{each.low:.3f}", f"{each.high:.3f}", f"{each.count:,}", f"{each.mean:.3f}",
+             f"{each.share:.3f}", "[{:.3f}, {:.3f}]".format(*each.interval))
+            for each in self.bins
+        ]  # fmt: skip
+        return "\n".join([self._title, *doors.html.align(head, lines, ())])
+
+    __repr__ = __str__
 
     def to_pandas(self) -> Any:
         """A row for each bin.
@@ -89,7 +104,7 @@ class Reliability:
         axes.errorbar([entry.mean for entry in self.bins], shares, yerr=lengths, **style.mark(0))
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="share that was true")
         look = {"fontsize": axes.xaxis.label.get_fontsize(), "color": axes.xaxis.label.get_color()}
-        axes.set_title(f"calibration error {self.error:.3f}, {self.count:,} answers", **look)
+        axes.set_title(self._title, **look)
         return axes.figure
 
 

@@ -338,7 +338,8 @@ def parse_decisions(
     awaited = function.startswith("a")
     # An iterator is read once, and every input has the same questions.
     questions = questions if isinstance(questions, type) else read_questions(questions)
-    parsed = batch_inputs(inputs, None, calls.pop("metadata", None), awaited=awaited)
+    metadata, rows = calls.pop("metadata", None), calls.pop("rows", None)
+    parsed = batch_inputs(inputs, rows, metadata, awaited=awaited, single="decide")
     prompts = parsed.prompts
     pairs = ((each, questions) for each in prompts) if isinstance(prompts, Iterable) else ()
     paired: Any = list(pairs) if isinstance(prompts, Sized) else pairs

@@ -106,7 +106,7 @@ _WIDEST = 70
 """Characters of the table's last column, so that no row is longer than 110."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Estimate(Hinting):
     """The requests, tokens, USD and seconds that a batch would take. `print` shows it as a table.
 
@@ -153,6 +153,8 @@ class Estimate(Hinting):
         lines = (f"  {name:24}{likely:>12}  {more}".rstrip() for name, likely, more in self._rows())
         notes = (f"  - {assumption}" for assumption in self.assumptions)
         return "\n".join([self._title(), *lines, *notes])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         html = doors.html

@@ -89,8 +89,7 @@ class Estimates(dict[str, Estimate]):
         lines = doors.html.align(_TITLES, self._rows(), _TITLES[:1])
         return "\n".join([*lines, *(f"  - {text}" for text in self._notes())])
 
-    def __repr__(self) -> str:
-        return f"Estimates({super().__repr__()})"
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         html = doors.html

@@ -18,13 +18,17 @@ from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
 from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
 from .tables import ScoreTable
 
-_RESERVED = ("model", "score", "mean", "interval", "error", "questions", "samples", "without", "failed")
+_RESERVED = (
+    "model", "score", "mean", "interval", "error", "questions", "samples", "without", "failed",
+    "a", "b", "mean a", "mean b", "difference", "p_value",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(ScoreTable):
     """The paired difference of two runs: of the means of `a` minus `b`, question by question.
 
+    The fields are those of all questions; with `by=`, `rows` has the same of each group.
     `interval` is Student's at 95 %, and `p_value` two-sided. Both are None if fewer than two questions are
     paired, or all differ by the same amount; the p-value of equal runs is 1. `questions` are those paired and
     scored in both runs.
@@ -57,14 +61,16 @@ class Comparison(ScoreTable):
 
 def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None) -> ScoreTable:
     """The table of `Results.summarize_scores`."""
-    columns = [by] if isinstance(by, str) else list(by or ())
+    columns = _list_columns(by)
     rows = [metadata_columns(result, scored=True) for result in results]
+    if "model" in columns and not any("model" in row for row in rows):
+        raise RequestError("by='model' is not needed: the table has a row for each model without it")
     _check_columns(rows, [*columns, *([] if cluster is None else [cluster])])
     names, models = _names(results), _models(results)
     groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         groups[models[index], *(_key(row.get(name)) for name in columns)].append(index)
-    titles = [f"metadata_{name}" if name in _RESERVED else name for name in columns]
+    titles = _titles(columns, _RESERVED[:9])
     table: list[dict[str, Any]] = []
     for (model, *group), members in groups.items():
         questions = _Questions(
@@ -82,19 +88,21 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
 
 
 def compare(
-    a: Sequence[AnyResult], b: Sequence[AnyResult], *, score: str | None = None, cluster: str | None = None
-) -> Comparison:
+    a: Sequence[AnyResult], b: Sequence[AnyResult], *, score: str | None = None,
+    by: str | Sequence[str] | None = None, cluster: str | None = None,
+) -> Comparison:  # fmt: skip
     """Compare the scores of two runs of the same questions, such as of two models.
 
     Each question is compared with itself, so what makes it easy or hard for both cancels out. With `n`
     samples the mean of a question's samples is compared, and questions are the clusters. Questions belong
-    together by prompt and metadata, as in `to_html`. What one of the runs lacks, by a failed call or a
-    missing score, is left out of the difference and counted in `notes`.
+    together by prompt and metadata, as in `to_html`; repeated ones are samples of one question. What one of
+    the runs lacks, by a failed call or a missing score, is left out of the difference and counted in `notes`.
 
     Args:
         a: The results of one run, with scores.
         b: The results of the other run. The difference is that of `a` minus `b`.
         score: The name of the score, where the results have several.
+        by: One or more columns of the metadata of `a`: a row for each group.
         cluster: A column of the metadata: questions with the same value depend on each other, such as
             questions about one text.
 
@@ -111,13 +119,43 @@ def compare(
     >>> measured.difference, round(measured.p_value, 3), measured.count_questions(0.1)
     (0.3, 0.081, 184)
     """
-    name = choose_score(list(dict.fromkeys([*_names(a), *_names(b)])), score)
-    values, clusters, pairs, paired = _pair(a, b, name, cluster)
-    if not values:
+    name, columns = _choose_shared(a, b, score), _list_columns(by)
+    pairs, total = _pair(a, b, name, columns, cluster)
+    if not pairs:
         raise RequestError("no question has a score in both runs: score both, of the same questions")
-    ours, theirs = ([fmean(each[side]) for each in values.values()] for side in (0, 1))
-    differences = [[left - right] for left, right in zip(ours, theirs, strict=True)]
-    measured = measure(dict(zip(values, differences, strict=True)), clusters)
+    models = {side: ", ".join(dict.fromkeys(_models(run))) for side, run in (("a", a), ("b", b))}
+    titles = _titles(columns, _RESERVED)
+    groups: defaultdict[tuple[Hashable, ...], list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair.group].append(pair)
+    rows = [
+        {**models, **dict(zip(titles, group, strict=True)), "score": name, **_subtract(members)[0]}
+        for group, members in groups.items()
+    ]
+    row, variance = _subtract(pairs)
+    left_out = total - len(pairs)
+    notes = [f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions"]
+    words = ("a", "b", *titles, "score")
+    whole = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
+    return Comparison(rows, words, notes * bool(left_out), **whole, variance=variance)
+
+
+@dataclass(slots=True)
+class _Pair:
+    """The scores of a question in both runs: the mean of each result."""
+
+    group: tuple[Hashable, ...]
+    cluster: Hashable
+    values: tuple[list[float], list[float]]
+
+
+def _subtract(pairs: Sequence[_Pair]) -> tuple[dict[str, Any], float | None]:
+    """The figures of a row, and how much the difference varies from question to question."""
+    ours, theirs = ([fmean(pair.values[side]) for pair in pairs] for side in (0, 1))
+    differences: dict[Hashable, list[float]] = {
+        index: [left - right] for index, (left, right) in enumerate(zip(ours, theirs, strict=True))
+    }
+    measured = measure(differences, {index: pair.cluster for index, pair in enumerate(pairs)})
     interval = p_value = None
     if measured.error:
         half = find_quantile(measured.clusters - 1) * measured.error
@@ -125,43 +163,55 @@ def compare(
         p_value = find_p_value(measured.value, measured.error, measured.clusters - 1)
     elif measured.error == 0 and not measured.value:
         p_value = 1.0
-    titles = [", ".join(dict.fromkeys(_models(run))) for run in (a, b)]
     row = {
-        "a": titles[0], "b": titles[1], "score": name, "mean a": fmean(ours), "mean b": fmean(theirs),
-        "difference": measured.value, "interval": interval, "p_value": p_value,
-        "questions": measured.questions,
+        "mean a": fmean(ours), "mean b": fmean(theirs), "difference": measured.value, "interval": interval,
+        "p_value": p_value, "questions": measured.questions,
     }  # fmt: skip
-    left_out, count = pairs - paired, measured.questions
-    notes = [f"left out, without a score in one of the runs: {left_out:,} of {pairs:,} questions"]
-    variance = None if measured.error is None else measured.error**2 * count
-    words = ("a", "b", "score")
-    return Comparison(
-        [row], words, notes * bool(left_out), measured.value, interval, p_value, count, variance
-    )
+    return row, None if measured.error is None else measured.error**2 * measured.questions
 
 
 def _pair(
-    a: Sequence[AnyResult], b: Sequence[AnyResult], score: str, cluster: str | None
-) -> tuple[dict[Hashable, tuple[list[float], list[float]]], dict[Hashable, Hashable], int, int]:
-    """The means of each question in both runs, its cluster, how many there are, and how many are paired."""
+    a: Sequence[AnyResult], b: Sequence[AnyResult], score: str, columns: Sequence[str], cluster: str | None
+) -> tuple[list[_Pair], int]:
+    """The questions with a score in both runs, and how many questions there are."""
     rows = [metadata_columns(result, scored=True) for result in a]
-    _check_columns(rows, [] if cluster is None else [cluster])
-    values: dict[Hashable, tuple[list[float], list[float]]] = {}
-    clusters: dict[Hashable, Hashable] = {}
-    pairs = paired = 0
+    _check_columns(rows, [*columns, *([] if cluster is None else [cluster])])
+    pairs: dict[Hashable, _Pair] = {}
+    partners: dict[Hashable, Hashable] = {}
     for left, right in doors.results_page.pair_results(a, b):
-        pairs += 1
-        if left is None or right is None:
-            continue
-        ours, theirs = (list(_values(result, score)) for result in (a[left], b[right]))
-        if ours and theirs:
-            paired += 1
-            question = _identify(a[left], left)
-            clusters[question] = _cluster(rows[left], cluster, question)
-            both = values.setdefault(question, ([], []))
-            both[0].append(fmean(ours))
-            both[1].append(fmean(theirs))
-    return values, clusters, pairs, paired
+        # A question that one run repeats more often belongs to the pair of the same question.
+        theirs = None if right is None else _identify(b[right], right)
+        question = partners.get(theirs, ("b", theirs)) if left is None else _identify(a[left], left)
+        partners.setdefault(theirs, question)
+        row = {} if left is None else rows[left]
+        group = tuple(_key(row.get(name)) for name in columns)
+        pair = pairs.setdefault(question, _Pair(group, _cluster(row, cluster, question), ([], [])))
+        for values, run, index in zip(pair.values, (a, b), (left, right), strict=True):
+            if index is not None and (numbers := list(_values(run[index], score))):
+                values.append(fmean(numbers))
+    return [pair for pair in pairs.values() if all(pair.values)], len(pairs)
+
+
+def _choose_shared(a: Sequence[AnyResult], b: Sequence[AnyResult], score: str | None) -> str:
+    """The name of a score that both runs have."""
+    ours, theirs = _names(a), _names(b)
+    shared = [name for name in ours if name in theirs]
+    has = f"a has {', '.join(ours)}, and b has {', '.join(theirs)}"
+    if not shared:
+        raise RequestError(f"the runs have no score of the same name: {has}; score both by one function")
+    short = [name.removeprefix(f"{SCORE}.") for name in shared]
+    if {*ours} != {*theirs} and score not in (*shared, *short):
+        raise RequestError(f"{has}: give score=, one of {', '.join(map(repr, short))}")
+    return choose_score(shared, score)
+
+
+def _list_columns(by: str | Sequence[str] | None) -> list[str]:
+    return [by] if isinstance(by, str) else list(by or ())
+
+
+def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
+    """The titles of columns of the metadata beside a table's own columns."""
+    return [f"metadata_{name}" if name in reserved else name for name in columns]
 
 
 def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) -> Iterator[str]:
@@ -214,10 +264,10 @@ def report_runs(
     """The table of runs by name: their means, or the difference of the first run and each other one."""
     (first, base), *others = runs.items()
     if compares:
-        compared = {name: compare(base, run, score=score, cluster=cluster) for name, run in others}
-        rows = [{**table.rows[0], "a": first, "b": name} for name, table in compared.items()]
+        compared = {name: compare(base, run, score=score, by=by, cluster=cluster) for name, run in others}
+        rows = [{**row, "a": first, "b": name} for name, table in compared.items() for row in table.rows]
         notes = [f"{first}, {name}: {note}" for name, table in compared.items() for note in table.notes]
-        return ScoreTable(rows, ("a", "b", "score"), notes)
+        return ScoreTable(rows, next(iter(compared.values())).words, notes)
     tables = {name: summarize_scores(run, by, cluster) for name, run in runs.items()}
     if not others:
         return tables[first]

@@ -37,7 +37,7 @@ def _math(number: str) -> str:
     return f"${number.replace(',', '{,}').replace('{,} ', ', ')}$"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScoreTable(Hinting):
     """A table of scores. `print` shows it, and notebooks show it as HTML.
 
@@ -101,6 +101,8 @@ class ScoreTable(Hinting):
     def __str__(self) -> str:
         lines = [[_CONTROLS.sub(" ", cell) for cell in row.values()] for row in self._texts()]
         return "\n".join([*doors.html.align(self._titles(), lines, self.words), *self.notes])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.to_html()

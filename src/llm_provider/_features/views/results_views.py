@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._core.errors import LLMError, RequestError, cite
-from ..._core.json_values import json_value
+from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime.files import read_lines, replace_file
 from ..._core.runtime.json_pieces import LARGE, check_size
 from ..._core.types.messages import INCOMPLETE, ToolCall
@@ -95,9 +96,60 @@ def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
         if line.strip():
             try:
                 check_size(line)
-                yield result_from_dict(json.loads(line))
+                yield read_result(json.loads(line))
             except _UNREADABLE as error:
                 raise RequestError(f"{path}, line {number}: {error}") from None
+
+
+_DETAILS = re.compile(r" \[[^\[\]]*\]$")
+"""The end of the text of an error: its provider, model and status."""
+_OF_ERRORS = (
+    "metadata", "model", "usage", "cost", "cost_bounds", "provider", "status", "code", "request_id",
+    "retry_after", "prompt",
+)  # fmt: skip
+
+
+def read_result(fields: JSONObject) -> Any:
+    """The result of a line of `to_jsonl`, or of `map`."""
+    return read_map_line(fields) if "request" in fields else result_from_dict(fields)
+
+
+def read_map_line(line: JSONObject) -> Result:
+    """A line of `map` as the result that it was made from, whose metadata are the row."""
+    row = line.get("input")
+    if row is None:
+        row = {name.removeprefix("input."): cell for name, cell in line.items() if name.startswith("input.")}
+    metadata = row if isinstance(row, dict) else {"input": row}
+    if "id" in line and metadata.get("id") != line["id"]:
+        metadata = {"id": line["id"], **metadata}
+    # The id of a line is the row's, and no request's.
+    fields = line | {"metadata": metadata, "provider": line.get("provider") or "", "id": None}
+    if "score" in line:
+        # In a table a score is JSON.
+        score = json.loads(line["score"] or "null") if isinstance(line["score"], str) else line["score"]
+        fields["score_values"] = score if isinstance(score, list) else [score]
+    # An answer that was refused has an error beside its finish reason.
+    if (error := line["error"]) is not None and not line["finish_reason"]:
+        shared = {name: fields.get(name) for name in _OF_ERRORS} | {"attempts": 0}
+        shared |= {name: fields[name] for name in ("score_values",) if name in fields}
+        message = error["message"]
+        if "status" in error:
+            # The end of the message is made of these fields again. A table does not have them.
+            message = _DETAILS.sub("", message)
+        else:
+            shared["model"] = None
+        return LLMError.from_dict(shared | error | {"error": error["type"], "message": message})
+    cells = (line.get(name) or [] for name in ("texts", "tool_calls", "cache_keys"))
+    # In a table a list is JSON.
+    texts, calls, keys = (json.loads(cell) if isinstance(cell, str) else cell for cell in cells)
+    choices = [{"text": text, "tool_calls": []} for text in texts or [line["text"] or ""]]
+    choices[0] |= {"tool_calls": calls, "finish_reason": line["finish_reason"]}
+    served_by = line.get("served_by")
+    form = None if line.get("parsed") is None and "parsed" in line else {"type": "json_object"}
+    return Response.from_dict(
+        fields | {"choices": choices, "origins": served_by and [served_by], "cache_keys": keys},
+        response_format=form,
+    )
 
 
 _FIGURES: dict[str, Callable[[Any], str]] = {
