@@ -180,8 +180,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 @pytest.fixture
-def simulator(llm_simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+def simulator(llm_simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Simulator:
     """A cleared simulator that every route is pointed at."""
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(own_cache))
     for name, value in llm_simulator.environment(*COMPATIBLE_HOSTS).items():
         monkeypatch.setenv(name, value)
     return llm_simulator

@@ -1,14 +1,13 @@
-"""Builds a release into a folder, and checks it: `make release-check` here, and on the tag in the workflow.
+"""Builds the parts of a release, and checks them: `tools.release_check` is the table of all of them.
 
 The folder has `distributions/` with the wheel and the source distribution. Beside it are the bill of
-materials (CycloneDX), what known vulnerabilities in it mean (OpenVEX), the notes of CHANGELOG.md, and a
-statement (in-toto) that names each file with its digest. Nothing is signed here: the workflow publishes with
-attestations, which the package index verifies.
+materials (CycloneDX), what known vulnerabilities in it mean (OpenVEX), the notes of CHANGELOG.md, pins by
+hash (`tools.release_pins`), and a statement (in-toto) that names each file with its digest. Nothing is
+signed here: the workflow publishes with attestations, which the package index verifies.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
 import csv
 import hashlib
@@ -16,7 +15,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -50,45 +48,8 @@ NOT_AFFECTED = {
 it. `.github/workflows/audit.yml` ignores the same ones."""
 
 
-def main() -> None:
-    """Read the command line, build and check."""
-    parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the release goes; it is emptied first")
-    parser.add_argument("--tag", default="", help="the tag that is released, such as v0.1.0")
-    arguments = parser.parse_args()
-    try:
-        build_release(arguments.folder, arguments.tag)
-        check_release(arguments.folder)
-    except ReleaseError as error:
-        sys.exit(f"error: {error}")
-    for path in list_files(arguments.folder):
-        print(f"{digest(path)}  {path.relative_to(arguments.folder)}")
-    print("two builds gave the distributions, byte for byte; nothing is signed")
-
-
 class ReleaseError(Exception):
     """The tree cannot be released, or a file of a release is not what it must be."""
-
-
-def build_release(folder: Path, tag: str = "") -> None:
-    """Write all files of a release of the last commit.
-
-    Raises:
-        ReleaseError: the tag, the version and the changelog differ, or two builds do.
-    """
-    version = read_project()["version"]
-    notes = find_notes(read_committed("CHANGELOG.md"), version, tag)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / NOTES).write_text(notes, encoding="utf-8")
-    build_distributions(folder / DISTRIBUTIONS)
-    run([PROGRAMS / "twine", "check", "--strict", *sorted((folder / DISTRIBUTIONS).iterdir())])
-    write_bill(folder)
-    date = run(["git", "log", "-1", "--format=%cI"]).strip()
-    vex = make_vex(json.loads((folder / BILL).read_bytes()), date)
-    (folder / VEX).write_text(json.dumps(vex, indent=1) + "\n", encoding="utf-8")
-    statement = make_statement(folder, run(["git", "rev-parse", "HEAD"]).strip(), tag)
-    (folder / STATEMENT).write_text(json.dumps(statement, indent=1) + "\n", encoding="utf-8")
 
 
 def read_committed(name: str) -> str:
@@ -133,28 +94,12 @@ def build_distributions(folder: Path) -> None:
     Raises:
         ReleaseError: the bytes of two builds differ.
     """
-    date = run(["git", "log", "-1", "--format=%ct"]).strip()
     with tempfile.TemporaryDirectory() as parent:
         builds = []
-        for number, options in enumerate((["--wheel", "--sdist"], [])):
+        for number, kinds in enumerate((("--wheel", "--sdist"), ())):
             tree, built = Path(parent) / f"tree-{number}", Path(parent) / f"built-{number}"
-            archive = Path(parent) / f"{number}.tar"
-            tree.mkdir()
-            # Whatever git is told on this machine: both settings change the bytes of what is archived.
-            same = ["-c", "core.autocrlf=false", "-c", "tar.umask=0022"]
-            run(["git", *same, "archive", "--output", archive, "HEAD"])
-            with tarfile.open(archive) as members:
-                members.extractall(tree, filter="data")
-            command = [
-                PROGRAMS / "uv",
-                "build",
-                "--quiet",
-                "--no-build-isolation",
-                "--python",
-                sys.executable,
-            ]
-            run([*command, *options, "--out-dir", built, tree], SOURCE_DATE_EPOCH=date)
-            (built / ".gitignore").unlink(missing_ok=True)
+            unpack_commit(tree)
+            build_tree(tree, built, *kinds)
             builds.append({path.name: path.read_bytes() for path in sorted(built.iterdir())})
         first, second = builds
         if first != second:
@@ -163,6 +108,49 @@ def build_distributions(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in first.items():
         (folder / name).write_bytes(data)
+
+
+def unpack_commit(tree: Path) -> None:
+    """Write the files of the last commit into a new folder."""
+    tree.mkdir()
+    # Whatever git is told on this machine: both settings change the bytes of what is archived.
+    same = ["-c", "core.autocrlf=false", "-c", "tar.umask=0022"]
+    archive = tree.with_suffix(".tar")
+    run(["git", *same, "archive", "--output", archive, "HEAD"])
+    with tarfile.open(archive) as members:
+        members.extractall(tree, filter="data")
+
+
+def build_tree(tree: Path, folder: Path, *kinds: str) -> None:
+    """Build the distributions of a tree, as of the date of the last commit.
+
+    `kinds` are "--wheel" and "--sdist". Without them the wheel is built from the source distribution.
+    """
+    command = [PROGRAMS / "uv", "build", "--quiet", "--no-build-isolation", "--python", sys.executable]
+    date = run(["git", "log", "-1", "--format=%ct"]).strip()
+    run([*command, *kinds, "--out-dir", folder, tree], SOURCE_DATE_EPOCH=date)
+    (folder / ".gitignore").unlink(missing_ok=True)
+
+
+def build_version(folder: Path, version: str) -> list[Path]:
+    """Build the last commit in a new folder as if it had another version. Returns the distributions."""
+    folder.mkdir()
+    unpack_commit(folder / "tree")
+    for name in ("pyproject.toml", "src/llm_provider/__init__.py"):
+        path = folder / "tree" / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(change_version(text, version), encoding="utf-8")
+    build_tree(folder / "tree", folder / DISTRIBUTIONS, "--wheel", "--sdist")
+    return sorted((folder / DISTRIBUTIONS).iterdir())
+
+
+def change_version(text: str, version: str) -> str:
+    r"""The text of pyproject.toml, or of the package's first module, with another version.
+
+    >>> change_version('requires = "1"\nversion = "0.1.0"\n', "0.1.1")
+    'requires = "1"\nversion = "0.1.1"\n'
+    """
+    return re.sub(r'^(version|__version__) = ".*"', rf'\1 = "{version}"', text, count=1, flags=re.MULTILINE)
 
 
 def write_bill(folder: Path) -> None:
@@ -354,7 +342,3 @@ def run(command: list[Any], **variables: str) -> str:
     if done.returncode:
         raise ReleaseError(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+import yaml
 
 from tools import release
 
@@ -100,6 +101,16 @@ def test_the_workflow_runs_what_is_checked_here() -> None:
         r"run: (.*)", (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     )
     assert (lines[0], len(lines)) == ("make release-check", 2)
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_is_yaml_with_steps(path: Path) -> None:
+    """`make release-check` asks GitHub's schema too."""
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+    assert all(isinstance(step.get("run", ""), str) for job in jobs for step in job["steps"])
 
 
 def describe(required: list[str], **properties: Any) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """A pytest fixture: ``def test_it(llm_simulator): …``.
 
-The first test that uses it starts a server for the whole test session. Each test finds the server cleared.
+The first test that uses it starts a server for the whole test session. Each test finds the server cleared,
+and variables of the environment direct the SDKs and this library there.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ._simulator import Simulator
 
@@ -27,7 +30,20 @@ def _llm_simulator_server() -> Iterator[Simulator]:
 
 
 @pytest.fixture
-def llm_simulator(_llm_simulator_server: Simulator) -> Simulator:
-    """A running :class:`Simulator` without faults, counts or changed settings."""
+def llm_simulator(
+    _llm_simulator_server: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Simulator]:
+    """A running :class:`Simulator` without faults, counts or changed settings, which code under test calls.
+
+    The environment of the test has its addresses and keys, and a cache directory of the test's own.
+    """
     _llm_simulator_server.clear()
-    return _llm_simulator_server
+    for name, value in _llm_simulator_server.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(tmp_path / "llm_provider_cache"))
+    yield _llm_simulator_server
+    # `call` and the other functions share a client, whose cache directory is that of its first use.
+    functions = sys.modules.get("llm_provider._core.client.functions")
+    clients = getattr(functions, "_default", {})
+    while clients:
+        clients.popitem()[1].close()

@@ -290,8 +290,14 @@ def test_a_file_without_certificates_is_named(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     with pytest.raises(RequestError, match="cannot be read as PEM certificates"):
         environment.check_certificates()
-    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    path.write_bytes(Path(certifi.where()).read_bytes())
     environment.check_certificates()
+    read = environment._contexts[environment._read_authorities]
+    environment.check_certificates()
+    assert environment._contexts[environment._read_authorities] is read, "a file is read once"
+    path.write_text("nothing any more", encoding="utf-8")
+    with pytest.raises(RequestError, match="cannot be read as PEM certificates"):
+        environment.check_certificates()
 
 
 @pytest.mark.usefixtures("no_variables")

@@ -119,6 +119,13 @@ _OF_OTHERS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables of other HTTP clients, which those here do not read."""
 
 
+def _read_authorities() -> ssl.SSLContext:
+    # Few environments have the variable, and the module takes 6 ms to import.
+    import ssl
+
+    return ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+
+
 def check_certificates() -> None:
     """Refuse certificate authorities that cannot be read.
 
@@ -127,11 +134,8 @@ def check_certificates() -> None:
     """
     file, folders = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if file:
-        # Few environments have the variable, and the module takes 6 ms to import.
-        import ssl
-
         try:
-            ssl.create_default_context(cafile=file)
+            share_context(_read_authorities)
         except OSError as error:
             # Certificates that are not valid are an OSError too.
             unreadable = f"cannot be read as PEM certificates ({error})"
