@@ -38,7 +38,11 @@ def format_duration(seconds: float) -> str:
 
 
 def format_usd(
-    amount: float | Decimal | None, unknown: int = 0, at_most: float | Decimal | None = None
+    amount: float | Decimal | None,
+    unknown: int = 0,
+    at_most: float | Decimal | None = None,
+    *,
+    digits: int = 4,
 ) -> str:
     """Format a sum of USD with four digits, and with at least two decimal places.
 
@@ -64,19 +68,19 @@ def format_usd(
     # A float is formatted by its digits, so that it rounds as the decimal that it stands for.
     amount = amount if isinstance(amount, Decimal) else Decimal(repr(float(amount)))
     # Of the smallest amounts, twenty decimal places are enough.
-    decimals = min(max(2, 3 - amount.adjusted()), 20) if amount else 2
-    whole, _, digits = f"{abs(amount):,.{decimals}f}".partition(".")
-    return f"{'-' if amount < 0 else ''}${whole}.{digits.rstrip('0'):0<2}"
+    decimals = min(max(2, digits - 1 - amount.adjusted()), 20) if amount else 2
+    whole, _, rest = f"{abs(amount):,.{decimals}f}".partition(".")
+    return f"{'-' if amount < 0 else ''}${whole}.{rest.rstrip('0'):0<2}"
 
 
-def format_amount(amount: Decimal, unit: str) -> str:
+def format_amount(amount: Decimal, unit: str, digits: int = 4) -> str:
     """Format an amount of a budget in its unit, "USD" or "tokens".
 
     >>> from decimal import Decimal
     >>> format_amount(Decimal("0.5"), "USD"), format_amount(Decimal(20_000), "tokens")
     ('$0.50', '20,000 tokens')
     """
-    return format_usd(amount) if unit == "USD" else f"{amount:,.0f} tokens"
+    return format_usd(amount, digits=digits) if unit == "USD" else f"{amount:,.0f} tokens"
 
 
 def format_cost(cost: float | None, bounds: Sequence[float | None] | None = None) -> str:

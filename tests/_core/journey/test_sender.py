@@ -15,7 +15,7 @@ from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APITimeoutError, Client, LLMError, RateLimitError, Response, Telemetry
 from llm_provider.simulator import Fault, Simulator
 from raw_server import Behaviour, RawServer
-from support import TooSlowError, ask, patiently
+from support import RunScript, TooSlowError, ask, patiently
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
@@ -162,3 +162,31 @@ def test_a_key_of_the_environment_that_the_server_echoes_to_litellm_is_in_no_fie
     assert recorded
     for text in (str(error), repr(error), repr(vars(error)), str(pickle.dumps(error)), *recorded):
         assert "sk-can" not in text
+
+
+SLOW_DISK = """
+import sys, time
+from llm_provider import APITimeoutError, Client
+
+class SlowDisk:
+    def find_spec(name, path=None, target=None):
+        if name == "openai":
+            time.sleep(1.5)
+
+sys.meta_path.insert(0, SlowDisk)
+with Client(cache="off") as client:
+    for _ in range(2):
+        try:
+            print(client.call("gpt-6.1-sol", "Hi", deadline=1).text)
+        except APITimeoutError as error:
+            print(error, error.attempts)
+"""
+
+
+def test_a_deadline_that_passes_while_the_sdk_is_loaded_says_so(
+    simulator: Simulator, run_script: RunScript
+) -> None:
+    first, second = run_script(SLOW_DISK).stdout.splitlines()
+    assert "the deadline of 1 s: nothing was sent, as the SDK was still being loaded" in first
+    assert "loaded" not in second
+    assert simulator.ledger().requests <= 1

@@ -122,6 +122,22 @@ async def test_budgets_in_any_order_never_wait_for_each_other(tmp_path: Path, is
     assert {budget.spent for budget in users[0]} == {Decimal("0.18")}
 
 
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        ("0.01537", "up to $0.01537, and $0.0153699 of"),
+        ("0.0153699", "up to $0.0153699, and $0.01536988 of"),
+        ("0.016", "up to $0.016, and $0.01537 of"),
+    ],
+)
+async def test_the_amounts_have_as_many_digits_as_make_them_differ(needed: str, words: str) -> None:
+    budget = Budget(0.02)
+    (await budget.reserve(Decimal("0.01"))).settle(Decimal("0.00463012"))
+    with pytest.raises(BudgetExceededError) as caught:
+        await budget.reserve(Decimal(needed))
+    assert words in str(caught.value)
+
+
 async def test_the_error_names_the_missing_and_the_uncertain_amount() -> None:
     budget = Budget(1)
     (await budget.reserve(Decimal("0.5"))).settle(None)

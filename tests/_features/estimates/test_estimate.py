@@ -18,8 +18,8 @@ from llm_provider._core.pace.call_limits import Concurrency
 from llm_provider._core.requests.request import Request
 from llm_provider._core.runtime import event_loop
 from llm_provider._features.estimates import estimate
-from llm_provider._features.estimates.estimate import history_of, mean
 from llm_provider._features.estimates.estimates import show_estimates
+from llm_provider._features.estimates.history import history_of, mean
 from llm_provider.simulator import Simulator
 from support import RunScript
 
@@ -40,7 +40,7 @@ def test_questions_that_are_not_stored_in_full_do_not_correct(client: Client) ->
     client.call_many(MODEL, [f"{number} {'word ' * 1000}" for number in range(10)])
     history = history_of(client._engine, made(client), None)
     assert history is not None
-    assert (history.answers, history.input_factor) == (10, None)
+    assert (history.answers, history.counts) == (10, None)
 
 
 def test_many_alike_leave_a_tenth_of_doubt_and_answers_of_many_lengths_more() -> None:

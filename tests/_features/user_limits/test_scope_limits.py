@@ -11,7 +11,7 @@ import pytest
 
 from llm_provider import Client, Embeddings, Limit, LLMError, RequestError, predicate
 from llm_provider.simulator import Fault, Simulator
-from support import WAYS, ask, wait_until
+from support import WAYS, RunScript, ask, wait_until
 
 MODEL = "gpt-6.1-sol"
 
@@ -245,3 +245,32 @@ def test_the_charged_tokens_of_every_format_count(
         ask(client, way, model, "Tell me all")
         with pytest.raises(LLMError, match="deadline"):
             ask(client, way, model, "And more", deadline=0.05)
+
+
+COLD = """
+import sys, threading
+from llm_provider import Client, Limit
+
+loaded = []
+
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code.co_qualname == "ScopeLimits.admit":
+        loaded.append(set(sys.modules))
+
+with Client(limits={"*": Limit(rpm=60)}, cache="off") as client:
+    threading.setprofile(watch)
+    client.call(MODEL, "Hi")
+    threading.setprofile(None)
+late = {name for name in set(sys.modules) - loaded[0] if name.partition(".")[0] in SDKS}
+assert not late, sorted(late)
+"""
+
+
+@pytest.mark.parametrize("model", [MODEL, "gemini-3.8-flash"])
+def test_a_slot_is_taken_when_the_sdk_is_loaded(
+    simulator: Simulator, run_script: RunScript, model: str
+) -> None:
+    """Else the first requests of several processes arrive seconds later, with those of the next minute."""
+    packages = {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "h2"}
+    run_script(COLD.replace("MODEL", repr(model)).replace("SDKS", repr(packages)))
+    assert simulator.ledger().requests == 1

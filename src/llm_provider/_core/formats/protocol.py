@@ -169,6 +169,9 @@ def never() -> bool:
 class Connection(Protocol):
     """An adapter's open clients, which all calls share. It belongs to one event loop."""
 
+    async def prepare(self, outgoing: Outgoing) -> None:
+        """Import and build what the first request needs, and send nothing. It raises no exception."""
+
     async def send(self, outgoing: Outgoing) -> bytes:
         """Send and return the reply's JSON bytes. Raises the exceptions of the SDK and its transport."""
 

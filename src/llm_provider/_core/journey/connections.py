@@ -58,6 +58,8 @@ class Connections:
             quiet=settings.rate_control != "shared" and not settings.limits,
         )
         self._connections: dict[tuple[str, str], Connection] = {}
+        self._is_new = False
+        """Whether the last call made a connection, which is not prepared yet."""
         self._servers: set[tuple[str, str | None]] = set()
         self.recorder = recorder
         self.waits = waits
@@ -116,6 +118,7 @@ class Connections:
                 lambda: registry.load_connection(name[0]).connect(transport, most_bytes)
             )
             self._connections[name] = connection
+            self._is_new = True
         return connection
 
     @property

@@ -307,6 +307,8 @@ class LookupEngine:
             with contextlib.suppress(Exception):
                 when_imported(lambda: registry.load_connection(route.adapter).connect(transport))
             self._loaded.add((route.adapter, transport))
+            if call.deadline is not None:
+                call.deadline.is_loading = call.deadline.left <= 0
 
 
 def is_too_old(call: Call[Any], entry: Entry) -> bool:

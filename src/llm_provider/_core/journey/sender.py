@@ -479,4 +479,19 @@ class Sender(Connections):
             timeouts=timeouts, samples=len(parts), sender=self, call=call, parts=parts, emit=emit,
             selection=selection, spending=spending, tokens=tokens,
         )  # fmt: skip
+        if self._is_new:
+            self._is_new = False
+            return self._run_first(sending, connection)
         return sending.run(connection)
+
+    async def _run_first(self, sending: Sending, connection: Connection) -> Sample:
+        """Run the first call of a connection: what it has to load is loaded before a slot is taken."""
+        deadline = sending.call.deadline
+        if deadline is not None:
+            deadline.is_loading = True
+        await connection.prepare(sending)
+        if deadline is not None:
+            if deadline.left <= 0:
+                await asyncio.sleep(PAUSE)  # until the call ends, unless an equal one waits for the answer
+            deadline.is_loading = False
+        return await sending.run(connection)

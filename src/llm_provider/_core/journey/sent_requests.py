@@ -162,6 +162,8 @@ class SentRequests(Departure):
         sent = self.including_parts()
         answered = sent.attempts - sent.under_way - len(sent.failures)
         sentences = ["nothing was sent"] if not sent.attempts else []
+        if sentences and deadline.is_loading:
+            sentences = ["nothing was sent, as the SDK was still being loaded"]
         if sent.under_way:
             sentences.append("a request was under way")
         elif answered > 0:

@@ -256,8 +256,8 @@ class Budget:
         amounts["left"] = self._subtract(balance.spent, balance.reserved)
         return f"Budget({', '.join(f'{name}={self._format(amount)}' for name, amount in amounts.items())})"
 
-    def _format(self, amount: Decimal) -> str:
-        return format_amount(amount, self._unit)
+    def _format(self, amount: Decimal, digits: int = 4) -> str:
+        return format_amount(amount, self._unit, digits)
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._path is None:
@@ -403,11 +403,14 @@ class Budget:
         self, balance: Balance, needed: Decimal, reserved: Decimal | None = None
     ) -> BudgetExceededError:
         reserved = balance.parked if reserved is None else reserved
-        show = self._format
-        left, limit = show(self._subtract(balance.spent, reserved)), show(self._limit)
+        show, rest = self._format, self._subtract(balance.spent, reserved)
+        # As many digits as make the two amounts differ.
+        digits = next((each for each in range(4, 20) if show(needed, each) != show(rest, each)), 4)
+        left, limit = show(rest, digits), show(self._limit)
         cost, are, count = ("cost", "is", "counts") if self._unit == "USD" else ("take", "are", "count")
         message = (
-            f"this request may {cost} up to {show(needed)}, and {left} of the budget of {limit} {are} left"
+            f"this request may {cost} up to {show(needed, digits)}, "
+            f"and {left} of the budget of {limit} {are} left"
         )
         if balance.uncertain:
             uncertain = show(balance.uncertain)

@@ -133,6 +133,8 @@ class Deadline:
     """Seconds, as the user gave them."""
     at: float
     """The moment on `clock.perf_counter`."""
+    is_loading: bool = False
+    """Whether the SDK is being loaded, or was when the moment passed."""
 
     @property
     def left(self) -> float:

@@ -8,10 +8,10 @@ Each input takes the path of a call as far as the cache, so nothing is sent, and
 from __future__ import annotations
 
 import functools
-import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..._core import doors
 from ..._core.batches.lookup import fetch_ahead
@@ -25,8 +25,10 @@ from ..._core.money.pricing import PriceTable
 from ..._core.money.unknown_prices import advise_update
 from ..._core.requests.routing import maker_names
 from ..._core.tokens.counting import Range, adds_input, input_tokens, likely_input_tokens, most_output_tokens
+from ..._core.tokens.model_limits import limits_of_target
 from ..._core.tokens.tokenizer import counter_of_target
 from ..._core.words import format_duration, format_usd
+from .history import History, history_of
 from .prompt_cache import CachedInput
 
 if TYPE_CHECKING:
@@ -34,55 +36,6 @@ if TYPE_CHECKING:
     from ..._core.money.price_rows import PriceRow
     from ..._core.pace.scopes import ScopeStatistics
     from ..._core.types.messages import Prompt
-
-
-_FEWEST, _MOST = 5, 200
-"""The fewest stored answers that make a history, and the most that are read, which takes some 10 ms."""
-
-_LEAST_DOUBT = 0.1
-"""The least share of a mean that is doubted: new questions may differ from the stored ones."""
-
-
-class History(NamedTuple):
-    """Statistics of some stored answers.
-
-    `output_tokens` and `seconds` are of one answer. `input_factor` is the number of input tokens that
-    the provider counted, divided by the estimated number. It is None if too few questions are stored in full.
-    """
-
-    answers: int
-    output_tokens: Range
-    seconds: Range
-    input_factor: Range | None
-
-
-def history_of(engine: Engine, call: Call[Any], count: Callable[[str], int] | None) -> History | None:
-    """Statistics of the newest answers of a call's model and server; None if there are too few."""
-    tokens, seconds, factors = [], [], []
-    for entry, payload in engine.cache.recent(call.build_question(call.parts[0]), _MOST):
-        answer = engine.decode_entry(call, entry)
-        if answer is None or answer.usage is None or not answer.usage.output_tokens:
-            continue
-        tokens.append(float(answer.usage.output_tokens))
-        seconds.append(entry.seconds)
-        if payload is not None and answer.usage.input_tokens:
-            facts = call.adapter.facts(replace(call.encoded, payload=payload))
-            expected = input_tokens(facts, call.target, count).likely
-            factors.append(answer.usage.input_tokens / expected)
-    if len(tokens) < _FEWEST:
-        return None
-    factor = mean(factors) if len(factors) >= _FEWEST else None
-    return History(len(tokens), mean(tokens), mean(seconds), factor)
-
-
-def mean(values: Sequence[float]) -> Range:
-    """The mean of a population from a sample, give or take two standard errors and `_LEAST_DOUBT`."""
-    # Imported here because only estimates need it, and its import takes longer than an estimate.
-    import statistics
-
-    middle = statistics.fmean(values)
-    error = 2 * statistics.stdev(values) / math.sqrt(len(values)) + _LEAST_DOUBT * middle
-    return Range(max(middle / 5, middle - error), middle, middle + error)
 
 
 _NOTHING = Range.exactly(0)
@@ -251,6 +204,12 @@ class Estimator:
         # Input tokens of the requests that were read closely, and what `likely_input_tokens` says of them.
         self._read_closely, self._guessed = Range.exactly(0), 0
         self._history: History | None = None
+        self._corrected = 0
+        self._uncorrected: Counter[str] = Counter()
+        """Inputs without a correction, by how much longer or shorter the stored questions are."""
+        limits = limits_of_target(target)
+        self._window = None if limits is None else limits.context_window
+        self._too_long = 0
         self._expected: dict[int | None, Range] = {}
         names = sorted({*(VARIANTS - WINDOW_SHARES.keys()), self._variant})
         self._lists = {name: tiers for name in names if (tiers := self._price_list(name))}
@@ -328,12 +287,17 @@ class Estimator:
         likely = likely_input_tokens(call.body, lambda: facts)
         if self._requests < _READ_CLOSELY:
             read = input_tokens(facts, self._first.target, self._count)
-            if self._history is not None and self._history.input_factor is not None:
-                read = self._history.input_factor.times(read.likely)
+            if self._history is not None and (counts := self._history.counts) is not None:
+                corrected = counts.correct(read)
+                if corrected is None:
+                    self._uncorrected["longer" if read.likely < counts.middle else "shorter"] += 1
+                else:
+                    self._corrected, read = self._corrected + 1, corrected
             self._read_closely = self._read_closely.plus(read)
             self._guessed += likely
         else:
             read = self._read_closely.times(likely / self._guessed)
+        self._too_long += self._window is not None and read.likely > self._window
         most = most_output_tokens(facts, self._first.target)
         if most not in self._expected:
             self._expected[most] = self._output(call, most)
@@ -427,12 +391,17 @@ class Estimator:
             yield f"this is estimated from a sample: {self._inputs:,} of {inputs:,} inputs"
         if not self._requests:
             return
-        if self._history is not None and self._history.input_factor is not None:
+        if self._corrected:
             yield "input tokens are estimated, and corrected by the counts of stored questions"
         elif self._count is not None:
             yield "input tokens are counted by the model's tokenizer; the template around them is a guess"
         else:
             yield "input tokens are estimated by the kind of text, not counted"
+        for length, number in self._uncorrected.items():
+            yield f"stored questions are much {length} than {number:,} of the inputs: not corrected"
+        if self._too_long:
+            are, window = "input is" if self._too_long == 1 else "inputs are", self._window
+            yield f"{self._too_long:,} {are} longer than the model's context of {window:,} tokens"
         if self._history is not None:
             number = self._history.answers
             yield f"output tokens and time are those of {number} stored answers of this model"

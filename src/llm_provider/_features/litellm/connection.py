@@ -244,6 +244,9 @@ class LiteLLMConnection:
         self._most_bytes = most_bytes
         self._clients: _BoundedClients | None = None
 
+    async def prepare(self, outgoing: Outgoing) -> None:
+        """Nothing: litellm is imported whole, and builds its clients when they send."""
+
     async def send(self, outgoing: Outgoing) -> bytes:
         """Call `acompletion`, `aembedding` or `adecisions`, and return the response as JSON."""
         function, arguments = self._litellm.acompletion, self._arguments(outgoing)

@@ -94,6 +94,13 @@ class SDKConnection:
         self._clients: dict[object, Any] = {}
         self._endpoints: dict[object, _Endpoint] = {}
 
+    async def prepare(self, outgoing: Outgoing) -> None:
+        # What fails here fails again when it is sent, as a failed request.
+        with contextlib.suppress(Exception):
+            # First what takes longest, without a pause in which other calls would take slots.
+            self._find_client().open()
+            await self._find_endpoint(outgoing)
+
     async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
         outgoing.headers = answer.headers
@@ -174,14 +181,17 @@ class SDKConnection:
         await self._ask(outgoing, failure)
         raise AssertionError("the SDK takes a failure for an answer")
 
-    async def _find_endpoint(self, outgoing: Outgoing) -> _Endpoint:
+    def _find_client(self) -> Any:
         if self._http_client is None:
             transport, library = environment.choose_client(self._transport), self._sdk.library
             kind = http_client.AioHttp if transport == "aiohttp" else httpx_client.Httpx
             trusted = self._sdk.certificates or library.create_ssl_context
             self._http_client = kind(library, transport, self._most_bytes, trusted)
+        return self._http_client
+
+    async def _find_endpoint(self, outgoing: Outgoing) -> _Endpoint:
         # Another task may close this connection while the SDK is asked.
-        sender = self._http_client
+        sender = self._find_client()
         exchange = await self._ask(outgoing, None)
         own = {name.lower() for name in outgoing.encoded.headers}
         headers = {name.lower(): value for name, value in exchange.headers.items()}

@@ -230,9 +230,14 @@ class AioHttp:
         self._trusted = trusted
         self._session: Any = None
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
+    def open(self) -> None:
+        """Load the certificates, which takes up to half a second, and open the session."""
         if self._session is None:
             self._session = session(share_context(self._trusted))
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
+        if self._session is None:
+            self.open()
         answer = await _exchange(self._session, url, headers, body, outgoing.timeouts.connect)
         return _Received(answer, self._most_bytes)
 

@@ -39,6 +39,9 @@ class Httpx:
             lambda total, connect: library.Timeout(total, connect=connect)
         )
 
+    def open(self) -> None:
+        """Its client is open from the beginning."""
+
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, outgoing: Outgoing) -> Any:
         timeout = self._timeout(outgoing.timeout, outgoing.timeouts.connect)
         request = self._client.build_request("POST", url, headers=headers, content=body, timeout=timeout)
