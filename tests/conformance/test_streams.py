@@ -130,6 +130,7 @@ def wrong_in_stream(form: Format, events: Sequence[Any], content: Content, finis
     return problems
 
 
+@pytest.mark.sampled(3)
 @each_of(ANSWERS)
 def test_every_answer_can_be_streamed(form: str, cell: str, replies: list[Any]) -> None:
     target = BY_NAME[form]

@@ -42,6 +42,7 @@ def wrong_anywhere(form: Format, reply: Any) -> set[str]:
     }
 
 
+@pytest.mark.sampled(3)
 @each_of(ANSWERS)
 def test_every_answer_can_be_sent_to_every_format(form: str, cell: str, replies: list[Any]) -> None:
     answered = [

@@ -312,7 +312,7 @@ def parameter(row: Row, variant: str, route: Route, cells: list[Cell], marks: An
 
 
 @pytest.mark.parametrize("cells", list(product()))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_fault(
     bench: Bench, cells: list[Cell], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

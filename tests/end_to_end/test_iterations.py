@@ -91,6 +91,7 @@ def serving(reply: JSON, way: str) -> RawServer:
     return RawServer(streaming([*events, {"type": "message_stop"}], done=False))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_cost_is_the_bill_of_every_iteration(case: str, way: str, own_cache: Path) -> None:

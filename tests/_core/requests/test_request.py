@@ -244,6 +244,7 @@ USES: dict[str, Callable[[Client, str], object]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 @pytest.mark.parametrize("model", VARIABLES)

@@ -71,6 +71,7 @@ def holds(folder: Path, *texts: str) -> list[Path]:
     return [path for path in files if any(text.encode() in path.read_bytes() for text in texts)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", ROUTES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_token_is_in_the_request_alone(
@@ -101,6 +102,7 @@ def test_a_token_is_in_the_request_alone(
     assert holds(own_cache.parent, TOKEN) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", ROUTES)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_error_does_not_show_a_token(model: str, way: str, own_cache: Path) -> None:
@@ -151,6 +153,7 @@ def test_every_request_of_several_has_the_token(model: str, way: str) -> None:
         assert all(TOKEN in json.dumps(body) for body in server.bodies)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("model", [model for model in ROUTES if not model.startswith("xai")])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("tools", [["web_search"], ["web_search", SERVER]])
