@@ -185,7 +185,7 @@ def test_an_imported_line_with_a_valid_digest(folder: Path, changes: Any) -> Non
 
 
 # --- money ---------------------------------------------------------------------------------------------
-ROW = "openai,tiny,standard,0,2,0.1,2.5,4,10,,,,,,,,,2026-01-01,somewhere,2026-11-20"
+ROW = "openai,tiny,standard,0,2,0.1,2.5,4,,,10,,,,,,,,,2026-01-01,somewhere,2026-11-20"
 PRICES = "\n".join(
     [",".join(COLUMNS), ROW, ROW.replace("tiny", "small"), ROW.replace("tiny", '"big"'), ""]
 ).encode()

@@ -139,8 +139,10 @@ def env_file(tmp_path: Path) -> Path:
 
 
 def test_its_key_and_server_are_used_and_nothing_else_changes(
-    env_file: Path, llm_simulator: Simulator, own_cache: Path
+    env_file: Path, llm_simulator: Simulator, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name)
     with env_file.open("a", encoding="utf-8") as file:
         file.write(f"OPENAI_BASE_URL={llm_simulator.url('openai')}\n")
     before = dict(os.environ)

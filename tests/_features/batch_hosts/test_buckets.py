@@ -1,5 +1,6 @@
 """Batches in a bucket at each cloud: each row once, whatever happens to a job and its process."""
 
+import csv
 import json
 import os
 import signal
@@ -64,10 +65,11 @@ def state_of(model: str, word: str) -> str:
 
 def batch_price(model: str) -> float:
     """USD of one row: 10 tokens of input and 5 of output, by `prices.csv`."""
-    start = f"{model.replace('/', ',')},batch,0,"
-    rows = (Path(__file__).parents[3] / "prices.csv").read_text(encoding="utf-8").splitlines()
-    fields = next(row for row in rows if row.startswith(start)).split(",")
-    return (10 * float(fields[4]) + 5 * float(fields[8])) / 1e6
+    provider, _, name = model.partition("/")
+    text = (Path(__file__).parents[3] / "prices.csv").read_text(encoding="utf-8")
+    of_batches = {"provider": provider, "model": name, "variant": "batch", "min_input_tokens": "0"}
+    row = next(row for row in csv.DictReader(text.splitlines()) if of_batches.items() <= row.items())
+    return (10 * float(row["input"]) + 5 * float(row["output"])) / 1e6
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -310,7 +310,7 @@ def test_a_wrong_argument_names_the_right_ones(arguments: dict[str, Any], messag
 
 
 def test_nothing_to_draw_is_an_error() -> None:
-    with pytest.raises(RequestError, match="score them first"):
+    with pytest.raises(RequestError, match="failed"):
         Results(run(1)[:1]).plot()
     with pytest.raises(RequestError, match="there is nothing to draw"):
         Results(run(1)[:1]).plot("answers")

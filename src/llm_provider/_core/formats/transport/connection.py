@@ -97,9 +97,9 @@ class SDKConnection:
     async def prepare(self, outgoing: Outgoing) -> None:
         # What fails here fails again when it is sent, as a failed request.
         with contextlib.suppress(Exception):
-            # First what takes longest, without a pause in which other calls would take slots.
+            # Without a pause, in which later calls would take the first slots.
             self._find_client().open()
-            await self._find_endpoint(outgoing)
+            self._find_sdk_client(outgoing)
 
     async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
@@ -202,20 +202,24 @@ class SDKConnection:
         self._endpoints[_identity(outgoing)] = endpoint
         return endpoint
 
+    def _find_sdk_client(self, outgoing: Outgoing) -> Any:
+        target = outgoing.target
+        identity = (target.route, target.base_url, outgoing.key.identity)
+        client = self._clients.get(identity)
+        if client is None:
+            if len(self._clients) >= MOST_ENDPOINTS:
+                # A client that another task asks is kept by that task.
+                self._clients.clear()
+            recorder = recorder_class(self._sdk.library)()
+            client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
+        return client
+
     async def _ask(self, outgoing: Outgoing, failure: Any) -> Exchange:
         """What the SDK would send; with a failure, raise the error that the SDK makes of it."""
-        exchange, target = Exchange(failure), outgoing.target
-        identity = (target.route, target.base_url, outgoing.key.identity)
+        exchange = Exchange(failure)
         token = _EXCHANGE.set(exchange)
         try:
-            client = self._clients.get(identity)
-            if client is None:
-                if len(self._clients) >= MOST_ENDPOINTS:
-                    # A client that another task asks is kept by that task.
-                    self._clients.clear()
-                recorder = recorder_class(self._sdk.library)()
-                client = self._clients[identity] = self._sdk.build_client(outgoing, recorder)
-            await self._sdk.ask(client, outgoing, exchange)
+            await self._sdk.ask(self._find_sdk_client(outgoing), outgoing, exchange)
         except Exception as error:
             if isinstance(failure, Exception) and failure not in exception_chain(error):
                 # At the end of a program an SDK starts no threads any more: that must not hide the failure.
