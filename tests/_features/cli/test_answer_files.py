@@ -108,6 +108,44 @@ def test_the_lines_of_map_are_results_in_python_too(
     assert Results.from_jsonl(tmp_path / "results.jsonl").ok == results.ok
 
 
+@pytest.mark.parametrize("names", [(1, 2), (1.5, "b"), (None, True), ("a", "b")])
+def test_the_id_of_a_row_may_be_any_value(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, names: tuple[Any, Any]
+) -> None:
+    rows, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    rows.write_text("".join(json.dumps({"name": name, "prompt": f"{name}?"}) + "\n" for name in names))
+    done = run("map", "gpt-6.1-sol", str(rows), str(out), "--id", "name", "--skip-invalid")
+    known = [name for name in names if name is not None]  # a row without an id is not valid
+    assert (done.code, len(list(read_answers(out)))) == (0, len(known))
+    assert [each.metadata["id"] for each in Results.from_jsonl(out)] == known
+    assert run("view", str(out), "--output", str(tmp_path / "page.html")).code == 0
+
+
+def test_a_line_says_which_models_were_passed_over(
+    run: RunCommand, simulator: Simulator, tmp_path: Path
+) -> None:
+    simulator.inject(Fault(status=503), provider="openai", times=None)
+    rows, out = tmp_path / "rows.txt", tmp_path / "out.jsonl"
+    rows.write_text("1+1?\n")
+    done = run(
+        "map",
+        "gpt-6.1-sol",
+        str(rows),
+        str(out),
+        "--fallback",
+        "claude-haiku-5-5",
+        "--param",
+        "max_retries=0",
+    )
+    assert done.code == 0, done.err
+    (line,) = map(json.loads, out.read_text().splitlines())
+    assert (line["provider"], line["text"]) == ("anthropic", "2")
+    assert [(each["model"], each["status"]) for each in line["passed_over"]] == [("gpt-6.1-sol", 503)]
+    assert "1 by a fallback" in done.out
+    (answer,) = Results.from_jsonl(out)
+    assert [each.model for each in answer.passed_over] == ["gpt-6.1-sol"]
+
+
 FILES = {
     "NUL bytes": b"\0" * 5000, "NUL bytes in a line": b"\0" * 5000 + b"\n", "deep": b"[" * 100_000 + b"\n",
     "deep objects": b'{"a":' * 100_000 + b"\n", "NaN": b"NaN\n", "a list": b"[]\n", "text": b"words\n",
