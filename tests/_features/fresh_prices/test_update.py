@@ -41,7 +41,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.setattr(sys, "path", [str(site), *sys.path])
-    for name in [name for name in sys.modules if name.partition(".")[0] in {"litellm", "genai_prices"}]:
+    for name in [name for name in list(sys.modules) if name.partition(".")[0] in {"litellm", "genai_prices"}]:
         monkeypatch.delitem(sys.modules, name)
 
     def install(name: str, version: str, data: str) -> Path:

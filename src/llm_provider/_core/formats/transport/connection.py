@@ -99,7 +99,8 @@ class SDKConnection:
         with contextlib.suppress(Exception):
             # Without a pause, in which later calls would take the first slots.
             self._find_client().open()
-            self._find_sdk_client(outgoing)
+            if outgoing.key.is_static:  # else its source is asked with the request
+                self._find_sdk_client(outgoing)
 
     async def send(self, outgoing: Outgoing) -> bytes:
         answer = await self._open(outgoing, outgoing.body, whole=True)
