@@ -9,7 +9,7 @@ CHROMIUM ?= chromium
 # oldest SDKs' dependencies.
 MATRIX_PYTHONS ?= 3.11 3.12 3.13 3.14 3.15
 # The tests that depend on the versions of the SDKs; the matrix takes all of tests/_core/formats. constraints/ holds three resolutions: with-litellm (the newest
-# versions that litellm allows, openai 2), highest (openai 3, no litellm) and lowest (every lower bound of
+# versions that litellm allows), highest (no litellm) and lowest (every lower bound of
 # pyproject.toml).
 SDK_TESTS := tests/end_to_end/test_routes.py tests/conformance tests/tools/test_features.py tests/tools/test_request_fields.py \
 	tests/_core/formats/gemini/test_connection.py tests/_core/formats/transport/test_connection.py \
@@ -35,8 +35,8 @@ RUN := .venv/bin/python
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
-# Those of .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm are in .venv-plugins-3.12,
-# because llm needs openai 3, and litellm openai 2.
+# The extras in .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm, which bring many packages, are
+# in .venv-plugins-3.12.
 EXTRAS := --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra plot --extra simulator --extra valkey --extra zstd
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.

@@ -42,7 +42,7 @@ def llm_simulator(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LLM_PROVIDER_CACHE_DIR", str(tmp_path / "llm_provider_cache"))
     yield _llm_simulator_server
-    # `call` and the other functions share a client, whose cache directory is that of its first use.
+    # `call` and the other functions share a client, which keeps the cache directory of its first use.
     # The simulator imports nothing of the library, so it looks whether a test has.
     library = __name__.partition(".")[0]
     functions = sys.modules.get(f"{library}._core.client.functions")

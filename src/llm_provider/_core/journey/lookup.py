@@ -142,7 +142,7 @@ class LookupEngine:
         try:
             doors.provider_names.check_provider(call.target.model, self.settings.hosts)
         except UnknownModelError:
-            # A stored answer may be that of a provider which another program has registered with litellm.
+            # A stored answer may come from a provider which another program has registered with litellm.
             if not self.cache.has_second_level and self.lookup(call) is None:
                 raise
 

@@ -142,7 +142,7 @@ def explain_stored(key: str, entry: Entry, max_age: float | None) -> Explanation
 
 
 def explain_samples(key: str, stored: Sequence[bool]) -> Explanation:
-    """Which samples of a call are stored. `key` is that of one that is not."""
+    """Which samples of a call are stored. `key` belongs to one that is not."""
     return Explanation(key, (), len(stored), samples=tuple(stored))
 
 

@@ -28,7 +28,7 @@ _RESERVED = (
 class Comparison(ScoreTable):
     """The paired difference of two runs: of the means of `a` minus `b`, question by question.
 
-    The fields are those of all questions; with `by=`, `rows` has the same of each group.
+    The fields are about all questions; with `by=`, `rows` has the same of each group.
     `interval` is Student's at 95 %, and `p_value` two-sided. Both are None if fewer than two questions are
     paired, or all differ by the same amount; the p-value of equal runs is 1. `questions` are those paired and
     scored in both runs.

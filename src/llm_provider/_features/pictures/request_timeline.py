@@ -13,7 +13,7 @@ class TimedRequest(NamedTuple):
     """A request that ended `time` seconds after the block began.
 
     `outcome` is "answered", "refused" (429, 503 or 529) or "failed". `in_flight`, `window` and `rate` are
-    those of `ScopeStatistics` at that time.
+    the fields of `ScopeStatistics` at that time.
     """
 
     model: str

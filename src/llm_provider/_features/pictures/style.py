@@ -1,6 +1,6 @@
 """The style of all pictures: figures, sizes, colours, and the order and the names of models.
 
-A picture is as wide as a column of a paper, and transparent. Its colours are a grey and those of Okabe and
+A picture is as wide as a column of a paper, and transparent. Its colours are a grey and the ones of Okabe and
 Ito (Color Universal Design, 2008) that have a contrast of 3:1 on white and on black.
 """
 
