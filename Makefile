@@ -37,7 +37,7 @@ COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-exp
 
 # The extras in .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm, which bring many packages, are
 # in .venv-plugins-3.12.
-EXTRAS := --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra plot --extra simulator --extra valkey --extra zstd
+EXTRAS := --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra parquet --extra plot --extra simulator --extra valkey --extra zstd
 
 # The caller's interpreter settings have no effect, and uv never downloads an interpreter.
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV CONDA_PREFIX UV_PYTHON UV_PROJECT_ENVIRONMENT
@@ -163,7 +163,7 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@mkdir -p build && cp constraints/*.txt build/
 	@$(call lock,with-litellm,pyproject.toml $(EXTRAS) --group build --group lint --group test --group notebook --group telemetry)
 	@$(call lock,highest,pyproject.toml --extra azure --extra bedrock --extra simulator --group build --group test)
-	@$(COMPILE) pyproject.toml --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra plot --extra valkey --extra zstd --no-deps --resolution lowest-direct -o build/floors.txt
+	@$(COMPILE) pyproject.toml --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra parquet --extra plot --extra valkey --extra zstd --no-deps --resolution lowest-direct -o build/floors.txt
 	@$(call lock,lowest,pyproject.toml $(EXTRAS) --group build --group test -c build/floors.txt)
 	@$(call lock,integration,pyproject.toml --extra simulator --group build --group test --group integration)
 	@$(call lock,plugins,pyproject.toml --extra simulator --extra dspy --extra inspect --extra llm --extra lm_eval --group build --group test --group plugins)

@@ -118,8 +118,8 @@ def test_the_metadata_names_python_and_extras(metadata: Message) -> None:
     (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", metadata.get_payload())
     assert picture.endswith("/raw/v0.1.0/docs/images/results-page.png")
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "markdown", "mcp", "otel", "plot",
-        "ray", "simulator", "valkey", "zstd",
+        "azure", "bedrock", "dspy", "inspect", "litellm", "llm", "lm-eval", "markdown", "mcp", "otel",
+        "parquet", "plot", "ray", "simulator", "valkey", "zstd",
     }  # fmt: skip
 
 

@@ -391,3 +391,15 @@ def test_a_wrong_max_errors_is_refused(run: RunCommand, source: Path, target: Pa
     for wrong in ("0", "1.5", "many"):
         assert run("map", MODEL, str(source), str(target), *TEMPLATE, "--max-errors", wrong).code == 2
     assert not target.exists()
+
+
+def test_a_run_that_no_row_could_be_asked_by_is_wrong_usage(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(status=400), times=None)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    assert run(*words).code == 2
+    simulator.clear()
+    simulator.inject(Fault(status=400), match="5 + 1", times=None)
+    assert run(*words).code == 1
+    assert run(*words).code == 1

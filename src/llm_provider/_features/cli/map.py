@@ -19,22 +19,24 @@ from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
+from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
 from .parsing import KEYS, SCORE_HELP, Command, call_options, complete_model, parameters_of, parse_number
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
-    from .map_output import OutputFile, StandardOutput, Tally
+    from .map_output import OutputFile, StandardOutput
     from .map_rows import Format, PromptMaker, Row, RowFile
+    from .map_tally import Tally
     from .report import LineScorer
 
 _EPILOG = f"""\
-IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a text with a prompt in each line
-(.txt), one of these compressed (.gz, .zst), or - for standard input with --format. A JSON line is an object,
-a text or a list of messages. The prompt of a row is the --template filled with its fields, its --column, or
-else its field "prompt", "text" or "messages", the first that it has. Every row is checked before anything is
-sent.
+IN is a file of JSON lines (.jsonl), a table with a header (.csv, .tsv), a Parquet file
+(.parquet), a text with a prompt in each line (.txt), one of these compressed (.gz, .zst), or - for standard
+input with --format. A JSON line is an object, a text or a list of messages. The prompt of a row is the
+--template filled with its fields, its --column, or else its field "prompt", "text" or "messages", the first
+that it has. Every row is checked before anything is sent.
 
   {PROGRAM} map gpt-6.1-sol prompts.txt answers.jsonl
   {PROGRAM} map claude-haiku-5-5 reviews.csv moods.jsonl --template "Good or bad? {{review}}" --id number
@@ -45,8 +47,9 @@ sent.
 
 OUT gets a line of JSON for each row as its answer arrives: index, id, input, text, parsed, finish_reason,
 model, usage, cost in USD, cached, and error, which is null or has type and message. An OUT that ends in .csv
-or .tsv is a table with these columns. At the end the lines have the order of IN. - is standard output, where
-the lines keep the order of the answers.
+or .tsv is a table with these columns. For answers.parquet the lines are in answers.parquet.jsonl, which a
+later run continues, and the table is written from them at the end. At the end the lines have the order of IN.
+- is standard output, where the lines keep the order of the answers.
 
 --score imports MODULE from the working folder and gives each line the score that its function returns: a
 number, a bool or a dict of these. `{PROGRAM} report OUT` prints their means.
@@ -81,7 +84,7 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--template", metavar="TEXT", help="the prompt, with {fields} of a row")
 @click.option("--column", metavar="NAME", help="the field that holds the prompt")
 @click.option("--id", "id_column", metavar="NAME", help="the field that names a row; it must be unique")
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "tsv", "txt"]), help="the format of IN")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="the format of IN")
 @call_options
 @click.option("--cache", metavar="MODE", help="use, refresh, only or off")
 @click.option(
@@ -142,9 +145,10 @@ def run_map(
     _check_names((model, *(parameters.get("fallback") or ())), parameters.get("base_url"))
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
     with ExitStack() as stack:
-        output = None if target in (None, "-", "/dev/stdout") else OutputFile(Path(target).expanduser())
-        if source != "-" and output is not None and output.is_kept and output.path.samefile(source):
-            raise RequestError("IN and OUT are the same file")
+        output = None
+        if target not in (None, "-", "/dev/stdout"):
+            output = OutputFile(Path(target).expanduser())
+            output.check_names(source, overwrite=overwrite)
         maker = PromptMaker(template, column)
         parameters_of_answers = {name: value for name, value in parameters.items() if name not in _NO_CHANGE}
         with console.when_interrupted("nothing was sent; the same command begins again"):
@@ -371,7 +375,8 @@ class _Work:
 
 def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject) -> int:
     """Send the rows, print what they cost, and return the exit code."""
-    from .map_output import OutputFile, Tally
+    from .map_output import OutputFile
+    from .map_tally import Tally
 
     sent = Tally()
     try:
@@ -384,6 +389,7 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
             tally = output.arrange(rows, order) if output.is_kept else sent
             if output.is_kept and work.scorer is not None:
                 output.rewrite(work.scorer.score)
+            output.write_table()
     except (KeyboardInterrupt, Terminated) as interrupt:
         # What the library says of calls is said of rows here.
         goes_on = [note for note in getattr(interrupt, "__notes__", ()) if "the batch goes on" in note]
@@ -404,7 +410,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         if str(tally.price) != str(cost):
             parts[-1] += f" in this run, {tally.price} for all answers of the file"
         total = max(work.rows, tally.rows)
-        print(f"{answered:,} of {total:,} rows answered in {output.name}: {', '.join(parts)}")
+        name = output.table or output.name
+        print(f"{answered:,} of {total:,} rows answered in {name}: {', '.join(parts)}")
     scored = console.OK if work.scorer is None else work.scorer.report()
     counts, failed = tally.errors or tally.incomplete, tally.errors.total()
     kinds = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
@@ -417,6 +424,8 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         text = f"{counts.total():,} of {work.rows:,} answers are not whole ({kinds})"
         console.say("warning", text)
         return scored or console.INCOMPLETE_ANSWER
+    if sent.wrong == sent.rows == work.rows:
+        return console.WRONG_USAGE
     return console.FAILED if failed or tally.rows < work.rows else scored
 
 
@@ -440,6 +449,7 @@ def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObje
                 line = work.scorer.score(line)
             output.write(line)
             sent.add(line)
+            sent.wrong += isinstance(result, RequestError)
             cost += Cost.of_result(result)
     return cost
 

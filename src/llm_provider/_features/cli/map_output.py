@@ -10,14 +10,12 @@ import csv
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import sys
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -27,11 +25,11 @@ from ..._core.errors import OutputError, RequestError
 from ..._core.json_values import JSONObject, json_value
 from ..._core.runtime import files
 from ..._core.runtime.files import encode_line, lines_of
+from ..._core.runtime.imports import import_optional, install_command
 from ..._core.runtime.locks import lock_file
-from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response, Result
-from ..._core.types.usage import Cost
 from .map_rows import COMPRESSED, Row
+from .map_tally import Tally
 from .number_set import NumberSet
 
 _BEGINNING = b'{"index":'
@@ -47,15 +45,18 @@ _LAST_COLUMNS = (
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _LINES = ("", ".jsonl", ".ndjson")
+_TABLE = ".parquet"
 
 
 def choose_form(path: Path, *, strict: bool = False) -> JsonLines | Table:
     """The form of a file by its name; if strict, `RequestError` for a name that promises another one."""
     suffix = path.suffix.lower()
+    if suffix == _TABLE:
+        raise RequestError(f"{path} is the table of answers whose lines are in {path}.jsonl: give that file")
     if strict and suffix not in (*_LINES, *_DELIMITERS) and (path.is_file() or not path.exists()):
         raise RequestError(
             f"{path}: answers are written as JSON lines ({', '.join(_LINES[1:])}) or as a table "
-            f"({', '.join(_DELIMITERS)}), not as {suffix}; pandas reads both and writes other formats"
+            f"({', '.join((*_DELIMITERS, _TABLE))}), not as {suffix}; pandas reads these and writes others"
         )
     return Table(_DELIMITERS[suffix]) if suffix in _DELIMITERS else JsonLines()
 
@@ -285,9 +286,16 @@ class StandardOutput:
 
 
 class OutputFile:
-    """A file of lines: JSON, or a table if its name ends in .csv or .tsv."""
+    """A file of lines: JSON, or a table if its name ends in .csv or .tsv.
+
+    If it ends in .parquet, the file of lines has `.jsonl` after that, and `write_table` writes the table.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.table: Path | None = None
+        if path.suffix.lower() == _TABLE:
+            import_optional("pyarrow", install_command("parquet"))
+            self.table, path = path, path.with_name(f"{path.name}.jsonl")
         self.name = str(path)
         if path.suffix.lower() in COMPRESSED:
             raise RequestError(f"{path}: a compressed file cannot be continued; leave out {path.suffix}")
@@ -307,6 +315,24 @@ class OutputFile:
     def is_kept(self) -> bool:
         """Whether lines can be read again. A device or a pipe keeps nothing."""
         return self.path.is_file()
+
+    def check_names(self, source: str, *, overwrite: bool) -> None:
+        """Raise an error if it is the file of the rows, or if the table is not of its lines."""
+        files_of_answers = [path for path in (self.path, self.table) if path is not None and path.is_file()]
+        if source != "-" and any(path.samefile(source) for path in files_of_answers):
+            raise RequestError("IN and OUT are the same file")
+        if self.table in files_of_answers and not (self.is_kept or overwrite):
+            raise RequestError(
+                f"{self.table} is there, but not the lines that `map` would continue, {self.name}: choose "
+                "another OUT, or give --overwrite to replace the file"
+            )
+
+    def write_table(self) -> None:
+        """Write the lines as a Parquet file, if that is what is asked for."""
+        if self.table is not None:
+            from .parquet import write_parquet
+
+            write_parquet(lambda: (line for _, _, line in self._lines()), self.table)
 
     def read_answered(self, *, by_id: bool) -> NumberSet:
         """The tokens of the rows that the file answers, by their ids or positions. A failed row has none."""
@@ -435,59 +461,3 @@ class OutputFile:
             new.write(self.form.head)
             for _, _, line in self._lines():
                 new.write(self.form.encode(change(line)))
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts the lines of an output."""
-
-    rows: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    """The failed rows, by the class of their errors."""
-    incomplete: Counter[str] = field(default_factory=Counter)
-    """The answers that are not whole, by their finish reasons."""
-    first_error: str = ""
-    """The first failed row and its message."""
-    cached: int = 0
-    by_fallback: int = 0
-    is_priced: bool = True
-    """Whether prices are summed up, which takes 12 to 40 bytes for each row."""
-    _bought: Cost = field(default_factory=Cost)
-    _requests: NumberSet = field(default_factory=NumberSet)
-    """The hashes of the requests that were bought, and of the answers that were not."""
-    _stored: NumberSet = field(default_factory=NumberSet)
-    _stored_requests: array[int] = field(default_factory=lambda: array("q"))
-    _stored_prices: array[float] = field(default_factory=lambda: array("d"))
-
-    @property
-    def price(self) -> Cost:
-        """USD that the answers cost when they were bought, and failed requests at most."""
-        # Rows that ask the same have one answer, which was bought once.
-        stored = zip(self._stored_requests, self._stored_prices, strict=True)
-        prices = (price for request, price in stored if request not in self._requests)
-        return self._bought + Cost.of(None if math.isnan(price) else price for price in prices)
-
-    def add(self, line: JSONObject) -> None:
-        self.rows += 1
-        error, reason = line["error"], line.get("finish_reason")
-        request, price = hash(line["request"]), line.get("price")
-        if line.get("cached"):
-            self.cached += 1
-            if self.is_priced and self._stored.add(request):
-                self._stored_requests.append(request)
-                self._stored_prices.append(math.nan if price is None else price)
-        elif self.is_priced:
-            cost = Cost.between(line.get("cost"), line.get("cost_bounds"))
-            # A failed row has no price, nor have lines of older versions.
-            self._bought += cost if price is None else Cost(price, unknown=cost.unknown, at_most=cost.at_most)
-            if error is None:
-                self._requests.add(request)
-        if error is not None:
-            self.errors[error["type"]] += 1
-            if not self.first_error:
-                name = f"id {line['id']!r}" if "id" in line else f"row {line['index'] + 1}"
-                self.first_error = f"{name}: {error['message']}"
-        elif line.get("passed_over"):
-            self.by_fallback += 1
-        if error is None and reason and reason in INCOMPLETE:
-            self.incomplete[reason] += 1

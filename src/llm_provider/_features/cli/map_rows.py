@@ -25,12 +25,11 @@ from ..._core.json_values import JSONMapping
 from ..._core.requests.inputs import BRACES, parse_template
 from ..._core.runtime.files import LONGEST_LINE, limit_data, lines_of, open_data
 from ..._core.runtime.imports import import_optional, install_command
+from .parquet import read_parquet
 
-Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt"]
-FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt")
-_SUFFIXES: dict[str, Format] = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "txt",
-}  # fmt: skip
+Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt", "parquet"]
+FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt", "parquet")
+_SUFFIXES: dict[str, Format] = {".ndjson": "jsonl", **{f".{form}": form for form in FORMATS}}
 
 _NO_TEXT = re.compile(r"[\ud800-\udfff]")
 """Stands for bytes that are not UTF-8."""
@@ -71,7 +70,7 @@ class RowFile:
         compressed = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSED else ""
         suffix = suffixes[-1] if suffixes else ""
         if form is None and suffix not in _SUFFIXES:
-            known = "jsonl, csv, tsv or txt"
+            known = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
             raise RequestError(f"the format of {self.name} is not known by its name: give --format {known}")
         self.form: Format = form or _SUFFIXES[suffix]
         with ExitStack() as stack:
@@ -85,7 +84,8 @@ class RowFile:
         try:
             self._source.seek(0)
             for index, (line, value) in enumerate(_READERS[self.form](self._source, self.name)):
-                where = f"{self.name} row {index + 1} (line {line})"
+                where = f"{self.name} row {index + 1}"
+                where += "" if self.form == "parquet" else f" (line {line})"
                 if isinstance(value, RequestError):
                     yield Row(index, where, None, {}, value)
                 elif isinstance(value, Mapping):
@@ -236,6 +236,7 @@ def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
 
 _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {
     "jsonl": _read_json, "csv": _read_table, "tsv": partial(_read_table, delimiter="\t"), "txt": _read_text,
+    "parquet": read_parquet,
 }  # fmt: skip
 
 
