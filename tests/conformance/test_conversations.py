@@ -517,6 +517,7 @@ SOURCES: dict[str, Callable[[int, Any], st.SearchStrategy[list[JSON]]]] = {
 @pytest.mark.filterwarnings("ignore:an earlier answer", "ignore:the arguments of", "ignore:a system message")
 @pytest.mark.filterwarnings("ignore:a message or a tool")
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.sampled(2)
 @examples(40)
 @given(data=st.data())
 def test_a_conversation_is_sent_to_every_route_as_its_provider_takes_it(

@@ -75,6 +75,7 @@ def test_files_are_read(name: str, folder: Path) -> None:
 @pytest.mark.usefixtures("port")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", write.CONTINUE)
+@pytest.mark.sampled(2)
 def test_what_is_under_way_goes_on(name: str, folder: Path) -> None:
     write.refresh(folder)
     assert as_json(write.CONTINUE[name](folder)) == VALUES[name]

@@ -242,6 +242,7 @@ ASK = """
 
 
 @needs_litellm
+@pytest.mark.long
 @pytest.mark.usefixtures("keys")
 def test_no_shape_of_a_reply_takes_more_memory_than_its_bytes(
     simulator: Simulator, run_script: RunScript

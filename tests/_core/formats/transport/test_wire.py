@@ -376,6 +376,7 @@ ASK_ALL = """
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+@pytest.mark.sampled(2)
 def test_no_shape_of_a_reply_takes_more_memory_than_its_bytes(
     simulator: Simulator, run_script: RunScript, transport: str
 ) -> None:
