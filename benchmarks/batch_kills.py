@@ -1,13 +1,14 @@
 """`kill -9` at every step of a batch: a process is killed, another one runs the same job to its end.
 
 `Nursery` forks the processes, so that none of them has to import an SDK. `trial` is one job with its kills;
-the simulator holds the process at the step at which it is killed.
+the simulator, or the server of a cloud with buckets, holds the process at the step at which it is killed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import json
 import os
 import random
@@ -16,13 +17,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from llm_provider import Client, Ledger, Response
 from llm_provider.simulator import Fault, Simulator
+
+from .bucket_clouds import CLOUDS, BucketCloud, open_cloud
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,6 +39,8 @@ MODELS = {
     "mistral": "mistral/mistral-small-2603",
     "xai": "xai/grok-4.20",
     "fireworks_ai": "fireworks_ai/accounts/fireworks/models/gpt-oss-120b",
+    "azure": "azure/gpt-5-mini",
+    **CLOUDS,
 }
 """One model of each provider."""
 
@@ -45,7 +51,13 @@ _PRICES = (
     "0,0.075,,,,,,0.3,,,,,,,,,,an assumption,2026-11-20\n"
 )
 
-ROWS = 12
+ROWS = {"bedrock": 101}
+"""Rows of one job, where they are not 12: Bedrock takes no fewer than 100."""
+
+_SDKS = dict.fromkeys(("anthropic", "vertex_ai, Claude", "bedrock"), "anthropic") | dict.fromkeys(
+    ("gemini", "vertex_ai"), "gemini"
+)
+"""The SDK of a provider, if it is not OpenAI's."""
 
 _LONGEST_SECONDS = 60.0
 
@@ -137,7 +149,9 @@ def serve(provider: str) -> None:
     """The nursery's own program: fork a child for each line of the input."""
     from llm_provider._core.formats.registry import load_connection
 
-    load_connection({"anthropic": "anthropic", "gemini": "gemini"}.get(provider, "openai")).connect("aiohttp")
+    load_connection(_SDKS.get(provider, "openai")).connect("aiohttp")
+    if provider == "bedrock":
+        importlib.import_module("botocore.session").Session().create_client("s3", region_name="eu-west-1")
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -156,7 +170,8 @@ def work(job: dict[str, object]) -> None:
     prompts = job["prompts"]
     assert isinstance(prompts, list)
     files = {name: str(job[name]) for name in ("ledger", "prices")}
-    with Client(cache_dir=str(job["cache"]), **files) as client:
+    keys = {"vertex_ai": lambda: "token-of-nobody"}
+    with Client(cache_dir=str(job["cache"]), keys=keys, **files) as client:
         found = client.call_many(str(job["model"]), prompts, delivery="batch", progress=False)
     texts = [one.text if isinstance(one, Response) else repr(one) for one in found]
     Path(str(job["answers"])).write_text(json.dumps(texts), encoding="utf-8")
@@ -164,7 +179,12 @@ def work(job: dict[str, object]) -> None:
 
 
 def trial(
-    nursery: Nursery, simulator: Simulator, folder: Path, provider: str, number: int, steps: Sequence[str]
+    nursery: Nursery,
+    simulator: Simulator | BucketCloud,
+    folder: Path,
+    provider: str,
+    number: int,
+    steps: Sequence[str],
 ) -> tuple[list[str], list[str]]:
     """Run one job, kill its process at each of some steps, and run it to its end.
 
@@ -174,7 +194,9 @@ def trial(
     answers = folder / f"{number}.json"
     job: dict[str, object] = {
         "model": MODELS[provider],
-        "prompts": [f"trial {number} row {row}: say {number * 1000 + row}" for row in range(ROWS)],
+        "prompts": [
+            f"trial {number} row {row}: say {number * 1000 + row}" for row in range(ROWS.get(provider, 12))
+        ],
         "cache": str(folder / "cache"),
         "ledger": str(folder / "ledger.jsonl"),
         "prices": str(folder / "prices.csv"),
@@ -193,7 +215,12 @@ def trial(
 
 
 def _killed(
-    nursery: Nursery, simulator: Simulator, journal: Path, provider: str, step: str, job: dict[str, object]
+    nursery: Nursery,
+    simulator: Simulator | BucketCloud,
+    journal: Path,
+    provider: str,
+    step: str,
+    job: dict[str, object],
 ) -> None:
     faults, met = list(STEPS[step]), simulator.ledger().faults
     expected = met + len(faults)
@@ -210,7 +237,7 @@ def _killed(
     written = len(list(journal.glob("*"))) if journal.is_dir() else 0
     process = nursery.start(job)
     held = expected > met
-    until = time.monotonic() + (10.0 if held or step == "before the intent" else random.uniform(0.0, 0.8))
+    until = time.monotonic() + (30.0 if held or step == "before the intent" else random.uniform(0.0, 0.8))
     while time.monotonic() < until and Path(f"/proc/{process}/stat").exists():
         if held and simulator.ledger().faults > met:
             met = simulator.ledger().faults
@@ -237,8 +264,15 @@ def run(provider: str, folder: Path, trials: Sequence[Sequence[str]], seed: int 
     random.seed(seed)
     found = Found()
     prices = folder / "prices.csv"
-    prices.write_text((ROOT / "prices.csv").read_text(encoding="utf-8") + _PRICES, encoding="utf-8")
-    with Simulator(prices=str(prices), batch_seconds=20_000.0) as simulator:
+    text = (ROOT / "prices.csv").read_text(encoding="utf-8") + _PRICES
+    prices.write_text(text, encoding="utf-8")
+    repeated = "to " if provider in CLOUDS else "echo: "
+    world: AbstractContextManager[Any] = (
+        open_cloud(provider, text)
+        if provider in CLOUDS
+        else Simulator(prices=str(prices), batch_seconds=20_000.0)
+    )
+    with world as simulator:
         environment = simulator.environment("groq")
         with Nursery(provider, environment) as nursery:
             for number, steps in enumerate(trials):
@@ -249,8 +283,8 @@ def run(provider: str, folder: Path, trials: Sequence[Sequence[str]], seed: int 
                     found.by_step[step] = found.by_step.get(step, 0) + 1
                 for place, prompt in enumerate(prompts):
                     answer = answers[place] if place < len(answers) else "no answer"
-                    if answer != f"echo: {prompt}":
-                        kind = "wrong" if answer.startswith("echo: ") else "lost"
+                    if answer != f"{repeated}{prompt}":
+                        kind = "wrong" if answer.startswith(repeated) else "lost"
                         setattr(found, kind, getattr(found, kind) + 1)
                         found.problems.append(f"{provider} {steps}: {prompt!r} got {answer!r}")
                 paid = simulator.ledger()

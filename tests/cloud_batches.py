@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 Answer = tuple[int, bytes]
 Fault = Answer | str
-"""In place of an answer; "lost" if the request is done and gets none, "hang" if it waits, or both."""
+"""In place of an answer; "lost" if the request is done and gets none, "half" if it gets the first half,
+"hang" if it waits, also after one of these."""
 
 
 class CloudServer:
@@ -40,6 +41,8 @@ class CloudServer:
         self.bodies: list[Any] = []
         self.headers: list[dict[str, str]] = []
         self.faults: list[tuple[str, Fault]] = []
+        self.met = 0
+        """Faults that a request has met."""
         self.looks, self.reach, self.late, self.half = 1, 1_000_000, 0, False
         self.state, self.refused = "", Counter[str]()
         self.counts = True
@@ -106,11 +109,14 @@ class CloudServer:
                 if answer is None:
                     self.close_connection = True
                     return
-                self.send_response(answer[0])
+                status, content, is_half = answer
+                self.send_response(status)
                 self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(answer[1])))
+                self.send_header("content-length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(answer[1])
+                self.wfile.write(content[: len(content) // 2] if is_half else content)
+                if is_half:
+                    cloud.hold()
 
             do_GET = do_POST = do_PUT = _do  # noqa: N815  # the names of the base class
 
@@ -126,7 +132,15 @@ class CloudServer:
                 self._free.set()
                 server.shutdown()
 
-    def answer(self, method: str, address: str, headers: dict[str, str], body: bytes) -> Answer | None:
+    def hold(self) -> None:
+        """Wait in the place of a client whose process is killed meanwhile."""
+        self.held.set()
+        self._free.wait(60)
+
+    def answer(
+        self, method: str, address: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, bytes, bool] | None:
+        """Status and content of an answer, and whether only half of it is sent; None for no answer."""
         parts = urlsplit(address)
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         kind = next(kind for kind, form in self.kinds.items() if re.search(form, f"{method} {address}"))
@@ -136,15 +150,16 @@ class CloudServer:
             fault = next((each for each in self.faults if each[0] == kind), None)
             if fault is not None:
                 self.faults.remove(fault)
-            if fault is None or "lost" in fault[1]:
+                self.met += 1
+            is_half = fault is not None and "half" in fault[1]
+            if fault is None or is_half or "lost" in fault[1]:
                 answer = self.handle(method, unquote(parts.path), query, body)
-        if fault is None:
-            return answer
+        if fault is None or is_half:
+            return *answer, is_half
         if not isinstance(fault[1], str):
-            return fault[1]
+            return *fault[1], False
         if "hang" in fault[1]:
-            self.held.set()
-            self._free.wait(60)
+            self.hold()
         return None
 
 
