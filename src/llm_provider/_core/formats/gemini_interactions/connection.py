@@ -165,7 +165,7 @@ class _Connection(SDKConnection):
         failure: Exception | None
         while True:
             number, begun = len(progress.seen), progress.identifier is not None
-            source = _resume(outgoing, progress) if begun else super().stream(outgoing, is_complete)
+            source = _resume(outgoing, progress) if begun else self._begin(outgoing, is_complete, progress)
             failure, error_event = None, None
             try:
                 async with contextlib.aclosing(source) as batches:
@@ -197,6 +197,41 @@ class _Connection(SDKConnection):
         if failure is not None:
             raise failure
 
+    async def _begin(
+        self, outgoing: Outgoing, is_complete: IsComplete, progress: "_Progress"
+    ) -> AsyncGenerator[Iterable[Any], None]:
+        """The events of a new stream. The first ones are read in any case, because they have the id."""
+        begun, source, is_left = progress.begun, super().stream(outgoing, is_complete), False
+        first: list[list[Any]] = []
+
+        async def read_first() -> bytes:
+            try:
+                async with asyncio.timeout(_longest_submission(outgoing)):
+                    first.append(list(await anext(source, ())))
+                for event in first[0]:
+                    progress.note_identifier(event)
+                if is_left and begun.identifier is None:
+                    raise ConnectionError("the stream was left before its interaction had an id")
+            finally:
+                if is_left:
+                    await source.aclose()
+            return b""
+
+        begun.submission = asyncio.create_task(read_first())
+        try:
+            await asyncio.shield(begun.submission)
+            begun.submission = None
+        except BaseException:
+            is_left = True
+            if begun.submission.done():
+                begun.submission = None
+                await source.aclose()
+            raise
+        async with contextlib.aclosing(source):
+            yield first[0]
+            async for batch in source:
+                yield batch
+
     async def send_in_chunks(self, outgoing: Outgoing) -> AsyncGenerator[bytes, None]:
         if outgoing.encoded.payload.get("background"):
             yield await self.send(outgoing)
@@ -211,8 +246,12 @@ def _question(outgoing: Outgoing) -> object:
 
 async def _submit(send: Callable[..., Awaitable[bytes]], outgoing: Outgoing) -> bytes:
     """Send a request that may outlive its task, as long as an attempt may take."""
-    async with asyncio.timeout(min(filter(None, (outgoing.timeout, outgoing.timeouts.first_byte)))):
+    async with asyncio.timeout(_longest_submission(outgoing)):
         return await send(outgoing)
+
+
+def _longest_submission(outgoing: Outgoing) -> float:
+    return min(filter(None, (outgoing.timeout, outgoing.timeouts.first_byte)))
 
 
 @dataclass(slots=True, eq=False)
@@ -246,8 +285,9 @@ class _Begun:
         assert self.submission is not None
         reply = await asyncio.shield(self.submission)
         outgoing.headers = self.outgoing.headers
-        with contextlib.suppress(ValueError, RecursionError):  # its decoder says what is wrong with it
-            self.identifier = _find_unfinished(reply)
+        if self.identifier is None:
+            with contextlib.suppress(ValueError, RecursionError):  # its decoder says what is wrong with it
+                self.identifier = _find_unfinished(reply)
         return reply if self.identifier is None else None
 
 
@@ -269,14 +309,18 @@ class _Progress:
     def identifier(self) -> str | None:
         return self.begun.identifier
 
+    def note_identifier(self, event: Any) -> None:
+        """Note the id of the interaction, if an event is the first that tells it."""
+        if self.identifier is None and isinstance(event, dict):
+            identifier = part(event, "interaction").get("id") or event.get("interaction_id")
+            self.begun.identifier = identifier if isinstance(identifier, str) else None
+
     def take(self, event: Any) -> bool:
         """Note an event. Returns whether it is a new one."""
         mark, kind = event.get("event_id"), str(event.get("event_type"))
         if event is END or mark in self.seen:
             return False
-        identifier = part(event, "interaction").get("id") or event.get("interaction_id")
-        if self.identifier is None and isinstance(identifier, str):
-            self.begun.identifier = identifier
+        self.note_identifier(event)
         if isinstance(mark, str) and mark:
             self.last = mark
             self.seen.add(mark)
