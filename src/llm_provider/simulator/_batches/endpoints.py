@@ -57,6 +57,8 @@ def name_operation(method: str, path: str) -> str:
     kind = "files" if re.search(r"/(files|datasets)\b", path) else "batches"
     kind = "responses" if "/responses/" in path else kind
     kind = "interactions" if "/interactions/" in path else kind
+    if "/cachedContents" in path:
+        return {"POST": "caches.create", "PATCH": "caches.update"}.get(method, "caches")
     if re.search(r"[/:]cancel$", path):
         return f"{kind}.cancel"
     if re.search(r"/content$|:download$|/results$|^/download/", path):

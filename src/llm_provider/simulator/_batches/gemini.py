@@ -1,4 +1,4 @@
-"""The batch and file endpoints of Gemini."""
+"""The endpoints of Gemini for batches, files, and what it stores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from . import cached_contents
 from .exchange import Call, Reply, write_date
 from .jobs import Row
 
@@ -23,7 +24,7 @@ _BATCH = re.compile(r"/(?:v1|v1beta)/batches(?:/([\w-]+)(:cancel)?)?")
 _UPLOAD = re.compile(r"/upload/(?:v1|v1beta)/files")
 _FILE = re.compile(r"/(?:(?:v1|v1beta)|download/(?:v1|v1beta))/files/([\w-]+)(:download)?")
 _INTERACTION = re.compile(r"/(?:v1|v1beta)/interactions/([\w-]+)(?:/cancel)?")
-_ALL = (_CREATE, _BATCH, _UPLOAD, _FILE, _INTERACTION)
+_ALL = (_CREATE, _BATCH, _UPLOAD, _FILE, _INTERACTION, cached_contents.PATH)
 PATHS = re.compile("|".join(f"(?:{path.pattern})" for path in _ALL))
 MOST_INLINE_BYTES = 20_000_000
 KEPT_SECONDS = 48 * 3600.0
@@ -36,6 +37,7 @@ def serve(store: BatchStore, call: Call) -> Reply | None:
     serving: dict[re.Pattern[str], Callable[..., Reply]]
     serving = {
         _CREATE: _create, _FILE: _serve_file, _BATCH: _serve_batch, _INTERACTION: _serve_interaction,
+        cached_contents.PATH: cached_contents.serve,
     }  # fmt: skip
     for pattern, function in serving.items():
         path = pattern.fullmatch(call.path)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .._settings import Settings
     from ..formats.wire_format import WireFormat
+    from .cached_contents import StoredContent
     from .exchange import Field
 
 __all__ = ["DAY", "Batch", "BatchStore", "Outcome", "Row", "StoredFile"]
@@ -103,18 +104,18 @@ class BatchStore:
     Args:
         settings: Returns the settings in force for a provider.
         formats: Returns the wire format of a provider's path.
-        bill: Bills an answer: prompt, served model, key, usage.
+        bill: Bills an answer: prompt, served model, key, usage, and whether at the price of batches.
     """
 
     def __init__(
         self,
         settings: Callable[[str], Settings],
         formats: Callable[[str, str], WireFormat],
-        bill: Callable[[Prompt, str, str, Any], None],
+        bill: Callable[..., None],
     ) -> None:
         self.settings = settings
         self._formats = formats
-        self._bill = bill
+        self.bill = bill
         self._numbers = 0
         self.clear()
 
@@ -123,6 +124,7 @@ class BatchStore:
         self.files: dict[str, StoredFile] = {}
         self.batches: dict[str, Batch] = {}
         self.responses: dict[str, dict[str, Any]] = {}
+        self.contents: dict[str, StoredContent] = {}
         self._failed_once: set[str] = set()
 
     def keep_response(self, response: dict[str, Any]) -> dict[str, Any]:
@@ -271,7 +273,7 @@ class BatchStore:
                 completion = complete(prompt, settings, identifier, int(batch.created), None)
                 tokens = completion.usage.input_tokens
                 if settings.context_window is None or tokens <= settings.context_window:
-                    self._bill(prompt, completion.model, batch.key, completion.usage)
+                    self.bill(prompt, completion.model, batch.key, completion.usage)
                     return Outcome(row.custom_id, "succeeded", 200, form.reply(prompt, completion))
                 prompt = form.refuse_length(tokens, settings.context_window)
         except MALFORMED as mistake:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, parse_qsl
 
 import orjson
 
+from .._batches.cached_contents import expand
 from .._batches.endpoints import find_owner, name_operation, serve
 from .._batches.exchange import Call, find_format
 from .._batches.models import is_listed
@@ -41,6 +42,7 @@ from .routing import Target, find_target
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
+    from .._batches.cached_contents import StoredContent
     from .._settings import Settings
     from ..formats.wire_format import Frame
     from .state import State
@@ -180,7 +182,7 @@ class Application:
         identifier = state.next_identifier()
         exchange.identify(f"req_{identifier}")
         exchange.deviations = state.deviations(target.provider)
-        prompt = _read_prompt(target, exchange.record.body, headers, path)
+        prompt = _read_prompt(target, exchange.record.body, headers, path, state.batches.contents)
         exchange.record.model = prompt.model if isinstance(prompt, Prompt) else ""
         key = _read_key(headers)
         text = prompt.text if isinstance(prompt, Prompt) else ""
@@ -211,6 +213,8 @@ class Application:
             if settings.prompt_cache and prompt.samples:
                 use = state.prompt_caches.use(prompt, key, time.monotonic())
                 count_cached(completion, use)
+            if stored_tokens := prompt.request.body.get("cachedTokens"):
+                completion.usage.cache_read_input_tokens = stored_tokens
             prepared = _PreparedAnswer(exchange, target, settings, prompt, completion, fault, use)
             excess = self._check_limits(prepared, key)
             if excess is not None:
@@ -353,11 +357,19 @@ async def _read_body(receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _read_prompt(target: Target, body: bytes, headers: Mapping[bytes, bytes], path: str) -> Prompt | Problem:
+def _read_prompt(
+    target: Target,
+    body: bytes,
+    headers: Mapping[bytes, bytes],
+    path: str,
+    contents: Mapping[str, StoredContent],
+) -> Prompt | Problem:
     try:
         parsed = orjson.loads(body)
         if not isinstance(parsed, dict):
             return Problem("the body is not a JSON object")
+        if "cachedContent" in parsed and isinstance(parsed := expand(contents, parsed), Problem):
+            return parsed
         return target.format.read(Request(target.provider, parsed, headers, path))
     except orjson.JSONDecodeError:
         return Problem("the body is not valid JSON")

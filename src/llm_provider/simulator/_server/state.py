@@ -138,8 +138,8 @@ class State:
         names = (prompt.provider, "completions" if prompt.samples else "embeddings", served)
         self.books.enter(time.time() + settings.billing_clock, names, key, usage, parts or {}, batch=batch)
 
-    def _bill_row(self, prompt: Prompt, served: str, key: str, usage: Usage) -> None:
-        self.bill(prompt, served, key, usage, finished=True, batch=True)
+    def _bill_row(self, prompt: Prompt, served: str, key: str, usage: Usage, *, batch: bool = True) -> None:
+        self.bill(prompt, served, key, usage, finished=True, batch=batch)
 
     def latency(self, settings: Settings) -> float:
         """Seconds until the first byte of the next answer."""
