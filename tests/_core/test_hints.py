@@ -133,6 +133,11 @@ def test_a_client_an_estimate_a_ledger_and_an_answer_say_it_too(client: Client) 
     stream.close()
 
 
+def test_the_habit_of_the_openai_sdk_leads_to_the_text() -> None:
+    with pytest.raises(AttributeError, match=r"a message is a dict: use .*, or response\.text$"):
+        RESPONSE.choices[0].message.content  # type: ignore[attr-defined]  # noqa: B018  # what users write
+
+
 @pytest.mark.parametrize(
     "value", [RESPONSE, VALUES["results"], CALL, RESPONSE.usage, VALUES["embeddings"], MESSAGE]
 )

@@ -24,8 +24,10 @@ def test_a_batch_is_left_and_found_again(client: Client, simulator: Simulator) -
         assert f"Batch {same.id}: in_progress, {same.counts.done} of 2 rows done" in html
         assert same.batch_ids[0] in html
         assert simulator.ledger().requests == requests, "a view sends nothing"
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError, match=f"not done after 0.01 s.*batches wait {same.id}"):
             same.wait(0.01)
+        with pytest.raises(RequestError, match="timeout must be a positive number of seconds, not '60'"):
+            same.wait("60")  # type: ignore[arg-type]  # what users write
         assert same.results().texts == ["2", "4"]
         assert (same.status, same.counts.done) == ("completed", 2)
     assert batch.results().texts == ["2", "echo: stored before", "4"]

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_provider import Client, RequestError
+from llm_provider import Client, RequestError, Response
 from llm_provider._core.requests.inputs import batch_inputs, parse_template
 from llm_provider._features.cli.main import main
 from llm_provider.simulator import Simulator
@@ -75,6 +76,13 @@ class TestPrompts:
     def test_a_gap_in_a_column_is_named_by_its_row(self, column: Any, said: str) -> None:
         with pytest.raises(RequestError, match=said):
             batch_inputs(column)
+
+    @pytest.mark.parametrize("gap", [float("nan"), pandas.NA, pandas.NaT])
+    def test_a_gap_in_a_list_has_the_same_words(self, client: Client, gap: Any) -> None:
+        answer, error = client.call_many("gpt-5.5", ["Why?", gap])
+        assert isinstance(answer, Response)
+        said = r"messages is missing \(.*\): leave such rows out, as dropna\(\) does"
+        assert re.fullmatch(said, error.message)
 
     def test_asynchronous_inputs_are_for_those_who_await_them_and_a_set_for_nobody(self) -> None:
         async def questions() -> AsyncIterator[str]:

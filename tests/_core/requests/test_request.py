@@ -159,11 +159,21 @@ def test_a_tool_can_be_chosen_by_itself(choice: Any, name: str) -> None:
         ([TOOL], weather, "tool_choice is 'weather', which has the name of another one in tools"),
         ([weather], lambda: 1, "is a lambda"),
         (None, weather, "tool_choice was given without tools"),
+        *(
+            ([Place, weather], {"type": "function", **choice}, "names 'where', .*: Place, weather")
+            for choice in ({"name": "where"}, {"function": {"name": "where"}})
+        ),
     ],
 )
 def test_a_chosen_tool_is_among_the_tools(tools: Any, choice: Any, problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         build(tools=tools, tool_choice=choice)
+
+
+@pytest.mark.parametrize("tool", [{"google_search": {}}, {"type": "namespace", "name": "n", "tools": []}])
+def test_a_choice_beside_tools_of_a_provider_is_sent(tool: Any) -> None:
+    choice = {"type": "function", "function": {"name": "where"}}
+    assert build(tools=[weather, tool], tool_choice=choice).tool_choice == choice
 
 
 MODEL = "text-embedding-3-small"

@@ -11,13 +11,14 @@ from llm_provider.simulator import Simulator
 FILE = '["gpt-6.1-sol"]\nrpm = 1\n\n["anthropic/*"]\nconcurrent = 3\ntpm = 100_000\n'
 
 
-@pytest.mark.parametrize("way", ["argument", "environment", "dict"])
+@pytest.mark.parametrize("way", ["argument", "environment", "dict", "plain dict"])
 def test_limits_come_from_a_file_or_a_dict(
     simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     path = tmp_path / "limits.toml"
     path.write_text(FILE)
-    limits: Any = path if way == "argument" else {"gpt-6.1-sol": Limit(rpm=1)} if way == "dict" else None
+    values: dict[str, Any] = {"argument": path, "environment": None, "dict": {"gpt-6.1-sol": Limit(rpm=1)}}
+    limits = values.get(way, {"gpt-6.1-sol": {"rpm": 1}})
     if way == "environment":
         monkeypatch.setenv("LLM_PROVIDER_LIMITS", str(path))
     # Limits hold for an account.
@@ -34,6 +35,7 @@ def test_limits_come_from_a_file_or_a_dict(
     [
         (5, "limits must be a dict"),
         ({"gpt-6.1-sol": 5}, "limits must be a dict"),
+        ({"gpt-6.1-sol": {"requests": 5}}, r"wrong limit for 'gpt-6.1-sol'.*'gpt-6.1-sol': Limit\(rpm=500"),
         ({"nothing/*": Limit(rpm=1)}, r"limits has the key 'nothing/\*'"),
         ({"no-such-model": Limit(rpm=1)}, "limits has the key 'no-such-model'"),
         ({5: Limit(rpm=1)}, "limits has the key 5"),

@@ -13,6 +13,7 @@ from .. import doors
 from ..errors import InternalServerError, LLMError, RequestError
 from ..journey.call import Call
 from ..journey.engine import Engine
+from ..pace.call_limits import seconds
 from ..runtime import clock, event_loop, randomness
 from ..types.messages import Prompt
 from ..types.results import Results
@@ -164,12 +165,15 @@ class Batch:
         """Wait until all results are stored.
 
         Args:
-            timeout: Seconds.
+            timeout: Seconds; 0 looks whether they are stored.
 
         Raises:
             TimeoutError: it is not done by then. The batch goes on.
+            RequestError: `timeout` is no number of seconds.
             LLMError: its state or its results cannot be read.
         """
+        if timeout is not None and timeout != 0:
+            timeout = seconds("timeout", timeout)
         event_loop.refuse_own_thread("Batch.wait")
         future: Future[None] = Future()
         try:
@@ -177,6 +181,11 @@ class Batch:
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(f"the batch goes on at its provider: `llm-provider batches wait {self.id}`")
             raise
+        except TimeoutError:
+            if future.done():
+                raise
+            problem = f"batch {self.id} is not done after {timeout:g} s, and goes on at its provider"
+            raise TimeoutError(f"{problem}: wait again, or `llm-provider batches wait {self.id}`") from None
         finally:
             future.cancel()
         return self

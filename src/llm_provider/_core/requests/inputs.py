@@ -216,12 +216,13 @@ def _column(values: Any) -> list[Prompt]:
             # NumPy's text becomes plain text, which is encoded faster.
             prompts[index] = str(prompt)
         elif not isinstance(prompt, (list, tuple)):
-            _refuse_prompt(f"inputs[{index}]{_label(values, index)}", prompt)
+            refuse_prompt(f"inputs[{index}]{_label(values, index)}", prompt)
     return list(prompts)
 
 
-def _refuse_prompt(where: str, prompt: object) -> NoReturn:
-    if is_missing(prompt):
+def refuse_prompt(where: str, prompt: object) -> NoReturn:
+    """Raise the `RequestError` of a prompt that is neither text nor a list."""
+    if is_missing(prompt) and not (prompt is None and where == "messages"):
         raise RequestError(f"{where} is missing ({cite(prompt)}): leave such rows out, as dropna() does")
     from .media import prompt_remedy
 
@@ -321,7 +322,7 @@ def _filling(template: object, rows: object) -> Callable[[object, int], Prompt]:
             error.add_note(f"raised by the template function for {where(index)}")
             raise
         if not isinstance(prompt, (str, list, tuple)):
-            _refuse_prompt(f"the prompt that the template function made of {where(index)}", prompt)
+            refuse_prompt(f"the prompt that the template function made of {where(index)}", prompt)
         return prompt
 
     return make_row

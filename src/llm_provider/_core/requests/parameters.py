@@ -250,7 +250,7 @@ class ClientSettings(TypedDict, total=False):
     account may send. After the first refusal it learns together with the other processes of this machine
     that use the same cache directory; "shared" does so from the first request on, "independent" never.
     "aimd" only halves the number of requests in flight after a refusal. See docs/retries.md."""
-    limits: Mapping[str, Limit] | str | os.PathLike[str] | None
+    limits: Mapping[str, Limit | Mapping[str, int]] | str | os.PathLike[str] | None
     """Your own limits of requests and tokens a minute, and of requests at once, by model, `openai/*` or `*`:
     a dict such as `{"gpt-6.1-sol": Limit(rpm=500)}` or a TOML file; default `LLM_PROVIDER_LIMITS` or none."""
     transport: Transport | None

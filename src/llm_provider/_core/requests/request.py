@@ -18,7 +18,7 @@ from ..runtime.frozen import quickly_made
 from ..runtime.json_pieces import replace_halves
 from ..types.messages import Message, Prompt
 from .checks import CacheMode, Check, Endpoint, InBatch, ReasoningEffort, check_headers, check_key, number
-from .inputs import is_missing, is_table
+from .inputs import is_missing, is_table, refuse_prompt
 from .parameter_table import CHECKS, RARE, SENT
 
 if TYPE_CHECKING:
@@ -172,12 +172,7 @@ def _conversation(messages: Prompt) -> tuple[Message, ...]:
             raise RequestError("messages[0] has empty content; give some text or leave the message out")
         return ({"role": "user", "content": messages},)
     if not isinstance(messages, (list, tuple)):
-        from .media import prompt_remedy
-
-        kind = type(messages).__name__
-        raise RequestError(
-            f"messages must be a str or a list of messages, not {kind}{prompt_remedy(messages)}"
-        )
+        refuse_prompt("messages", messages)
     if not messages:
         raise RequestError("messages is empty; give at least one message")
     if any(not isinstance(entry, Mapping) or "type" in entry or "parts" in entry for entry in messages):
@@ -281,11 +276,11 @@ def check_together(checked: JSONObject) -> None:
                 f"allowed_tools was given with tool_choice={cite(choice)}; leave tool_choice out, or set it "
                 "to 'auto' or 'required'"
             )
-        known = [own for tool in checked["tools"] if (own := _own_name(tool)) is not None]
-        for name in checked["allowed_tools"]:
-            if name not in known:
-                names = ", ".join(known) or "no function"
-                raise RequestError(f"allowed_tools names {name!r}, which is not among tools: {names}")
+        _check_names("allowed_tools", checked["allowed_tools"], checked["tools"])
+    elif isinstance(choice := checked.get("tool_choice"), Mapping) and "function" in choice:
+        tools = checked.get("tools") or ()
+        if tools and all(isinstance(tool, Mapping) and "function" in tool for tool in tools):
+            _check_names("tool_choice", [choice["function"]["name"]], tools)
     if "thinking_budget" in checked and "reasoning_effort" in checked:
         raise RequestError(
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
@@ -298,6 +293,14 @@ def check_together(checked: JSONObject) -> None:
         doors.background_options.check_rivals(checked, options)
     if options:
         checked["options"] = options
+
+
+def _check_names(parameter: str, names: Iterable[str], tools: Iterable[SentTool]) -> None:
+    known = [own for tool in tools if (own := _own_name(tool)) is not None]
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known) or "no function"
+            raise RequestError(f"{parameter} names {name!r}, which is not among tools: {listed}")
 
 
 def _own_name(tool: SentTool) -> str | None:

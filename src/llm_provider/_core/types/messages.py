@@ -34,7 +34,8 @@ class AssistantMessage(dict[str, Any]):
 
         def __getattr__(self, name: str) -> Any:
             if name in self:
-                raise AttributeError(f"a message is a dict: use message[{name!r}]")
+                short = ", or response.text" if name == "content" else ""
+                raise AttributeError(f"a message is a dict: use message[{name!r}]{short}")
             raise missing_attribute(self, name)
 
 

@@ -16,6 +16,7 @@ from .limit import Limit, LimitKey
 
 def read_limits(name: str, limits: Any) -> Mapping[str, Limit]:
     """The limits of a dict, or of a TOML file."""
+    kinds: tuple[type, ...] = (Limit, Mapping)
     if isinstance(limits, (str, os.PathLike)):
         path = Path(limits).expanduser()
         try:
@@ -23,18 +24,25 @@ def read_limits(name: str, limits: Any) -> Mapping[str, Limit]:
         except (OSError, ValueError) as error:
             reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
             raise RequestError(f"{name}: the file {str(path)!r} {reason}") from None
-        for key, table in limits.items():
-            try:
-                limits[key] = Limit(**table)
-            except (TypeError, RequestError) as error:
-                form = f"write [{key!r}] and below it rpm = 500, tpm = 200000 or concurrent = 20"
-                raise RequestError(f"{name} has a wrong limit for {key!r} ({error}): {form}") from None
-    if not isinstance(limits, Mapping) or not all(isinstance(limit, Limit) for limit in limits.values()):
+        # Each table is checked below.
+        form, kinds = "write [{!r}] and below it rpm = 500, tpm = 200000 or concurrent = 20", (object,)
+    else:
+        form = "write {{{!r}: Limit(rpm=500)}}, with tpm= or concurrent= too"
+    if not isinstance(limits, Mapping) or not all(isinstance(limit, kinds) for limit in limits.values()):
         raise RequestError(
             f"{name} must be a dict such as {{'gpt-6.1-sol': Limit(rpm=500)}}, or the path of a TOML file, "
             f"not {cite(limits)}"
         )
-    return dict(limits)
+    return {key: _read_limit(name, key, limit, form) for key, limit in limits.items()}
+
+
+def _read_limit(name: str, key: object, limit: Limit | Mapping[str, Any], form: str) -> Limit:
+    if isinstance(limit, Limit):
+        return limit
+    try:
+        return Limit(**limit)
+    except (TypeError, RequestError) as error:
+        raise RequestError(f"{name} has a wrong limit for {key!r} ({error}): {form.format(key)}") from None
 
 
 def limits_of_environment() -> Mapping[str, Limit]:
