@@ -183,6 +183,8 @@ class GoogleServer(CloudServer):
     )
     says_folder = True
     """Whether a job says in which folder its output is."""
+    parts: tuple[str, ...] = ("predictions.jsonl",)
+    """The files over which the rows of the output are divided."""
 
     def handle(self, method: str, path: str, query: dict[str, str], body: bytes) -> Answer:
         if path.startswith("/upload/storage/v1/b/"):
@@ -255,7 +257,9 @@ class GoogleServer(CloudServer):
         job["output"] = f"{prefix}/prediction-model-2026-11-29T10:00:00.000000Z"
         if job["state"] == "FAILED":
             return
-        self.objects[f"{job['output']}/predictions.jsonl"] = self.end(job, self._write)
+        lines = self.end(job, self._write).splitlines(keepends=True)
+        for number, part in enumerate(self.parts):
+            self.objects[f"{job['output']}/{part}"] = b"".join(lines[number :: len(self.parts)])
 
     def _write(self, row: Any, answer: Any) -> Any:
         error = {"error": {"code": 429, "message": "try later", "status": "RESOURCE_EXHAUSTED"}}

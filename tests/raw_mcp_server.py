@@ -43,6 +43,14 @@ FORMS: dict[str, Any] = {
     "spaces": {"content": [{"type": "text", "text": " \n"}]},
     "failed": {"isError": True},
     "failed_with_data": {"isError": True, "content": [], "structuredContent": {"reason": "late"}},
+    "failed_with_both": {
+        "isError": True,
+        "content": [{"type": "text", "text": "refused"}],
+        "structuredContent": {"answer": 42},
+    },
+    "dangling_output": {"content": [], "structuredContent": {"rows": 3}},
+    "other_output": {"content": [], "structuredContent": {"rows": "three"}},
+    "missing_output": {"content": [{"type": "text", "text": "3 rows"}]},
 }
 """Results by mode."""
 
@@ -78,6 +86,18 @@ def list_tools(parameters: dict[str, Any]) -> object:
         return {"tools": [{**ECHO, "name": name} for name in names]}
     if MODE == "clash":
         return {"tools": [{**ECHO, "name": name} for name in ("a.b", "a/b", "a_b")]}
+    if MODE.endswith("_output"):
+        rows = {"properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
+        # This reference leads nowhere.
+        schema = {"$ref": "#/$defs/Rows"} if MODE == "dangling_output" else rows
+        return {"tools": [{**ECHO, "outputSchema": {"type": "object", **schema}}]}
+    if MODE == "references":
+        query = {"type": "object", "properties": {"text": {"type": "string"}}}
+        properties = {"query": {"anyOf": [{"$ref": "#/$defs/Query"}, {"type": "null"}]}}
+        schema = {"type": "object", "properties": properties, "$defs": {"Query": query}}
+        return {"tools": [{**ECHO, "inputSchema": schema}]}
+    if MODE == "long_names":
+        return {"tools": [{**ECHO, "name": f"{'workspace_' * 8}{end}"} for end in ("read", "write")]}
     if MODE == "untyped":
         return {"tools": [{**ECHO, "inputSchema": {"properties": {"text": {"type": "string"}}}}]}
     if MODE == "schemas":

@@ -52,9 +52,9 @@ def result(found: dict[str, Found], kills: int) -> Result:
         title="Killed batches",
         text="A process runs `call_many(..., delivery='batch')` on the simulator, or on the server of a "
         "cloud with buckets. There it is held at a step and killed with `kill -9`, or killed at a random "
-        "moment. Another process runs the same call, perhaps to be killed too, and the last one to its end. Cache, "
-        "journal and ledger are the same for all trials of a provider. Lost answers of submissions, "
-        "half-read results and submissions that were never accepted are among the steps.",
+        "moment. Another process runs the same call, perhaps to be killed too, and the last one to its "
+        "end. Cache, journal and ledger are the same for all trials of a provider. Lost answers of "
+        "submissions, half-read results and submissions that were never accepted are among the steps.",
         tables=[
             Table(
                 title=f"{kills} kills per provider",

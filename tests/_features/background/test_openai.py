@@ -56,6 +56,23 @@ def failing(code: str) -> Any:
     return {"status": "failed", "error": {"code": code, "message": "no luck"}}
 
 
+def test_what_others_report_of_jobs(server: BackgroundServer, make_client: MakeClient) -> None:
+    """A job that has ended is not cancelled, and pages of a proxy do not end the wait."""
+    pages = iter([(502, {"content-type": "text/html"}, "<html>Bad gateway</html>")] * 3)
+    refusal = error("invalid_request_error", "Cannot cancel a synchronous response.")
+
+    def fault(method: str, path: str, body: Any) -> Reply | None:
+        if path.endswith("/cancel"):
+            return 400, {}, refusal
+        return next(pages, None) if method == "GET" else None
+
+    server.fault = fault
+    batch = make_client(outage_patience=20).submit_many(MODEL, ["Hi"], delivery="background")
+    assert batch.cancel() is False
+    assert batch.results().texts == ["answer to Hi"]
+    assert len(server.jobs) == 1
+
+
 ENDS: dict[str, tuple[Any, type[LLMError], int]] = {
     "server_error": (failing("server_error"), InternalServerError, 2),
     "rate limit": (failing("rate_limit_exceeded"), RateLimitError, 2),

@@ -99,6 +99,20 @@ def test_every_row_is_answered_once(
     assert cloud.seen == before
 
 
+# BerriAI/litellm#40469
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("predictions_00001.jsonl", "predictions_00002.jsonl"),
+        ("prediction.results-00000-of-00002", "prediction.results-00001-of-00002"),
+    ],
+)
+def test_an_output_in_several_files_is_read_whole(cloud: Any, client: Client, parts: tuple[str, ...]) -> None:
+    cloud.parts = parts
+    assert client.call_many(GEMINI, PROMPTS[:9], delivery="batch").texts == ANSWERS[:9]
+    assert cloud.answered == dict.fromkeys(PROMPTS[:9], 1)
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("body", ["{}", "null", "[]", "<html>a proxy</html>", "lost", 503])
 @pytest.mark.parametrize("kind", ["upload", "create", "list", "retrieve", "objects", "download"])

@@ -50,6 +50,12 @@ def test_counts_are_texts_and_a_full_queue_has_its_code() -> None:
         ({"custom_id": NAME, "response": {}, "status": "INTERNAL: try later"}, None, "INTERNAL: try later"),
         ({"custom_id": NAME, "error": {"code": 8, "message": "full"}}, None, "full"),
         ({"custom_id": NAME}, None, "an error without a message"),
+        ({"custom_id": NAME, "response": {"error": {"code": 429, "message": "full"}}}, None, "full"),
+        (
+            {"custom_id": NAME, "status": "Bad: no", "response": {"error": {"message": "other"}}},
+            None,
+            "Bad: no",
+        ),
     ],
 )  # fmt: skip
 def test_a_row_has_an_answer_or_an_error(row: dict[str, Any], body: bytes | None, problem: str) -> None:

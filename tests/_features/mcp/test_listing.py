@@ -205,6 +205,14 @@ def test_names_of_a_server_that_become_one_stay_apart(client: Client) -> None:
     assert told(client, mcp([sys.executable, RAW, "clash"], allowed_tools=["a.b"]), prompt)[1] == names[1]
 
 
+def test_long_names_stay_apart(client: Client) -> None:
+    names = [name_for_models(f"{'workspace_' * 8}{end}") for end in ("read", "write")]
+    assert len(set(names)) == 2
+    assert all(len(name) <= 64 for name in names)
+    prompt = " ".join(f'use the tool {name}({{"text": "{name}"}})' for name in names)
+    assert told(client, mcp([sys.executable, RAW, "long_names"]), prompt) == names
+
+
 @pytest.mark.parametrize(
     ("way", "cache"), list(zip(WAYS, ["use", "refresh", "off", "only"] * 2, strict=True))
 )

@@ -17,6 +17,10 @@ from llm_provider._features.mcp.messages import MendedStream
         ({"tools": [{"inputSchema": {"type": 5}}]}, {"tools": [{"inputSchema": {"type": 5}}]}),
         ({"tools": [{"inputSchema": 5}, 5]}, {"tools": [{"inputSchema": 5}, 5]}),
         ({"tools": 5}, {"tools": 5}),
+        (
+            {"tools": [{"inputSchema": {"type": "object"}, "outputSchema": {"$ref": "#/$defs/a"}}]},
+            {"tools": [{"inputSchema": {"type": "object"}}]},
+        ),
         ({"isError": True}, {"isError": True, "content": []}),
         ({"structuredContent": None, "content": None}, {"structuredContent": None, "content": []}),
         ({"isError": False, "content": [1]}, {"isError": False, "content": [1]}),

@@ -41,6 +41,7 @@ def test_no_text_is_an_error(answer: str, sizes: list[int]) -> None:
         (r'{"a": 1, "b": "\H", "c": 2}', [None, {}, {"a": 1}, {"a": 1, "c": 2}]),
         (r'{"a": 1, "\H": 3, "c": 2}', [None, {}, {"a": 1}]),
         ('{"a": 1] }', [None, {}, {"a": 1}]),
+        ('```json\n{"a": 1}}\n```', [None, {}, {"a": 1}]),
         ('{"a": 1, "a": 2}', [None, {}, {"a": 1}, {"a": 2}]),
         ('I {mean} [x]: {"a": "}{"} ok', [None, {}, {"a": "}{"}]),
         ("{} {}", [None, {}]),

@@ -54,6 +54,9 @@ _LONGEST_REQUEST = 64_000_000
 
 _NAMES = ("llm_provider_row", "llm_provider_row_end")
 """The labels with the halves of a row's name. The value of a label has 63 characters at most."""
+_RESULTS = re.compile(r"\.jsonl$|/prediction\.results-\d+-of-\d+$")
+"""The names of files of results, which some jobs divide."""
+
 _NAME = re.compile(rb'"(%s|%s)" ?: ?"([0-9a-f]{32})"' % tuple(name.encode() for name in _NAMES))
 
 
@@ -132,7 +135,7 @@ class VertexBatches:
             bucket, prefix = split_address(folder)
             objects = f"{self._storage}/storage/v1/b/{bucket}/o"
             names = [str(each["name"]) async for each in self._pages(objects, "items", prefix=f"{prefix}/")]
-            names = [name for name in names if name.endswith(".jsonl")]
+            names = [name for name in names if _RESULTS.search(name)]
             if not names and not remote.ended_early:
                 raise NotFoundError("the bucket has no file of results yet", maybe_billed=True)
             for name in names:
@@ -226,13 +229,16 @@ def read_line(line: bytes) -> RowReply:
         row: Any = loads(line)
         labels = (row.get("request") or {}).get("labels") or {}
         name = row.get("custom_id") or "".join(labels[half] for half in _NAMES)
-        answer, status = row.get("response"), row.get("status") or row.get("error")
+        answer = row.get("response")
+        # Some rows that failed have their error in the place of the answer, too.
+        failure = answer.get("error") if isinstance(answer, dict) else None
+        status = row.get("status") or row.get("error") or failure
     except (ValueError, KeyError, TypeError, AttributeError):
         halves = dict(_NAME.findall(line))
         if len(halves) == len(_NAMES) and line.endswith(b"\n"):
             return RowReply(b"".join(halves[half.encode()] for half in _NAMES).decode(), line, None)
         return fail_row(line)
-    if isinstance(answer, dict) and answer:
+    if isinstance(answer, dict) and answer and failure is None:
         return RowReply(str(name), write_exactly(answer), None)
     # The status is a text, such as `Bad Request: {"error": {"code": 400, …}}`.
     text = status if isinstance(status, str) else ""

@@ -40,11 +40,15 @@ class MendedStream:
 
 
 def _mend(result: JSONObject) -> None:
-    """Add what some servers leave out: the type of a schema, which is one only, and content that is empty."""
+    """Add what some servers leave out: the type of a schema, which is one only, and content that is empty.
+
+    No tool has a schema of its results: the model reads also what does not match it, or cannot be checked.
+    """
     tools = result.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict) and isinstance(schema := tool.get("inputSchema", {}), dict):
             tool["inputSchema"] = {"type": "object", **schema}
+            tool.pop("outputSchema", None)
     if result.get("content") is None and ("structuredContent" in result or "isError" in result):
         result["content"] = []
 
