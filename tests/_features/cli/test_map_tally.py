@@ -1,4 +1,4 @@
-"""What the end of `llm-provider map` says: counts of lines, and what their answers cost when they were bought."""
+"""What the end of `llm-provider map` says: counts of lines, and what their answers cost when bought."""
 
 import itertools
 from typing import Any
