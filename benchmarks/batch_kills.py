@@ -54,12 +54,12 @@ _PRICES = (
 ROWS = {"bedrock": 101}
 """Rows of one job, where they are not 12: Bedrock takes no fewer than 100."""
 
-_SDKS = dict.fromkeys(("anthropic", "vertex_ai, Claude", "bedrock"), "anthropic") | dict.fromkeys(
+_SDKS = dict.fromkeys(("anthropic", "vertex_ai (Claude)", "bedrock"), "anthropic") | dict.fromkeys(
     ("gemini", "vertex_ai"), "gemini"
 )
 """The SDK of a provider, if it is not OpenAI's."""
 
-_LONGEST_SECONDS = 60.0
+_LONGEST_SECONDS = 600.0
 
 _HANG, _LOST, _HALF = Fault(hang=True), Fault(stall_after=0), Fault(stall_after=1)
 _UPLOAD, _CREATE, _LIST = "files.upload", "batches.create", "batches.list"
@@ -237,7 +237,7 @@ def _killed(
     written = len(list(journal.glob("*"))) if journal.is_dir() else 0
     process = nursery.start(job)
     held = expected > met
-    until = time.monotonic() + (30.0 if held or step == "before the intent" else random.uniform(0.0, 0.8))
+    until = time.monotonic() + (60.0 if held or step == "before the intent" else random.uniform(0.0, 0.8))
     while time.monotonic() < until and Path(f"/proc/{process}/stat").exists():
         if held and simulator.ledger().faults > met:
             met = simulator.ledger().faults

@@ -18,7 +18,7 @@ from tests.cloud_batches import AmazonServer, CloudServer, GoogleServer
 
 CLOUDS = {
     "vertex_ai": "vertex_ai/gemini-3.5-flash",
-    "vertex_ai, Claude": "vertex_ai/claude-haiku-5-5",
+    "vertex_ai (Claude)": "vertex_ai/claude-haiku-5-5",
     "bedrock": "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0",
 }
 """Name → model."""

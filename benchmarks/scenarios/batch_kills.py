@@ -12,8 +12,8 @@ from ..batch_kills import run as trials_of
 from ..report import Result, Table
 from . import Options
 
-KILLS = 90
-"""Kills per provider."""
+ROUNDS = 10
+"""Kills at each step, with every provider."""
 AT_ONCE = 3
 """Providers whose processes are killed at the same time: most of a trial is waiting."""
 COUNTS = ("kills", "rows", "lost", "wrong", "paid")
@@ -22,7 +22,7 @@ COUNTS = ("kills", "rows", "lost", "wrong", "paid")
 def run(options: Options) -> Result:
     """Kill processes with every provider, and count."""
     providers = options.chosen(list(MODELS))
-    kills = len(STEPS) if options.quick else KILLS
+    kills = len(STEPS) * options.rounds_or(ROUNDS)
 
     def count(number: int) -> Found:
         with tempfile.TemporaryDirectory() as folder:

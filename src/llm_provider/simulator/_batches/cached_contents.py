@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,26 +16,17 @@ from ..formats import gemini
 from ..formats.content import convert_to_tokens
 from ..formats.wire_format import Problem, Request, Usage
 from .exchange import Call, Reply, write_date
+from .references import StoredContent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .jobs import BatchStore
 
-__all__ = ["PATH", "StoredContent", "expand", "serve"]
+__all__ = ["PATH", "expand", "find", "serve"]
 
 PATH = re.compile(r"/(?:v1|v1beta)/(cachedContents(?:/[\w-]+)?)")
 _INSTRUCTIONS = ("systemInstruction", "tools", "toolConfig")
-
-
-@dataclass(slots=True)
-class StoredContent:
-    """A stored beginning; ``ends`` is a Unix time."""
-
-    name: str
-    body: dict[str, Any]
-    tokens: int
-    ends: float
 
 
 def serve(store: BatchStore, call: Call, name: str) -> Reply:
@@ -60,7 +50,7 @@ def _create(store: BatchStore, call: Call, fields: dict[str, Any]) -> Reply:
     readable = {**fields, "contents": fields.get("contents") or [{"role": "user", "parts": []}]}
     prompt = gemini.read(Request(call.provider, readable, call.headers, f"/models/{model}:generateContent"))
     if isinstance(prompt, Problem):
-        return call.refuse(prompt.status, prompt.message)
+        return call.refuse(prompt.status, prompt.message or "")
     tokens, least = convert_to_tokens(prompt.characters), 2048 if model.startswith("gemini-2") else 4096
     if tokens < least:
         sizes = f"total_token_count={tokens}, min_total_token_count={least}"

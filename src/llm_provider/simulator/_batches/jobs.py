@@ -12,14 +12,13 @@ import orjson
 
 from .._behaviour.answers import complete
 from ..formats.wire_format import MALFORMED, Problem, Prompt, Request, refuse_malformed
-from .references import StoredFile, check_files
+from .references import StoredContent, StoredFile, check_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .._settings import Settings
     from ..formats.wire_format import WireFormat
-    from .cached_contents import StoredContent
     from .exchange import Field
 
 __all__ = ["DAY", "Batch", "BatchStore", "Outcome", "Row", "StoredFile"]

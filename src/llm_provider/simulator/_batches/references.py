@@ -12,7 +12,7 @@ from ..formats.wire_format import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["MOST_IMAGE_CHARACTERS", "StoredFile", "check_files"]
+__all__ = ["MOST_IMAGE_CHARACTERS", "StoredContent", "StoredFile", "check_files"]
 
 MOST_IMAGE_CHARACTERS = 5 * 2**20
 """The longest image in a request to Anthropic, in base64."""
@@ -20,6 +20,16 @@ MOST_IMAGE_CHARACTERS = 5 * 2**20
 _MOST_BYTES = {"anthropic": 32_000_000, "gemini": 20_971_520, "openai": 50_000_000}
 _NAMES = (b'"file_id"', b'"fileUri"', b'"file_uri"')
 _GEMINI_FILE = re.compile(r"(?:https?://.*/)?(?:v1(?:beta)?/)?files/([\w-]+)")
+
+
+@dataclass(slots=True)
+class StoredContent:
+    """The beginning of prompts that Gemini stores; ``ends`` is a Unix time."""
+
+    name: str
+    body: dict[str, Any]
+    tokens: int
+    ends: float
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ from .routing import Target, find_target
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
-    from .._batches.cached_contents import StoredContent
+    from .._batches.references import StoredContent
     from .._settings import Settings
     from ..formats.wire_format import Frame
     from .state import State

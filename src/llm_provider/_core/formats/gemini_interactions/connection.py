@@ -217,13 +217,13 @@ class _Connection(SDKConnection):
                     await source.aclose()
             return b""
 
-        begun.submission = asyncio.create_task(read_first())
+        begun.submission = reading = asyncio.create_task(read_first())
         try:
-            await asyncio.shield(begun.submission)
+            await asyncio.shield(reading)
             begun.submission = None
         except BaseException:
             is_left = True
-            if begun.submission.done():
+            if reading.done():
                 begun.submission = None
                 await source.aclose()
             raise
