@@ -277,10 +277,11 @@ def check_together(checked: JSONObject) -> None:
                 "to 'auto' or 'required'"
             )
         _check_names("allowed_tools", checked["allowed_tools"], checked["tools"])
-    elif isinstance(choice := checked.get("tool_choice"), Mapping) and "function" in choice:
-        tools = checked.get("tools") or ()
-        if tools and all(isinstance(tool, Mapping) and "function" in tool for tool in tools):
-            _check_names("tool_choice", [choice["function"]["name"]], tools)
+    elif isinstance(choice := checked.get("tool_choice"), Mapping):
+        function, tools = choice.get("function"), checked.get("tools") or ()
+        of_user = all(isinstance(tool, Mapping) and "function" in tool for tool in tools)
+        if isinstance(function, Mapping) and tools and of_user:
+            _check_names("tool_choice", [str(function.get("name"))], tools)
     if "thinking_budget" in checked and "reasoning_effort" in checked:
         raise RequestError(
             "reasoning_effort and thinking_budget both say how much to reason: leave one of them out"
