@@ -199,7 +199,7 @@ class _Finder:
         for values in (node.args, [keyword.value for keyword in node.keywords]):
             for one, two in itertools.pairwise(values):
                 are_names = all(isinstance(each, ast.Name | ast.Attribute) for each in (one, two))
-                if are_names and function not in SYMMETRIC:
+                if are_names and function not in SYMMETRIC and self._text(one) != self._text(two):
                     (begin, middle), (rest, end) = self._span(one), self._span(two)
                     text = f"{self._text(two)}{self._source[middle:rest].decode()}{self._text(one)}"
                     yield "swapped argument", begin, end, text

@@ -60,6 +60,7 @@ KINDS = {
         ("if a:  # pragma: no cover\n    x = rows[0]", []),
         ("def __repr__(self):\n    return self.rows[0]", []),
         ("x = zip(a, b, strict=True)", []),
+        ("x = Limits(most, most)", []),
         ("x = size + 1000", []),
         ("MOST = 10_000\nx = size < MOST", ["swapped comparison: x = size > MOST"]),
     ],

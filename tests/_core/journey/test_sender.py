@@ -224,7 +224,8 @@ def test_a_stream_that_nobody_asked_for_is_read_and_stored_as_the_whole_answer(
         for shape in SHAPES[FORMATS[model]]:
             whole = json.dumps(shape.whole).encode()
             answers, requests = [], []
-            for sent in (whole, BODIES[body](shape, whole)):
+            for each in (whole, BODIES[body](shape, whole)):
+                sent = each
                 before, prompt = server.requests, f"{shape.name} {len(requests)}"
                 answers += [client.call(model, prompt, base_url=server.root) for _ in range(2)]
                 requests.append(server.requests - before)
