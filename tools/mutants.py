@@ -157,12 +157,13 @@ class Trace:
     def __init__(self) -> None:
         from coverage import CoverageData
 
-        self._data = [CoverageData(str(file)) for file in sorted(TRACES.glob("*.coverage"))]
+        ended = sorted(TRACES.glob("*.xml"))  # the report comes after the lines: the others are still traced
+        self._data = [CoverageData(str(file.with_suffix(".coverage"))) for file in ended]
         for data in self._data:
             data.read()
         cases = [
             case
-            for file in sorted(TRACES.glob("*.xml"))
+            for file in ended
             for case in ET.parse(file).iter("testcase")  # noqa: S314  # pytest has written it
             if case.find("failure") is None and case.find("error") is None
         ]
