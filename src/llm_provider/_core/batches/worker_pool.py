@@ -285,8 +285,8 @@ class LiveWork:
 
     def _stop(self) -> None:
         self._stopped = True
-        # Calls that wait at the gate end here too: `_take` takes none of them any more. Their memory is that of
-        # the gate, which ends with this object.
+        # Calls that wait at the gate end here too: `_take` takes none of them any more. Their memory is that
+        # of the gate, which ends with this object.
         self._waiting.clear()
         for task in self._tasks:
             self.cancel_task(task)
