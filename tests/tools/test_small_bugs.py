@@ -63,6 +63,7 @@ KINDS = {
         ("x = Limits(most, most)", []),
         ("x = size + 1000", []),
         ("MOST = 10_000\nx = size < MOST", ["swapped comparison: x = size > MOST"]),
+        ("MOST = 2**26\nx = read(MOST + 1)", []),
     ],
 )
 def test_a_line_has_the_bugs_that_a_person_would_write(code: str, bugs: list[str]) -> None:
