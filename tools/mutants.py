@@ -203,10 +203,6 @@ class Trace:
         contexts = self._list_contexts(path)
         return self._seconds.keys() & {name for line in lines for name in contexts.get(line, ())}
 
-    def has(self, file: str) -> bool:
-        """Whether a file of tests is traced."""
-        return any(name.startswith(f"{file}::") for name in self._seconds)
-
     def _choose(self, names: set[str], module: str) -> list[str]:
         cases: Counter[str] = Counter()
         ranked = []
@@ -264,8 +260,9 @@ class Copy:
         try:
             module = Path(mutant.path.replace(PACKAGE, "tests"))
             own = (module.parent / f"test_{module.stem.strip('_')}.py").as_posix()
-            parts = known.divide(known.find_tests(mutant)) or [[module.parent.as_posix()]]
-            if not known.has(own) and (self._folder / own).exists():
+            tests = known.find_tests(mutant)
+            parts = known.divide(tests) or [[module.parent.as_posix()]]
+            if not any(test.startswith(f"{own}::") for test in tests) and (self._folder / own).exists():
                 parts.append([own])
             for part in parts:
                 (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")

@@ -101,6 +101,18 @@ def test_groups_of_rows_are_as_large_as_a_batch_may_be(
     assert [len(group) for group in filled] == lengths
 
 
+def test_a_last_group_that_is_too_small_gets_the_last_rows_of_the_one_before() -> None:
+    for before, last, least in itertools.product(range(1, 8), range(1, 5), range(1, 6)):
+        rows = [wanted(number) for number in range(before + last)]
+        filled = fill_last([rows[:before], rows[before:]], least)
+        assert [row for group in filled for row in group] == rows
+        missing = max(0, least - last)
+        moved = missing if before >= least + missing else 0
+        assert list(map(len, filled)) == [before - moved, last + moved]
+    assert fill_last([[wanted(1)]], 5) == [[wanted(1)]]
+    assert fill_last([], 5) == []
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("fault", [Fault(abort_after=0), *(Fault(body=body) for body in ODD_BODIES)])
 @pytest.mark.parametrize("listed", ODD_LISTS)
