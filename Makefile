@@ -53,7 +53,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	sdk-versions fuzz night mutants prices components reliability pictures tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
+	sdk-versions fuzz night mutants prices components reliability pictures tree features request-fields witnesses size docs lint types platforms format lock build release-check release-rehearsal bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -142,6 +142,9 @@ tree: setup ## write the tree of the package in docs/design.md
 
 reliability: setup ## write the tables of docs/reliability.md from the tables of faults and of failures
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
+
+witnesses: setup ## write benchmarks/results/witnesses.md: what the servers of tests/witnesses can do, and why not the rest
+	@PYTHONPATH=tests $(RUN) -m tools.witnesses
 
 components: setup ## renew the JavaScript in src/llm_provider/_features/views/page/vendor from npm
 	@$(RUN) -m tools.components

@@ -174,6 +174,10 @@ class Running(NamedTuple):
         return {"base_url": self.url + way.path, "api_key": KEY, "max_retries": 0, "cache": "off", **more}
 
 
+Start = Callable[[str], Running]
+"""Starts the server with this name if it does not run yet."""
+
+
 @contextmanager
 def serve(witness: Witness, folder: Path, environment: Mapping[str, str]) -> Iterator[Running]:
     """Install a server if need be, and run it until the block ends."""

@@ -34,7 +34,7 @@ WITNESS = Witness(
     command,
     {"chat": Way("local/any", "/v1", embeds="local/any"), "messages": Way("claude-sonnet-5-5", "")},
     cannot={
-        ("*", "embeddings"): "it has none",
+        ("*", "embeddings"): "it has no embeddings",
         ("*", "429 of a stream"): "it answers a stream that it should refuse with 200 and a text",
         ("chat", "usage of a stream"): "it ignores stream_options",
         ("messages", "usage of a stream"): "its streams count one token of input, whatever was sent",

@@ -38,6 +38,6 @@ WITNESS = Witness(
         "messages": Way("claude-sonnet-5-5", ""),
     },
     cannot={
-        ("*", "embeddings"): "it has none",
+        ("*", "embeddings"): "it has no embeddings",
     },
 )

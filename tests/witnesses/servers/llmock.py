@@ -32,9 +32,9 @@ WITNESS = Witness(
     },
     cannot={
         ("gemini", "embeddings"): "it has no batchEmbedContents",
-        ("mistral", "embeddings"): "only under OpenAI's path",
+        ("mistral", "embeddings"): "it has Mistral's embeddings under the path of OpenAI alone",
         ("messages", "schema"): "it ignores output_config",
-        ("mistral", "usage of a stream"): "it ignores stream_options there",
+        ("mistral", "usage of a stream"): "it ignores stream_options under the path of Mistral",
     },
     refuse=refuse,
     health="/health",

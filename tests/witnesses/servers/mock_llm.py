@@ -53,8 +53,8 @@ WITNESS = Witness(
     command,
     {"chat": Way("local/any", "/v1", embeds="local/any")},
     cannot={
-        ("chat", "embeddings"): "it has none, but for bodies written by hand",
-        ("chat", "usage of a stream"): "its streams have texts alone",
+        ("chat", "embeddings"): "it has no embeddings, but for bodies written by hand",
+        ("chat", "usage of a stream"): "its streams have no usage",
         ("chat", "streamed tool"): "it answers 500, as it cuts the text of a message that has none",
     },
     health="/health",
