@@ -65,9 +65,7 @@ class Witness:
     ways: Mapping[str, Way]
     cannot: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Way and cell → the reason; "*" stands for every way, or for every cell."""
-    refuse: Callable[["Running", int], Mapping[str, Any]] = lambda server, status: {
-        "prompt": f"fail {status}"
-    }
+    refuse: Callable[["Running", int], Mapping[str, Any]] = lambda _, status: {"prompt": f"fail {status}"}
     """What makes the next call end with this status: some of the arguments of the call."""
     gateway: bool = False
     """Whether the simulator answers behind it."""
@@ -88,31 +86,29 @@ class Witness:
         return None
 
     @property
-    def version(self) -> str:
-        """The pinned version, as the lock file has it."""
-        if self.uses_npm:
-            lock = json.loads((PINS / self.name / "package-lock.json").read_text(encoding="utf-8"))
-            return str(lock["packages"][f"node_modules/{self.package}"]["version"])
-        pins = (PINS / f"{self.name}.txt").read_text(encoding="utf-8")
-        found = re.search(rf"^{re.escape(self.package)}==([^\s;]+)", pins, re.MULTILINE)
-        assert found is not None
-        return found[1]
+    def lock(self) -> Path:
+        """The file of pins and hashes: npm's has a folder, beside its package.json."""
+        npm = PINS / self.name / "package-lock.json"
+        return npm if npm.exists() else PINS / f"{self.name}.txt"
 
     @property
-    def uses_npm(self) -> bool:
-        return (PINS / self.name).is_dir()
+    def version(self) -> str:
+        before = f'(?:^{self.package}==|"node_modules/{self.package}": {{\\s+"version": ")'
+        found = re.search(before + r'([^\s;"]+)', self.lock.read_text(encoding="utf-8"), re.MULTILINE)
+        assert found is not None
+        return found[1]
 
     def install(self, environment: Mapping[str, str]) -> Path:
         """The folder with its programs, in an environment of its own, which is made on first use."""
         directory = ROOT / f".venv-witness-{self.name}"
-        if not self.uses_npm:
+        if self.lock.suffix == ".txt":
             python = [self.python] if self.python else []
-            return install(directory, PINS / f"{self.name}.txt", *python, environment=environment).parent
-        lock, stamp = PINS / self.name / "package-lock.json", directory / ".ready"
-        digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+            return install(directory, self.lock, *python, environment=environment).parent
+        stamp = directory / ".ready"
+        digest = hashlib.sha256(self.lock.read_bytes()).hexdigest()
         if not stamp.exists() or stamp.read_text(encoding="ascii") != digest:
             directory.mkdir(exist_ok=True)
-            for file in lock.parent.iterdir():
+            for file in self.lock.parent.iterdir():
                 shutil.copy(file, directory)
             clean = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
             subprocess.run(clean, cwd=directory, check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -186,10 +182,9 @@ def serve(witness: Witness, folder: Path, environment: Mapping[str, str]) -> Ite
     with ExitStack() as stack:
         place = Place(folder, free_port(), stack.enter_context(upstream))
         program, *options = witness.command(place)
-        clean = {"PATH": f"{programs}{os.pathsep}{environment['PATH']}", "HOME": str(folder)}
-        clean |= witness.variables(place)
-        found = shutil.which(program, path=clean["PATH"]) or program
-        command = [found, *options]
+        path = f"{programs}{os.pathsep}{environment['PATH']}"
+        clean = {"PATH": path, "HOME": str(folder), **witness.variables(place)}
+        command = [shutil.which(program, path=path) or program, *options]
         ready = lambda: answers(place.port, witness.health)  # noqa: E731
         stack.enter_context(running(command, clean, folder / "log", ready))
         wire = stack.enter_context(Wire(place.port))

@@ -1,28 +1,23 @@
 """aimock, on npm: Chat Completions, Responses, Messages and Gemini by fixtures in JSON."""
 
+from typing import Any
+
 from witnesses.cells import ANSWERS_TO_SCHEMA, ERRORS, PROMPT, SCHEMA_PROMPT
 from witnesses.witness import Place, Way, Witness
 
+USAGE = {"prompt_tokens": 7, "completion_tokens": 9, "total_tokens": 16}
+FIXTURES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    *(({"userMessage": f"fail {status}"}, {"error": {"message": "Refused"}, "status": status})
+      for status in ERRORS),
+    ({"toolResultContains": "sunny"}, {"content": "It is sunny."}),
+    ({"toolName": "weather"}, {"toolCalls": [{"name": "weather", "arguments": '{"city": "Bern"}'}]}),
+    ({"userMessage": SCHEMA_PROMPT}, {"content": ANSWERS_TO_SCHEMA}),
+    ({"userMessage": PROMPT}, {"content": "Birds can fly.", "usage": USAGE}),
+]  # fmt: skip
+
 
 def command(place: Place) -> list[str]:
-    refusals = [
-        {
-            "match": {"userMessage": f"fail {status}"},
-            "response": {"error": {"message": "Refused", "type": "refused"}, "status": status},
-        }
-        for status in ERRORS
-    ]
-    usage = {"prompt_tokens": 7, "completion_tokens": 9, "total_tokens": 16}
-    fixtures = [
-        *refusals,
-        {"match": {"toolResultContains": "sunny"}, "response": {"content": "It is sunny."}},
-        {
-            "match": {"toolName": "weather"},
-            "response": {"toolCalls": [{"name": "weather", "arguments": '{"city": "Bern"}'}]},
-        },
-        {"match": {"userMessage": SCHEMA_PROMPT}, "response": {"content": ANSWERS_TO_SCHEMA}},
-        {"match": {"userMessage": PROMPT}, "response": {"content": "Birds can fly.", "usage": usage}},
-    ]
+    fixtures = [{"match": match, "response": response} for match, response in FIXTURES]
     file = place.write("fixtures.json", {"fixtures": fixtures})
     return ["llmock", "--port", str(place.port), "--fixtures", file, "--log-level", "warn"]
 

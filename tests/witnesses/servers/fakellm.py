@@ -1,29 +1,22 @@
 """fakellm: Chat Completions and Messages by rules in YAML."""
 
+from typing import Any
+
 from witnesses.cells import ANSWERS_TO_SCHEMA, ERRORS, PROMPT, SCHEMA_PROMPT
 from witnesses.witness import Place, Way, Witness
 
+RULES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    *(({"messages_contain": f"fail {status}"}, {"status": status}) for status in ERRORS),
+    ({"tool_result_contains": "sunny"}, {"content": "It is sunny."}),
+    ({"tools_include": "weather"},
+     {"tool_calls": [{"name": "weather", "arguments": {"city": "Bern"}}], "content": ""}),
+    ({"messages_contain": SCHEMA_PROMPT}, {"content": ANSWERS_TO_SCHEMA}),
+    ({"messages_contain": PROMPT}, {"content": "Birds can fly."}),
+]  # fmt: skip
+
 
 def command(place: Place) -> list[str]:
-    refusals = [
-        {"name": str(status), "when": {"messages_contain": f"fail {status}"}, "respond": {"status": status}}
-        for status in ERRORS
-    ]
-    rules = [
-        *refusals,
-        {"name": "result", "when": {"tool_result_contains": "sunny"}, "respond": {"content": "It is sunny."}},
-        {
-            "name": "tool",
-            "when": {"tools_include": "weather"},
-            "respond": {"tool_calls": [{"name": "weather", "arguments": {"city": "Bern"}}], "content": ""},
-        },
-        {
-            "name": "schema",
-            "when": {"messages_contain": SCHEMA_PROMPT},
-            "respond": {"content": ANSWERS_TO_SCHEMA},
-        },
-        {"name": "text", "when": {"messages_contain": PROMPT}, "respond": {"content": "Birds can fly."}},
-    ]
+    rules = [{"name": str(n), "when": when, "respond": then} for n, (when, then) in enumerate(RULES)]
     file = place.write("fakellm.yaml", {"version": 1, "rules": rules})
     return ["fakellm", "serve", "--port", str(place.port), "--config", file]
 

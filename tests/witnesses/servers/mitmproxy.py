@@ -12,11 +12,5 @@ def command(place: Place) -> list[str]:
 
 
 WITNESS = Witness(
-    "mitmproxy",
-    "mitmproxy",
-    command,
-    WAYS,
-    refuse=refuse_upstream,
-    gateway=True,
-    python="3.12",
+    "mitmproxy", "mitmproxy", command, WAYS, refuse=refuse_upstream, gateway=True, python="3.12"
 )

@@ -6,44 +6,36 @@ from typing import Any
 from witnesses.cells import ANSWERS_TO_SCHEMA, SCHEMA_PROMPT
 from witnesses.witness import Place, Way, Witness
 
+SAID = "body.messages[-1].content"
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bern"}'}}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "@": {"content": "Birds can fly."},
+    "body.tools": {"content": None, "tool_calls": [CALL]},
+    "body.messages[-1].role == 'tool'": {"content": "It is sunny."},
+    f"contains({SAID}, '{SCHEMA_PROMPT}')": {"content": ANSWERS_TO_SCHEMA},
+}
+"""Which request → the message. Of those that match, the last one counts."""
+CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 500: None}
 
 
-def rule(match: str, message: dict[str, Any], finish_reason: str = "stop") -> dict[str, Any]:
-    """A rule; of those that match, the last one counts."""
-    body = {
-        "id": "chatcmpl-{{timestamp}}",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "{{jmes request body.model}}",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
-        ],
-        "usage": {"prompt_tokens": 7, "completion_tokens": 9, "total_tokens": 16},
-    }
-    response = {"status": 200, "content": json.dumps(body)}
-    return {"path": "/v1/chat/completions", "match": match, "response": response}
+def body(message: dict[str, Any]) -> dict[str, Any]:
+    end = "tool_calls" if "tool_calls" in message else "stop"
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": end}
+    usage = {"prompt_tokens": 7, "completion_tokens": 9, "total_tokens": 16}
+    named = {"id": "chatcmpl-{{timestamp}}", "model": "{{jmes request body.model}}", "created": 1}
+    return {**named, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
 def command(place: Place) -> list[str]:
-    said = "body.messages[-1].content"
+    replies = [(match, 200, body(message)) for match, message in ANSWERS.items()]
+    for status, code in CODES.items():
+        error = {"message": "Refused", "type": "refused", "param": None, "code": code}
+        replies.append((f"contains({SAID}, 'fail {status}')", status, {"error": error}))
     rules = [
-        rule("@", {"content": "Birds can fly."}),
-        rule("body.tools", {"content": None, "tool_calls": [CALL]}, "tool_calls"),
-        rule("body.messages[-1].role == 'tool'", {"content": "It is sunny."}),
-        rule(f"contains({said}, '{SCHEMA_PROMPT}')", {"content": ANSWERS_TO_SCHEMA}),
-    ]
-    codes = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 500: None}
-    for status, code in codes.items():
-        error = {"error": {"message": "Refused", "type": "refused", "param": None, "code": code}}
-        refusal = {"status": status, "content": json.dumps(error)}
-        rules.append(
-            {
-                "path": "/v1/chat/completions",
-                "match": f"contains({said}, 'fail {status}')",
-                "response": refusal,
-            }
-        )
+        {"path": "/v1/chat/completions", "match": match,
+         "response": {"status": status, "content": json.dumps(content)}}
+        for match, status, content in replies
+    ]  # fmt: skip
     return ["mock-llm", "--config", place.write("rules.yaml", {"rules": rules})]
 
 
