@@ -8,6 +8,7 @@ import shutil
 import socket
 import socketserver
 import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -69,8 +70,8 @@ class Witness:
     """What makes the next call end with this status: some of the arguments of the call."""
     gateway: bool = False
     """Whether the simulator answers behind it."""
-    python: str | None = None
-    """The version of Python that its packages need, if not this one."""
+    python: str = "3.11"
+    """The lowest version of Python that its packages have wheels for."""
     health: str = "/"
     variables: Callable[[Place], Mapping[str, str]] = lambda place: {}
 
@@ -102,7 +103,8 @@ class Witness:
         """The folder with its programs, in an environment of its own, which is made on first use."""
         directory = ROOT / f".venv-witness-{self.name}"
         if self.lock.suffix == ".txt":
-            python = [self.python] if self.python else []
+            lowest = tuple(map(int, self.python.split(".")))
+            python = [self.python] if sys.version_info < lowest else []
             return install(directory, self.lock, *python, environment=environment).parent
         stamp = directory / ".ready"
         digest = hashlib.sha256(self.lock.read_bytes()).hexdigest()
