@@ -35,6 +35,9 @@ RUN := .venv/bin/python
 UPGRADE ?= --upgrade
 COMPILE := $(UV) pip compile --quiet $(UPGRADE) --prerelease if-necessary-or-explicit --universal --python-version 3.11 --no-header --no-annotate
 
+# A lock file of npm may name no registry either.
+NPM_LOCK := npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
+
 # The extras in .venv. `ray`, which has 300 MB, is in .venv-cluster. dspy, inspect and llm, which bring many packages, are
 # in .venv-plugins-3.12.
 EXTRAS := --extra azure --extra bedrock --extra litellm --extra markdown --extra mcp --extra otel --extra parquet --extra plot --extra simulator --extra valkey --extra zstd
@@ -50,7 +53,7 @@ export UV_SYSTEM_CERTS := true
 .PRECIOUS: .venv-%/.ready
 .SECONDEXPANSION:
 .PHONY: help setup demo test suite coverage test-matrix test-long test-install test-integration test-cluster test-plugins test-browser matrix \
-	sdk-versions fuzz night mutants prices components reliability pictures tree features request-fields size docs lint types platforms format lock build release-check release-rehearsal bench clean
+	sdk-versions fuzz night mutants prices components reliability pictures tree features request-fields witnesses size docs lint types platforms format lock build release-check release-rehearsal bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -100,8 +103,8 @@ test-long: setup ## tests that take seconds, such as every benchmark with a few 
 test-install: setup ## install by the README's lines into empty environments of three Pythons, and run its first example
 	@$(RUN) -m pytest -m install tests/end_to_end/test_install.py
 
-test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once), litellm's proxy and clusters
-	@.venv-integration/bin/python -m pytest -m integration tests/integration
+test-integration: .venv-integration/.ready .venv-proxy/.ready ## tests against llama.cpp (its wheel compiles for minutes, once), litellm's proxy, foreign servers and clusters
+	@.venv-integration/bin/python -m pytest -m integration tests/integration tests/witnesses
 	@$(MAKE) --no-print-directory test-cluster
 
 test-cluster: .venv-cluster/.ready ## tests on a local Ray cluster and with a Valkey server that they start
@@ -140,6 +143,9 @@ tree: setup ## write the tree of the package in docs/design.md
 reliability: setup ## write the tables of docs/reliability.md from the tables of faults and of failures
 	@PYTHONPATH=tests $(RUN) -m tools.reliability
 
+witnesses: setup ## write benchmarks/results/witnesses.md: what the servers of tests/witnesses can do, and why not the rest
+	@PYTHONPATH=tests $(RUN) -m tools.witnesses
+
 components: setup ## renew the JavaScript in src/llm_provider/_features/views/page/vendor from npm
 	@$(RUN) -m tools.components
 
@@ -176,7 +182,8 @@ lock: .venv/.uv ## resolve every file of constraints/ anew; UPGRADE= keeps pins 
 	@$(call lock,release,pyproject.toml --extra simulator --group build --group test --group release --group rehearsal)
 	@$(call lock,cluster,pyproject.toml --extra ray --extra simulator --extra valkey --group build --group test --group cluster)
 	@$(call lock,bootstrap,--group build -c constraints/with-litellm.txt)
-	@for source in benchmarks/requirements/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
+	@for source in benchmarks/requirements/*.in constraints/witnesses/*.in; do $(COMPILE) --generate-hashes $$source -o $${source%.in}.txt || exit 1; done
+	@for folder in constraints/witnesses/*/; do (cd $$folder && $(if $(UPGRADE),rm package-lock.json &&) $(NPM_LOCK)) || exit 1; done
 
 build: setup ## build the sdist and the wheel into dist/
 	@$(UV) build --quiet --no-build-isolation --python $(RUN) --out-dir dist

@@ -31,16 +31,34 @@ def interpreter(name: str) -> Path:
         if not (directory / ".ready").exists():
             subprocess.run(["make", f"{OURS[name]}/.ready"], cwd=ROOT, check=True)
         return directory / "bin" / "python"
-    directory, pins = ROOT / f".venv-bench-{name}", REQUIREMENTS / f"{name}.txt"
+    return install(ROOT / f".venv-bench-{name}", REQUIREMENTS / f"{name}.txt")
+
+
+def install(
+    directory: Path, pins: Path, version: str = sys.executable, environment: Mapping[str, str] = os.environ
+) -> Path:
+    """The Python of an environment with exactly the packages of `pins`; makes or renews it if need be.
+
+    Args:
+        directory: The environment's folder.
+        pins: A file of pins and hashes.
+        version: The path of an interpreter, or the version of one that pyenv has, such as "3.12".
+        environment: The environment variables of the installer.
+
+    Raises:
+        CalledProcessError: there is no such interpreter, or the packages could not be installed.
+    """
     python, stamp = directory / "bin" / "python", directory / ".ready"
     digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text(encoding="ascii") != digest:
         print(f"making {directory.name} …", file=sys.stderr)
         uv = Path(sys.executable).with_name("uv")
-        venv = [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, directory]
-        subprocess.run(venv, cwd=ROOT, check=True)
+        venv = [uv, "venv", "--quiet", "--allow-existing", "--python", version, directory]
+        # Pyenv's shims run a version only where it is selected.
+        selected = {} if version == sys.executable else {"PYENV_VERSION": version}
+        subprocess.run(venv, cwd=ROOT, check=True, env={**environment, **selected})
         sync = [uv, "pip", "sync", "--quiet", "--require-hashes", "--no-build", "--python", python, pins]
-        subprocess.run(sync, cwd=ROOT, check=True)
+        subprocess.run(sync, cwd=ROOT, check=True, env=environment)
         stamp.write_text(digest, encoding="ascii")
     return python
 

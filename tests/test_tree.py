@@ -112,7 +112,7 @@ OF_NO_MODULE = {
 
 NOT_MIRRORED = {
     "benchmarks", "browser", "cluster", "conformance", "end_to_end", "fuzz", "integration", "recorded",
-    "simulation", "typing",
+    "simulation", "typing", "witnesses",
 }  # fmt: skip
 """Folders of tests that have no folder in the package."""
 

@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-PINS = sorted([*(ROOT / "constraints").glob("*.txt"), *(ROOT / "benchmarks" / "requirements").glob("*.txt")])
+PINS = sorted([*(ROOT / "constraints").rglob("*.txt"), *(ROOT / "benchmarks" / "requirements").glob("*.txt")])
 
 
 def excluded() -> list[tuple[str, SpecifierSet]]:
@@ -35,7 +35,7 @@ def required() -> list[Requirement]:
     lines = [*document["build-system"]["requires"], *project["dependencies"]]
     for group in (*project["optional-dependencies"].values(), *document["dependency-groups"].values()):
         lines += group
-    for source in (ROOT / "benchmarks" / "requirements").glob("*.in"):
+    for source in (*ROOT.glob("benchmarks/requirements/*.in"), *ROOT.glob("constraints/witnesses/*.in")):
         text = source.read_text(encoding="utf-8")
         lines += [line for line in map(str.strip, text.splitlines()) if line and line[0].isalnum()]
     return [Requirement(line) for line in lines]

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from litellm_support import IGNORED_WARNINGS
-from llm_provider import Client, InternalServerError, LLMError, RateLimitError, Usage
+from llm_provider import (
+    Client,
+    ContextWindowExceededError,
+    InternalServerError,
+    LLMError,
+    RateLimitError,
+    Usage,
+)
 from raw_server import RawServer, answering, streaming
 
 pytestmark = IGNORED_WARNINGS
@@ -27,6 +34,9 @@ SHAPES: list[Any] = [
     {"detail": [{"loc": [], "msg": TOO_SMALL, "type": "value_error"}]},
     {"message": TOO_SMALL, "object": "error", "type": "InternalServerError", "code": None},
     {"message": TOO_SMALL},
+    {"error": "TypeError", "message": TOO_SMALL},
+    {"statusCode": 500, "code": "FST_ERR_FAILED", "error": "Internal Server Error", "message": TOO_SMALL},
+    {"status": "failure", "message": TOO_SMALL},
     {"errors": [{"message": TOO_SMALL}], "success": False, "result": None, "messages": []},
 ]
 
@@ -64,6 +74,18 @@ def test_the_message_is_told_wherever_it_is(model: str, shape: Any, way: str) ->
             )
         assert server.requests == 1
     assert caught.value.message == TOO_SMALL
+
+
+@pytest.mark.parametrize("model", [*STREAMED, "litellm/openai/gpt-9", "litellm/anthropic/claude-haiku-5-5"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_name_in_error_is_a_code_and_the_sentence_beside_it_is_read(model: str, streamed: bool) -> None:
+    body = {"statusCode": 500, "error": "context_length_exceeded", "message": "Too long by 12 tokens"}
+    refusal = answering(json.dumps(body).encode(), status=400)
+    with RawServer(refusal) as server, Client(cache=False, max_retries=0) as client:
+        where = {"base_url": address(server, model), "api_key": "k"}
+        with pytest.raises(ContextWindowExceededError) as caught:
+            list(client.stream(model, "Hi", **where)) if streamed else client.call(model, "Hi", **where)
+    assert caught.value.message == "Too long by 12 tokens"
 
 
 def test_a_failure_in_the_middle_of_a_stream() -> None:

@@ -1,27 +1,21 @@
 """Servers nobody here wrote: llama.cpp's with a tiny model of random weights, and litellm's proxy."""
 
-import http.client
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from foreign_servers import answers, free_port, running
 from llm_provider.simulator import Simulator
 
 CONTEXT = 512
 """Tokens a conversation and its answer may have."""
-
-LONGEST_START = 90.0
-"""Seconds. litellm's proxy imports for half a minute when its modules are not compiled yet."""
 
 PROXY = Path(__file__).parents[2] / ".venv-proxy" / "bin" / "litellm"
 PROXY_KEY = "sk-proxy"
@@ -127,51 +121,6 @@ def serve(model: Path, log: Path, **settings: object) -> Iterator[LlamaServer]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LLAMA_")}
     with running(command, environment, log, lambda: answers(port, "/v1/models")) as process:
         yield LlamaServer(f"http://127.0.0.1:{port}/v1", "local/tiny", process)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port: int = reserved.getsockname()[1]
-    return port
-
-
-@contextmanager
-def running(
-    command: list[str], environment: dict[str, str], log: Path, ready: Callable[[], bool]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server until the block ends; the block begins when it is ready."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
-        try:
-            wait_until(ready, process, log)
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def answers(port: int, path: str) -> bool:
-    """Whether a server is up; one that wants a key says so, and is up too."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status in (200, 401)
-    except OSError:
-        return False
-    finally:
-        connection.close()
-
-
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + LONGEST_START
-    while not ready():
-        assert process.poll() is None, log.read_text(errors="replace")
-        assert time.monotonic() < deadline, log.read_text(errors="replace")
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

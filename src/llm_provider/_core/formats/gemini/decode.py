@@ -236,10 +236,11 @@ def error_of(body: Any, *, status: int | None, headers: Mapping[str, str] | None
         # The SDK's stand-in for a body that it did not read, because it is no JSON or has another type than
         # JSON's. Its "status" is only the reason phrase of HTTP.
         text = body.get("message")
-        inner = body_in_text(text) if isinstance(text, str) else body
-        error = _error_in(inner) or inner
+        body = body_in_text(text) if isinstance(text, str) else body
+        error = _error_in(body) or body
     if not isinstance(error, dict):
-        return from_answer(status, message=error_fields(error)[1], headers=headers)
+        codes, message = error_fields(body)
+        return from_answer(status, codes=codes, message=message, headers=headers)
     entries = dicts(error.get("details"))
     codes, message = error_fields(error)
     waits = (retry_delay(entry.get("retryDelay")) for entry in entries)

@@ -242,12 +242,25 @@ def failure_headers(error: BaseException) -> dict[str, str]:
     return headers_of(getattr(error, "response", None))
 
 
+def body_of(error: BaseException) -> Any:
+    """The body of the failure that an SDK's exception reports.
+
+    The openai SDK keeps the field "error" alone. Where that is a text, as Express and Fastify write it, the
+    sentence stands beside it.
+    """
+    body = getattr(error, "body", None)
+    if isinstance(body, str):
+        with contextlib.suppress(AttributeError, RuntimeError):
+            return error.response.text or body  # type: ignore[attr-defined]
+    return body
+
+
 def from_sdk(error: BaseException) -> LLMError:
     """The error for an exception of the openai or anthropic SDK, or of its transport."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIError" not in names or names & {"APIConnectionError", "APIResponseValidationError"}:
         return from_exception(error)
-    body = getattr(error, "body", None)
+    body = body_of(error)
     body = body_in_text(body) if isinstance(body, str) else body
     codes, message = error_fields(body)
     return from_answer(
@@ -303,6 +316,8 @@ def error_fields(body: Any) -> tuple[tuple[str, ...], str]:
     values += map(body.get, _CODE_FIELDS)
     codes = [str(code).rpartition("#")[2] for code in values if code and isinstance(code, (str, int))]
     inner_codes, message = read_inside(_message_in(body))
+    if isinstance(body.get("error"), str) and body["error"] != message:
+        codes.append(body["error"])
     raw_codes: tuple[str, ...] = ()
     if not _OF_HOSTS.isdisjoint(body):
         raw_codes, message = doors.failures.read_cause(body, message)
