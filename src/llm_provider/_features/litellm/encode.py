@@ -26,6 +26,7 @@ from ..._core.formats.openai_chat.decode import facts, usage, variant
 from ..._core.formats.protocol import Answer, EncodedRequest
 from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.errors import (
+    drop_marks,
     error_fields,
     failure_headers,
     from_answer,
@@ -381,6 +382,7 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
 def _codes_and_message(links: list[BaseException], message: str) -> tuple[tuple[str | None, ...], str]:
     """The provider's codes and message, from the body that the openai SDK keeps, else from the text."""
     bodies = [getattr(link, "body", None) for link in links]
+    message = drop_marks(message)
     # The SDK keeps only the field `error` of the body, which may be a text.
     body = next((body for body in bodies if body and isinstance(body, (dict, list, str))), None)
     try:
