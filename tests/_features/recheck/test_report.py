@@ -66,12 +66,7 @@ def test_border_prompts_show_a_shift_and_raise_few_false_alarms() -> None:
 def test_a_plan_says_how_many_more_prompts_a_difference_takes(questions: int, floor: float | None) -> None:
     power = partial(find_power, questions, floor)
     detectable = find_detectable(power, 0.01)
-    figures: dict[str, Any] = {
-        "questions": questions,
-        "floor": floor,
-        "detectable": detectable,
-        "wanted": 0.05,
-    }
+    figures: dict[str, Any] = {"questions": questions, "floor": floor, "detectable": detectable}
     text = str(Recheck(model="m", kind="stored", draw=1, time=0.0, **figures))
     more = find_size(floor, 0.05) - questions
     assert (f"a difference of 5.0% takes {more:,} more prompts" in text) == (more > 0)

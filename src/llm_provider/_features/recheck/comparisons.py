@@ -78,7 +78,7 @@ class StoredAnswers:
             raise RequestError(problem)
         expected = None if price is None else price * size
         plan = replace(base, available=available, questions=size, answers=answers, floor=self.floor)
-        return replace(plan, detectable=detectable, expected_cost=expected, wanted=self.detect)
+        return replace(plan, detectable=detectable, expected_cost=expected)
 
     def ask(self, plan: Recheck, ask: Ask) -> Recheck:
         """Ask, and compare; `LLMError` if all calls failed."""

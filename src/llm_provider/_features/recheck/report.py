@@ -39,8 +39,7 @@ class Recheck:
     `questions` of those `available` are asked, with so many new `answers` to each; `left_out` cannot be.
     Shifts are shares of answers that differ; for border prompts, shifts of the first token's distribution.
     `floor` is the known shift without a change; None if it is measured. `detectable` is the smallest shift
-    that is seen with a power of 0.95, and `wanted` is `detect`. `expected_cost` is in USD. With the same
-    `draw`, a recheck continues.
+    that is seen with a power of 0.95. `expected_cost` is in USD. With the same `draw`, a recheck continues.
 
     `answered` questions have all of their answers. `estimate` is the shift that was seen, and `noise` the
     share of questions whose new answers differ. A `p_value` up to 0.01 is a difference, which `days_off` days
@@ -60,7 +59,6 @@ class Recheck:
     floor: float | None = None
     detectable: float | None = None
     expected_cost: float | None = None
-    wanted: float | None = None
     answered: int = 0
     noise: float | None = None
     estimate: float | None = None
@@ -112,9 +110,9 @@ class Recheck:
         least = "no change" if self.detectable is None else f"{self.detectable:.1%} {what}"
         rates = f"with a power of 0.95; false alarms at most {ALPHA:.0%}; noise {noise}"
         lines += [("can see", f"{least}, {rates}")]
-        if self.wanted is not None and self.wanted < (self.detectable or 1.0):
-            more = find_size(self.floor, self.wanted) - self.questions
-            lines += [("", f"a difference of {self.wanted:.1%} takes {more:,} more prompts")] * (more > 0)
+        if self.kind == "stored" and (self.detectable or 1.0) > _SMALL:
+            more = find_size(self.floor, _SMALL) - self.questions
+            lines += [("", f"a difference of {_SMALL:.1%} takes {more:,} more prompts")] * (more > 0)
         if self.p_value is not None:
             noise = "" if self.noise is None else f"; noise {self.noise:.1%}"
             days = f"; {self.days_off} of {self.persistence} days" if self.persistence > 1 else ""
@@ -139,6 +137,9 @@ POWER = 0.95
 """The probability with which a change is to be seen."""
 USUAL_FLOOR = 0.01
 """The share of differing answers that is supposed before it is measured."""
+
+_SMALL = 0.05
+"""The share of differing answers that a recheck detects by default."""
 
 _NORMAL = NormalDist()
 _MOST_QUESTIONS = 20_000
