@@ -140,7 +140,7 @@ def test_a_model_is_summed_up_by_its_questions(tmp_path: Path) -> None:
     assert lines[0]["interval"] == lines[1]["interval"] == pytest.approx(1.96 * (2 / 7 / 8) ** 0.5)
     data, _ = read_page([failure(), response("a", metadata={"score": None}, price=None)], tmp_path)
     [line] = data["runs"][0]["models"]
-    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 unknown")
+    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 cost unknown")
     assert "score" not in line
 
 
