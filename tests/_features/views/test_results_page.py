@@ -93,7 +93,7 @@ def test_a_hostile_answer_adds_nothing_to_the_page(tmp_path: Path) -> None:
     assert page.policy == plain.policy
     texts = [text for row in data["rows"] for text in json.dumps(row).split('"') if "alert" in text]
     assert len(texts) == 7
-    assert data["runs"][0]["prompts"][0] == HOSTILE
+    assert data["prompts"][0] == HOSTILE
 
 
 def test_the_policy_lets_the_own_scripts_run_and_nothing_else(tmp_path: Path) -> None:
@@ -112,21 +112,25 @@ def test_failures_come_first_then_what_is_incomplete(tmp_path: Path) -> None:
     cut = response(choices=(Choice(text="a", finish_reason="length"),))
     data, _ = read_page([response("a"), cut, failure(samples=(response("b"),)), response("c", "d")], tmp_path)
     cells = [
-        dict(zip(data["runs"][0]["columns"], row["sides"][0]["cells"], strict=True)) for row in data["rows"]
+        dict(zip(data["runs"][0]["columns"], row[0]["cells"], strict=True)) for row in data["rows"]
     ]
-    assert [row["state"] for row in data["rows"]] == ["failed", "incomplete", "ok", "ok", "ok", "ok"]
     assert [(cell["input_index"], cell["sample"]) for cell in cells] == [
         (2, 1), (1, 0), (0, 0), (2, 0), (3, 0), (3, 1),
     ]  # fmt: skip
-    assert data["states"]["ok"] == 4
+    assert [(state, count) for state, count in data["states"].items() if count] == [
+        ("failed", 1), ("incomplete", 1), ("ok", 4),
+    ]  # fmt: skip
 
 
 def test_of_two_runs_differences_come_before_equal_rows(tmp_path: Path) -> None:
     ours = [response(text, prompt=text) for text in ("same", "changed", "left")]
     theirs = [response("same", prompt="same"), response("new", prompt="changed"), failure(metadata=1)]
     data, _ = read_page([*ours, response("x", metadata=1)], tmp_path, beside=Results(theirs))
-    assert [(row["state"], [side and side["cells"][0] for side in row["sides"]]) for row in data["rows"]] == [
-        ("failed", [3, 2]), ("single", [2, None]), ("different", [1, 1]), ("same", [0, 0]),
+    assert [[side and side["cells"][0] for side in row] for row in data["rows"]] == [
+        [3, 2], [2, None], [1, 1], [0, 0],
+    ]  # fmt: skip
+    assert [state for state, count in data["states"].items() if count] == [
+        "failed", "single", "different", "same",
     ]  # fmt: skip
     assert [run["name"] for run in data["runs"]] == ["m (1)", "m (2)"]
 
@@ -156,7 +160,7 @@ def test_an_index_that_counts_the_rows_is_there_once(simulator: Simulator, tmp_p
 def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
     metadata = {"id": 2**60 + 1, "none": float("nan"), "deep": {"far": [float("inf")]}}
     data, _ = read_page([response("a", metadata=metadata)], tmp_path)
-    cells = dict(zip(data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"], strict=True))
+    cells = dict(zip(data["runs"][0]["columns"], data["rows"][0][0]["cells"], strict=True))
     assert (cells["id"], cells["none"], cells["deep"]) == (str(2**60 + 1), "nan", {"far": ["inf"]})
 
 
@@ -202,12 +206,12 @@ def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> Non
     prompt = 'use the tool weather({"city": "Bern"})'
     answer = call("gpt-5.5", prompt, tools=[weather], max_tool_rounds=3, reasoning_effort="none")
     data, _ = read_page([answer, response("a", body=b"no JSON")], tmp_path)
-    extra = data["rows"][0]["sides"][0]["extra"]
+    extra = data["rows"][0][0]["extra"]
     messages = extra["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1]["tool_calls"][0]["function"]["name"] == "weather"
     assert messages[2]["content"] == "sunny in Bern"
-    columns, cells = data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"]
+    columns, cells = data["runs"][0]["columns"], data["rows"][0][0]["cells"]
     assert cells[columns.index("output_tokens")] == answer.usage.output_tokens
 
 
@@ -215,7 +219,7 @@ def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     content = [{"type": "text", "text": "What is this?"}, part]
     data, _ = read_page([response("a", prompt=[{"role": "user", "content": content}])], tmp_path)
-    shown = data["runs"][0]["prompts"][0][0]["content"]
+    shown = data["prompts"][0][0]["content"]
     assert shown[0]["text"] == "What is this?"
     assert len(shown[1]["text"]) < 250
 

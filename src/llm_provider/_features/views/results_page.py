@@ -49,6 +49,7 @@ _SHARED = (
     "reasoning_output_tokens", "attempts", "seconds",
 )  # fmt: skip
 """Columns of the call: only the row that carries them has them, and further samples have nothing, not 0."""
+_USD = ("price", "cost", "cost_at_most")
 _BARS = 12
 """Bars of a histogram."""
 _MEDIA = 200
@@ -110,13 +111,24 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     yield head.replace("{policy}", policy).replace("{style}", style).encode()
     about = {"runs": [table.head for table in tables], "states": {name: states[name] for name in STATES}}
-    yield embed_json(about)[:-1] + b',"rows":[\n'
-    for number, (state, *positions) in enumerate(rows):
-        sides = [None if at is None else table.row(at) for table, at in zip(tables, positions, strict=True)]
-        yield (b",\n" if number else b"") + embed_json({"state": state, "sides": sides})
-    yield b"\n]}\n"
+    # A prompt or a row is a line, which the page reads when it needs it.
+    yield embed_json(about | {"same": list(_same_columns(tables, rows))})[:-1]
+    yield b',"prompts":[\n'
+    yield from _lines(prompt for table in tables for prompt in table.prompts)
+    yield b'],"rows":[\n'
+    yield from _lines(
+        [None if at is None else table.row(at) for table, at in zip(tables, positions, strict=True)]
+        for _, *positions in rows
+    )
+    yield b"]}\n"
     # A replacement of `str.replace` is taken as it is, whatever is in the scripts.
     yield rest.replace("{scripts}", "".join(f"<script>{script}</script>\n" for script in scripts)).encode()
+
+
+def _lines(values: Iterable[object]) -> Iterator[bytes]:
+    for number, value in enumerate(values):
+        yield (b",\n" if number else b"") + embed_json(value)
+    yield b"\n"
 
 
 def embed_json(value: object) -> bytes:
@@ -137,6 +149,12 @@ def _page_value(value: object) -> Any:
         return [_page_value(part) for part in plain]
     exact = not isinstance(plain, (int, float)) or abs(plain) <= _EXACT
     return plain if exact else str(plain)
+
+
+def _page_atom(value: object) -> Any:
+    """A cell as JavaScript has it. A list or an object is its JSON."""
+    plain = value if type(value) is str else _page_value(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, (dict, list)) else plain
 
 
 _Row: TypeAlias = tuple[State, *tuple[int | None, ...]]
@@ -163,10 +181,10 @@ class _Table:
         names = sorted([*names, "prompt"], key=_reading_order)
         self.names = names
         self.cells = table
-        shortened = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
+        self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
         summary = f"{summary} paid · {paid} price when bought"
-        self.head = {"name": name, "summary": summary, "columns": names, "prompts": shortened}
+        self.head = {"name": name, "summary": summary, "columns": names, "prompts": len(self.prompts)}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
         for result in results:
@@ -177,16 +195,41 @@ class _Table:
             self.samples += samples
         self.carriers = {rows[0] for rows in self.of_result if rows}
         self.head["models"] = list(self.sum_up_models())
+        self.head["numbers"] = dict(self.find_numbers())
+        self.head["constants"] = dict(self.find_constants())
+
+    def find_numbers(self) -> Iterator[tuple[str, float | None]]:
+        """The columns with numbers, and the least amount above 0 of each column of USD."""
+        for name in self.names:
+            numbers = (atom for atom in map(_page_atom, self.cells.get(name, ())) if _is_number(atom))
+            if (first := next(numbers, None)) is not None:
+                amounts = (abs(each) for each in chain([first], numbers) if each)
+                yield name, min(amounts, default=None) if name in _USD else None
+
+    def find_constants(self) -> Iterator[tuple[str, object]]:
+        """The columns that have one value in all rows, failed rows apart, and this value."""
+        answered = [at for at, error in enumerate(self.cells["error"]) if error is None]
+        for name in self.names if answered else ():
+            # The other samples of a call lack what they share with its first one.
+            cells = ((self.cell(name, at), at in self.carriers) for at in answered)
+            atoms = (_page_atom(cell) for cell, is_carrier in cells if is_carrier or cell is not None)
+            first = next(atoms, None)
+            if all(atom == first for atom in atoms):
+                yield name, first
+
+    def cell(self, name: str, position: int) -> Any:
+        """What a row shows in a column; a prompt is a line of its own."""
+        is_shared = name in _SHARED and position not in self.carriers
+        return None if name not in self.cells or is_shared else self.cells[name][position]
+
+    def prompt(self, position: int) -> Any:
+        return self.prompts[self.cells["input_index"][position]] if self.prompts else None
 
     def row(self, position: int) -> JSONObject:
         """What the page gets of a row: its cells, and what it shows when it is open."""
         is_carrier = position in self.carriers
-        cells = [
-            None if name == "prompt" or (name in _SHARED and not is_carrier) else self.cells[name][position]
-            for name in self.names
-        ]
-        row = {"cells": cells, "extra": _read_extra(self.samples[position], is_carrier)}
-        return row if is_carrier else row | {"shared": True}
+        cells = [self.cell(name, position) for name in self.names]
+        return {"cells": cells, "extra": _read_extra(self.samples[position], is_carrier)}
 
     def sum_up_models(self) -> Iterator[JSONObject]:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
@@ -224,7 +267,7 @@ class _Table:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _reading_order(name: str) -> int:
@@ -271,6 +314,23 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
             elif worst == "ok":
                 worst = "same" if first.answer(row) == second.answer(other) else "different"
             yield worst, row, other
+
+
+def _same_columns(tables: Sequence[_Table], rows: Sequence[_Row]) -> Iterator[str]:
+    """The columns whose cells are equal in both runs. A failed row may lack its prompt."""
+    if len(tables) < 2:
+        return
+    first, second = tables
+    pairs = [(left, right) for _, left, right in rows if left is not None and right is not None]
+    for name in dict.fromkeys([*first.names, *second.names]):
+        if name == "prompt":
+            prompts = ((first.prompt(left), second.prompt(right)) for left, right in pairs)
+            same = all(None in both or both[0] == both[1] for both in prompts)
+        else:
+            cells = ((first.cell(name, left), second.cell(name, right)) for left, right in pairs)
+            same = all(_page_atom(left) == _page_atom(right) for left, right in cells)
+        if same:
+            yield name
 
 
 def _shorten_media(prompt: object) -> object:
