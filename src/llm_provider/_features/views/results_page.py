@@ -19,11 +19,13 @@ from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
+from ..._core.types.score_values import with_scores
 from ..._core.types.usage import Cost
 from .results_views import is_score, write_file
 
@@ -147,8 +149,10 @@ def _page_value(value: object) -> Any:
         return {str(name): _page_value(part) for name, part in plain.items()}
     if isinstance(plain, list):
         return [_page_value(part) for part in plain]
-    exact = not isinstance(plain, (int, float)) or abs(plain) <= _EXACT
-    return plain if exact else str(plain)
+    is_exact = (
+        math.isfinite(plain) if isinstance(plain, float) else type(plain) is not int or abs(plain) <= _EXACT
+    )
+    return plain if is_exact else str(plain)
 
 
 def _page_atom(value: object) -> Any:
@@ -233,26 +237,47 @@ class _Table:
 
     def sum_up_models(self) -> Iterator[JSONObject]:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
-        groups: dict[str, list[int]] = {}
-        for index, result in enumerate(self.results):
-            groups.setdefault(result.model or "no model", []).append(index)
-        scored = next((name for name in self.names if is_score(name)), None)
+        scores, scored = doors.score_summaries, self._scored_results()
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for index, model in enumerate(scores.name_models(self.results)):
+            groups[model].append(index)
+        name, means = "answer length", dict[str, JSONObject]()
+        if scored:
+            table = scores.summarize_scores(scored, None, None)
+            name = table.rows[0]["score"]
+            texts = zip(table.rows, table.texts(), strict=True)
+            means = {row["model"]: text for row, text in texts if row["score"] == name}
         for model, indices in groups.items():
             each = [self.results[index] for index in indices]
             answers = [result for result in each if not isinstance(result, LLMError)]
             rows = [self.of_result[index] for index in indices]
-            texts = [self.cells["text"][at] for at in chain(*rows)]
-            numbers = [float(len(text)) for text in texts if isinstance(text, str)]
-            line: JSONObject = {"model": model, "n": sum(map(len, rows)), "errors": len(each) - len(answers)}
-            line |= {"price": str(Cost.of(result.price for result in answers))}
+            line: JSONObject = {"model": "no model" if model == "None" else model, "n": sum(map(len, rows))}
+            line |= {
+                "errors": len(each) - len(answers),
+                "price": str(Cost.of(result.price for result in answers)),
+            }
             line |= {"cost": str(Cost.of(map(Cost.of_result, each)))}
             seconds = sorted(result.timing.total for result in answers if not result.cached)
             line["seconds"] = seconds[len(seconds) // 2] if seconds else None
-            if scored is not None:
-                scores = [[*filter(_is_number, (self.cells[scored][at] for at in part))] for part in rows]
-                line |= _mean_score(scores)
-                numbers = [float(score) for part in scores for score in part]
-            yield line | {"bars": _count_bars(numbers), "bars_of": scored or "answer length"}
+            if scored:
+                line |= {part: means[model][part] for part in ("mean", "interval")}
+                numbers = [value for index in indices for value in scores.read_values(scored[index], name)]
+            else:
+                answer_texts = (self.cells["text"][at] for at in chain(*rows))
+                numbers = [float(len(text)) for text in answer_texts if isinstance(text, str)]
+            yield line | {"bars": _count_bars(numbers), "bars_of": name}
+
+    def _scored_results(self) -> Sequence[AnyResult]:
+        """The results, if one has a score; else with the scores in their metadata, and none without these."""
+        has_scores = doors.score_summaries.has_scores
+        if has_scores(self.results):
+            return self.results
+        name = next((name for name in self.names if is_score(name)), None)
+        atoms = map(_page_atom, [None] * len(self.samples) if name is None else self.cells[name])
+        cells = [float(atom) if isinstance(atom, bool) or _is_number(atom) else None for atom in atoms]
+        pairs = zip(self.results, self.of_result, strict=True)
+        scored = [with_scores(result, [cells[at] for at in part]) for result, part in pairs]
+        return scored if has_scores(scored) else []
 
     def answer(self, position: int) -> tuple[object, ...]:
         """What makes two answers different."""
@@ -277,24 +302,14 @@ def _reading_order(name: str) -> int:
     return order.index(first) if first in order else len(order)
 
 
-def _mean_score(scores: list[list[Any]]) -> JSONObject:
-    """The mean and half of its 95 % interval, by questions: samples of one question are not independent."""
-    means = [math.fsum(part) / len(part) for part in scores if part]
-    if not means:
-        return {}
-    mean = math.fsum(means) / len(means)
-    squares = math.fsum((each - mean) ** 2 for each in means)
-    error = math.sqrt(squares / (len(means) - 1) / len(means)) if len(means) > 1 else None
-    return {"score": mean, "interval": None if error is None else 1.96 * error}
-
-
 def _count_bars(numbers: list[float]) -> JSONObject | None:
     """How many numbers lie in each part of their range."""
     if not numbers:
         return None
     low, high = min(numbers), max(numbers)
-    width = (high - low) / _BARS or 1.0
-    counts = Counter(min(_BARS - 1, int((number - low) / width)) for number in numbers)
+    # In halves, as the distance of two floats may be none.
+    half = high / 2 - low / 2 or 1.0
+    counts = Counter(min(_BARS - 1, int((number / 2 - low / 2) / half * _BARS)) for number in numbers)
     return {"low": low, "high": high, "counts": [counts[bar] for bar in range(_BARS)]}
 
 
@@ -321,7 +336,8 @@ def _same_columns(tables: Sequence[_Table], rows: Sequence[_Row]) -> Iterator[st
     if len(tables) < 2:
         return
     first, second = tables
-    pairs = [(left, right) for _, left, right in rows if left is not None and right is not None]
+    # A state, and the row of each run.
+    pairs: list[Any] = [row[1:] for row in rows if None not in row]
     for name in dict.fromkeys([*first.names, *second.names]):
         if name == "prompt":
             prompts = ((first.prompt(left), second.prompt(right)) for left, right in pairs)

@@ -124,8 +124,8 @@ function formatUsd(amount) {
   return `$${formats[digits].format(amount)}`;
 }
 
-/** A number with six digits; a small or a very large one with its power of ten. */
-const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, notation: "scientific" });
+/** A number with six digits; a small or a very large one with four and its power of ten. */
+const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, notation: "scientific" });
 const formatNumber = (value) => (value && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e15) ? power : number).format(value);
 
 const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : formatNumber(value));
@@ -161,7 +161,7 @@ function column(name, run, header = title(name)) {
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
     type: numeric ? "numericColumn" : undefined,
-    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 420) : numeric ? Math.max(116, 52 + 8 * decimals(least)) : 130),
+    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 420) : numeric ? Math.max(124, 56 + 8 * decimals(least)) : 130),
     hide: narrow.matches && !long,
     flex: narrow.matches ? 1 : null,
   };
@@ -216,6 +216,8 @@ const grid = agGrid.createGrid(byId("table"), {
   ...sizes(),
   valueCache: true,
   animateRows: false,
+  // A row is 50 pixels high: more rows than these outside the view would cost a fast scroll its frames.
+  rowBuffer: 3,
   isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
   doesExternalFilterPass: ({ data }) =>
     (shownState === "all" || data.state === shownState) && words.every((word) => searchText(data).includes(word)),
@@ -260,12 +262,11 @@ function histogram({ counts, low, high }, name) {
 /** The strip above the table: a line for each model of each run. */
 function strip() {
   const models = runs.flatMap((run) => run.models);
-  const scored = models.some((line) => line.score !== undefined);
+  const scored = models.some((line) => line.mean !== undefined);
   const of = [...new Set(models.map((line) => line.bars_of))].join(", ");
-  const score = ({ score, interval }) =>
-    score === undefined ? "" : number.format(+score.toFixed(3)) + (interval === null ? "" : ` ± ${number.format(+interval.toFixed(3))}`);
+  const score = ({ mean, interval }) => (interval ? `${mean} ${interval}` : mean ?? "");
   const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
-  const titles = ["model", "n", ...(scored ? ["score"] : []), "price", "paid now", "median time", "errors", visible(of)];
+  const titles = ["model", "n", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
   const line = (each) => [
     each.model, number.format(each.n), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
     number.format(each.errors), each.bars ? histogram(each.bars, each.bars_of) : "",
