@@ -16,7 +16,7 @@ from ..._core.words import escape_controls, format_usd
 from . import blocks as html
 
 _OPEN = frozenset({
-    "cache_dir", "cache_shared", "max_concurrent", "budget", "prices", "env_file", "ledger", "timeout",
+    "cache", "cache_dir", "cache_shared", "max_concurrent", "budget", "prices", "env_file", "ledger", "timeout",
     "max_retries", "outage_patience", "max_response_bytes", "rate_control", "transport", "strict_model",
     "show_estimate_above", "telemetry", "log_content", "show_waits", "temperature", "max_tokens",
     "reasoning_effort", "service_tier", "endpoint", "n", "seed", "top_p", "draw",

@@ -101,7 +101,7 @@ globalThis.requestIdleCallback?.(function prepare(deadline) {
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { __proto__: null, input_index: 76, sample: 84, prompt: 330 };
+const WIDTHS = { __proto__: null, input_index: 76, sample: 84, prompt: sideBySide ? 230 : 330 };
 const STATES = { __proto__: null, single: "only one" };
 const NONE = Object.create(null);
 const TITLES = {
@@ -155,13 +155,13 @@ function column(name, run, header = title(name)) {
     headerName: visible(header),
     colId: `${name} ${run ?? ""}`,
     valueGetter: ({ data }) => cellValue(name, cells(data) ?? NONE),
-    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).replace(/\s*\n\s*/g, " ")),
+    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).trim().replace(/\s*\n\s*/g, " ↵ ")),
     cellClass: long ? "clipped" : isScore(name) ? ({ value }) => `ag-right-aligned-cell ${scoreClass(value)}` : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
     type: numeric ? "numericColumn" : undefined,
-    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 420) : numeric ? Math.max(124, 56 + 8 * decimals(least)) : 130),
+    width: WIDTHS[name] ?? (long ? (sideBySide ? 300 : 420) : numeric ? Math.max(124, 56 + 8 * decimals(least)) : 130),
     hide: narrow.matches && !long,
     flex: narrow.matches ? 1 : null,
   };
