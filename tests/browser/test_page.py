@@ -296,6 +296,9 @@ def test_the_heading_sums_up_each_model(show: Show) -> None:
         ["mango", "10", "0.500 [0.237, 0.763]", "$5.00", "$0.00", "stored", "0"],
         ["melon", "10", "0.000 [0.000, 0.278]", "$5.00", "$0.00", "stored", "0"],
     ]
+    failed = RateLimitError("slow down", provider="p", model="mango", status=429)
+    some = show([*results[:3], failed, response("a", prompt="b", model="mango")])
+    assert some.locator("#strip tbody td").nth(1).inner_text() == "3 scored of 5"
     label = page.locator("#strip .bars").first.get_attribute("aria-label")
     assert label == "score from 0 to 1: 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5"
 
@@ -312,6 +315,15 @@ def test_amounts_and_numbers_are_not_cut(show: Show) -> None:
     cut = """[...document.querySelectorAll(".ag-row .ag-cell-value")].filter(
         (cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
     assert page.evaluate(cut) == []
+
+
+def test_numbers_and_texts_of_one_column_have_an_order(show: Show) -> None:
+    values = (10, "name", None, "9", 4, 2**60, True, 1.5, "", "10")
+    page = show([response("a", prompt=f"{row}", metadata={"v": value}) for row, value in enumerate(values)])
+    ascending = ["", "true", "1.5", "4", "10", "", "10", str(2**60), "9", "name"]
+    for order in (ascending, ascending[::-1]):
+        page.get_by_role("columnheader", name="v", exact=True).click()
+        assert first_cells(page, "v", len(values)) == order
 
 
 def test_a_phrase_is_found_in_the_text_that_is_visible(show: Show) -> None:

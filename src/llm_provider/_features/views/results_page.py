@@ -205,7 +205,8 @@ class _Table:
     def find_numbers(self) -> Iterator[tuple[str, float | None]]:
         """The columns with numbers, and the least amount above 0 of each column of USD."""
         for name in self.names:
-            numbers = (atom for atom in map(_page_atom, self.cells.get(name, ())) if _is_number(atom))
+            cells = (cell for cell in self.cells.get(name, ()) if not isinstance(cell, (str, list, dict)))
+            numbers = (atom for atom in map(_page_value, cells) if _is_number(atom))
             if (first := next(numbers, None)) is not None:
                 amounts = (abs(each) for each in chain([first], numbers) if each)
                 yield name, min(amounts, default=None) if name in _USD else None
@@ -260,7 +261,7 @@ class _Table:
             seconds = sorted(result.timing.total for result in answers if not result.cached)
             line["seconds"] = seconds[len(seconds) // 2] if seconds else None
             if scored:
-                line |= {part: means[model][part] for part in ("mean", "interval")}
+                line |= {part: means[model][part] for part in ("mean", "interval", "samples")}
                 numbers = [value for index in indices for value in scores.read_values(scored[index], name)]
             else:
                 answer_texts = (self.cells["text"][at] for at in chain(*rows))

@@ -143,6 +143,12 @@ function cellValue(name, cells) {
   return name === "prompt" ? promptText(value) : value !== null && typeof value === "object" ? asText(value) : value;
 }
 
+/** The order of cells: empty ones, numbers, and then texts, as a column may have all of them. */
+function compareCells(left, right) {
+  const [first, second] = [left, right].map((value) => ["string", "number", "boolean"].indexOf(typeof value));
+  return first === second ? (left > right) - (left < right) : (first < 0 ? -3 : -first) - (second < 0 ? -3 : -second);
+}
+
 /** The column of one value, of a run or of the first run that has it. */
 function column(name, run, header = title(name)) {
   const cells = ({ sides }) => (run === undefined ? sides.find((side) => (side?.cells[name] ?? null) !== null) : sides[run])?.cells;
@@ -158,6 +164,7 @@ function column(name, run, header = title(name)) {
     valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).trim().replace(/\s*\n\s*/g, " ↵ ")),
     cellClass: long ? "clipped" : isScore(name) ? ({ value }) => `ag-right-aligned-cell ${scoreClass(value)}` : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
+    comparator: compareCells,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
     type: numeric ? "numericColumn" : undefined,
@@ -264,11 +271,13 @@ function strip() {
   const models = runs.flatMap((run) => run.models);
   const scored = models.some((line) => line.mean !== undefined);
   const of = [...new Set(models.map((line) => line.bars_of))].join(", ");
+  // Calls that failed, and samples without a score, are in no mean.
+  const count = ({ n, samples }) => (samples === undefined || samples === number.format(n) ? "" : `${samples} scored of `) + number.format(n);
   const score = ({ mean, interval }) => (interval ? `${mean} ${interval}` : mean ?? "");
   const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
   const titles = ["model", "n", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
   const line = (each) => [
-    each.model, number.format(each.n), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
+    each.model, count(each), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
     number.format(each.errors), each.bars ? histogram(each.bars, each.bars_of) : "",
   ];
   const cells = (tag, values) => element("tr", "", ...values.map((value) => element(tag, "", value)));
