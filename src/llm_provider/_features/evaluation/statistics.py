@@ -51,10 +51,10 @@ def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Has
     if most and not 1e-100 < most < 1e100:
         # Squares would be beyond a float: measure in thirds of the largest, which leave no share of 0 and 1.
         parts = {name: [3 * (sample / most) for sample in each] for name, each in questions.items()}
-        found = measure(parts, clusters)
-        bounds = found.interval and (found.interval[0] / 3 * most, found.interval[1] / 3 * most)
-        error = None if found.error is None else found.error / 3 * most
-        return found._replace(value=found.value / 3 * most, error=error, interval=bounds)
+        scaled = measure(parts, clusters)
+        bounds = scaled.interval and (scaled.interval[0] / 3 * most, scaled.interval[1] / 3 * most)
+        error = None if scaled.error is None else scaled.error / 3 * most
+        return scaled._replace(value=scaled.value / 3 * most, error=error, interval=bounds)
     means = {name: fmean(samples) for name, samples in questions.items()}
     value, count = fmean(means.values()), len(means)
     sums: defaultdict[Hashable, list[float]] = defaultdict(list)

@@ -238,7 +238,7 @@ class _Table:
 
     def sum_up_models(self) -> Iterator[JSONObject]:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
-        scores, scored = doors.score_summaries, self._scored_results()
+        scores, scored = doors.score_summaries, self._list_scored_results()
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for index, model in enumerate(scores.name_models(self.results)):
             groups[model].append(index)
@@ -268,7 +268,7 @@ class _Table:
                 numbers = [float(len(text)) for text in answer_texts if isinstance(text, str)]
             yield line | {"bars": _count_bars(numbers), "bars_of": name}
 
-    def _scored_results(self) -> Sequence[AnyResult]:
+    def _list_scored_results(self) -> Sequence[AnyResult]:
         """The results, if one has a score; else with the scores in their metadata, and none without these."""
         has_scores = doors.score_summaries.has_scores
         if has_scores(self.results):
