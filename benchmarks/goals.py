@@ -104,6 +104,14 @@ GOALS = (
     Goal("overhead_p50", "open_loop", f"{_OPEN} p50", 1.0, "ms"),
     Goal("overhead_p90", "open_loop", f"{_OPEN} p90", 2.5, "ms"),
     Goal("overhead_p99", "open_loop", f"{_OPEN} p99", 5.0, "ms"),
+    *(
+        Goal(f"ours_more_{part}", "open_loop", f"{_OPEN} {part}, more than raw aiohttp's", limit, "ms")
+        for part, limit in (("p50", 1.5), ("p90", 4.0), ("p99", 9.0))
+    ),
+    *(
+        Goal(f"ours_write_more_{part}", "open_loop", f"the same with a stored write: {part}", limit, "ms")
+        for part, limit in (("p50", 2.0), ("p90", 6.0), ("p99", 12.0))
+    ),
     Goal("observed", "observability", "hooks and metrics on, random ids: more CPU", 3.0, "%"),
     Goal("unsampled", "telemetry", "OpenTelemetry on, no span sampled: more CPU", 3.0, "%"),
     Goal("sampled", "telemetry", "OpenTelemetry's spans on, all sampled: more CPU", 20.0, "%"),

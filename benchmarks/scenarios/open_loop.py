@@ -41,6 +41,9 @@ def run(options: Options) -> Result:
     if "ours" in taken:
         parts = ("p50", "p90", "p99")
         measured = {f"overhead_{part}": 1e3 * (taken["ours"].figure(part) - LATENCY) for part in parts}
+        for client in {"ours", "ours_write"} & overheads.keys() if "aiohttp" in overheads else ():
+            for part, here, floor in zip(parts, overheads[client], overheads["aiohttp"], strict=True):
+                measured[f"{client}_more_{part}"] = here - floor
     return Result(
         title="475 requests a second",
         text=f"Requests start at random times, {RATE} a second on average for {SECONDS} s, whether or not "

@@ -152,7 +152,9 @@ SHORT = 2 * DEEPEST
 """Bytes that are not nested too deep."""
 JSON_CONTENT = re.compile(rb'"content": ?(?:[0-9-]|\{(?!"(?:parts|role)")|\[(?!\{"t|\]))')
 """A `content` that is neither a text nor a list of parts, but the JSON that a model wrote."""
-_LONG_INTEGER = re.compile(rb"[0-9]{19}")
+_LONG_INTEGER = b"0" * 19
+_TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+"""A long integer becomes zeros, which are found in half of the time that a search for digits takes."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MANY_BRACKETS = 20_000
 """Brackets that take the event loop some milliseconds."""
@@ -209,8 +211,9 @@ def check_size(body: bytes) -> None:
 def _read(text: bytes) -> Any:
     """`orjson.loads`, or what it cannot read exactly by Python's `json`."""
     # Only in these fields are arguments, or an answer, an object. OpenAI sends them as a text.
-    written = b'"args"' in text or b'"input"' in text or JSON_CONTENT.search(text)
-    if written and _LONG_INTEGER.search(text):
+    if _LONG_INTEGER in text.translate(_TO_ZEROS) and (
+        b'"args"' in text or b'"input"' in text or JSON_CONTENT.search(text)
+    ):
         return read_exactly(text.decode())
     try:
         return orjson.loads(text)

@@ -100,12 +100,12 @@ def _kind_of(value: object) -> str:
     return "json"
 
 
-def _common_kind(one: str, other: str) -> str:
-    if other in (one, "null"):
-        return one
-    if one == "null":
-        return other
-    return "number" if {one, other} == {"integer", "number"} else "json"
+def _common_kind(known: str, new: str) -> str:
+    if new in (known, "null"):
+        return known
+    if known == "null":
+        return new
+    return "number" if {known, new} == {"integer", "number"} else "json"
 
 
 def _cell(value: Any, kind: str) -> Any:
