@@ -112,7 +112,15 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
     policy = _POLICY.format(scripts=hashes)
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     yield head.replace("{policy}", policy).replace("{style}", style).encode()
-    about = {"runs": [table.head for table in tables], "states": {name: states[name] for name in STATES}}
+    line = 1
+    for table in tables:
+        table.head["first_prompt"] = line if table.prompts else None
+        line += len(table.prompts)
+    about: JSONObject = {
+        "first_row": max(line, 2) + 1,
+        "runs": [table.head for table in tables],
+        "states": {name: states[name] for name in STATES},
+    }
     # A prompt or a row is a line, which the page reads when it needs it.
     yield embed_json(about | {"same": list(_same_columns(tables, rows))})[:-1]
     yield b',"prompts":[\n'
@@ -188,7 +196,7 @@ class _Table:
         self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
         summary = f"{summary} paid · {paid} price when bought"
-        self.head = {"name": name, "summary": summary, "columns": names, "prompts": len(self.prompts)}
+        self.head = {"name": name, "summary": summary, "columns": names}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
         for result in results:

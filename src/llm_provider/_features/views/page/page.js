@@ -3,7 +3,7 @@
 
 // The data are lines: the head, each prompt, a bracket, and each row. A row is parsed when it is first needed.
 const lines = document.getElementById("data").textContent.split("\n");
-const { runs, states, same: sameColumns } = JSON.parse(`${lines[0].slice(0, lines[0].lastIndexOf(","))}}`);
+const { runs, states, same: sameColumns, first_row: firstRow } = JSON.parse(`${lines[0].slice(0, lines[0].lastIndexOf(","))}}`);
 const parseLine = (at) => JSON.parse(lines[at].endsWith(",") ? lines[at].slice(0, -1) : lines[at]);
 const sideBySide = runs.length > 1;
 const byId = (id) => document.getElementById(id);
@@ -37,14 +37,6 @@ function promptText(prompt) {
   return contentText((prompt.findLast((message) => message.role === "user") ?? prompt.at(-1))?.content);
 }
 
-// Samples of one call have one prompt, which is a line of its own.
-const firstRow = 2 + Math.max(1, runs.reduce((sum, run) => sum + run.prompts, 0));
-let firstPrompt = 1;
-for (const run of runs) {
-  run.firstPrompt = firstPrompt;
-  firstPrompt += run.prompts;
-}
-
 class Row {
   #sides;
   constructor(number, state) {
@@ -62,7 +54,8 @@ function readSide(side, run) {
   // Without a prototype: a column may be named like a method of every object.
   const cells = { __proto__: null };
   run.columns.forEach((name, column) => { cells[name] = side.cells[column]; });
-  cells.prompt = run.prompts ? parseLine(run.firstPrompt + cells.input_index) : null;
+  // Samples of one call have one prompt, which is a line of its own.
+  cells.prompt = run.first_prompt && parseLine(run.first_prompt + cells.input_index);
   return { ...side, cells };
 }
 
@@ -116,13 +109,9 @@ const USD = new Set(["cost", "cost_at_most", "price"]);
 
 /** The decimal places of an amount with four digits, at least two. */
 const decimals = (amount) => (amount ? Math.min(20, Math.max(2, 3 - Math.floor(Math.log10(Math.abs(amount))))) : 2);
-const formats = [];
+const usd = [...Array(21).keys()].map((digits) => new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: Math.max(2, digits) }));
 /** USD with four digits, and with at least two decimal places, as Python's `format_usd` has them. */
-function formatUsd(amount) {
-  const digits = decimals(amount);
-  formats[digits] ??= new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: digits });
-  return `$${formats[digits].format(amount)}`;
-}
+const formatUsd = (amount) => `$${usd[decimals(amount)].format(amount)}`;
 
 /** A number with six digits; a small or a very large one with four and its power of ten. */
 const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, notation: "scientific" });
@@ -144,10 +133,8 @@ function cellValue(name, cells) {
 }
 
 /** The order of cells: empty ones, numbers, and then texts, as a column may have all of them. */
-function compareCells(left, right) {
-  const [first, second] = [left, right].map((value) => ["string", "number", "boolean"].indexOf(typeof value));
-  return first === second ? (left > right) - (left < right) : (first < 0 ? -3 : -first) - (second < 0 ? -3 : -second);
-}
+const rank = (value) => ({ string: 2, number: 1, boolean: 1 })[typeof value] ?? 0;
+const compareCells = (left, right) => rank(left) - rank(right) || (left > right) - (left < right);
 
 /** The column of one value, of a run or of the first run that has it. */
 function column(name, run, header = title(name)) {
@@ -261,8 +248,7 @@ function histogram({ counts, low, high }, name) {
     return bar;
   }));
   bars.role = "img";
-  bars.ariaLabel = `${name} from ${formatNumber(low)} to ${formatNumber(high)}: ${counts.join(", ")}`;
-  bars.title = bars.ariaLabel;
+  bars.title = bars.ariaLabel = `${name} from ${formatNumber(low)} to ${formatNumber(high)}: ${counts.join(", ")}`;
   return bars;
 }
 
