@@ -16,10 +16,10 @@ from ..._core.words import escape_controls, format_usd
 from . import blocks as html
 
 _OPEN = frozenset({
-    "cache", "cache_dir", "cache_shared", "max_concurrent", "budget", "prices", "env_file", "ledger",
-    "timeout", "max_retries", "outage_patience", "max_response_bytes", "rate_control", "transport",
-    "strict_model", "show_estimate_above", "telemetry", "log_content", "show_waits", "temperature",
-    "max_tokens", "reasoning_effort", "service_tier", "endpoint", "n", "seed", "top_p", "draw",
+    "cache_dir", "cache_shared", "max_concurrent", "budget", "prices", "env_file", "ledger", "timeout",
+    "max_retries", "outage_patience", "max_response_bytes", "rate_control", "transport", "strict_model",
+    "show_estimate_above", "telemetry", "log_content", "show_waits", "temperature", "max_tokens",
+    "reasoning_effort", "service_tier", "endpoint", "n", "seed", "top_p", "draw",
 })  # fmt: skip
 """Settings and defaults whose values are shown. A key, a header or the URL of a store may hold a secret."""
 _PACKAGE = str(Path(__file__).parents[2])
