@@ -73,7 +73,9 @@ def test(version: str, options: Sequence[str]) -> bool:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, project / name)
     # Some tests read the history, and git refuses a folder of another user.
-    subprocess.run(["git", "init", "--quiet", str(project)], check=True)  # noqa: S603, S607
+    git = ["git", "-C", str(project), "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "The files"]):
+        subprocess.run([*git, *command], check=True)  # noqa: S603
     pip = f"{python} -m pip install --quiet --no-deps"
     steps = (
         f"test -x {python} || python{version} -m venv /venv-{version}",

@@ -110,7 +110,8 @@ def _answer(simulator: Simulator, step: Mapping[str, Any]) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=60) as answer:
             status, headers, body = answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
-        status, headers, body = error.code, error.headers, error.read().decode()
+        with error:
+            status, headers, body = error.code, error.headers, error.read().decode()
     shown = {"headers": {name: headers[name] for name in step["show"]}} if "show" in step else {}
     path = step["post"].partition("?")[0]
     # The answers of compatible hosts differ from those of OpenAI.

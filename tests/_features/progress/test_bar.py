@@ -129,6 +129,22 @@ def test_a_kernel_without_widgets_has_one_line_without_escapes(
     assert not {"\r", "\x1b"} & {*captured.out, *captured.err}
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_bar_starts_no_process(method: str, warm_python: list[str]) -> None:
+    # As on systems whose processes are not forked, where a lock between processes starts one.
+    program = f"""
+import multiprocessing
+from multiprocessing import resource_tracker
+multiprocessing.set_start_method({method!r})
+multiprocessing.get_all_start_methods = lambda: [{method!r}]
+from llm_provider._features.progress.bar import Progress
+Progress(3, True, lambda: [])
+print(resource_tracker._resource_tracker._pid)
+"""
+    ended = subprocess.run([*warm_python, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == "None\n"
+
+
 def test_marimo_needs_a_total(capsys: pytest.CaptureFixture[str]) -> None:
     bar = marimo_bar(total=None, unit="call")
     bar.update(3)

@@ -176,6 +176,7 @@ def describe(scopes: Sequence[ScopeStatistics]) -> list[str]:
 
 def _bar(total: int | None, desc: str | None = None) -> Any:
     options: JSONObject = {"total": total, "unit": "call", "desc": desc}
+    _lock_for_threads()
     if in_jupyter():
         return jupyter_bar(**options)
     if in_marimo():
@@ -185,6 +186,20 @@ def _bar(total: int | None, desc: str | None = None) -> Any:
     # On a terminal of unknown size, the bar would be empty.
     size = {} if _columns() else {"ncols": 100, "nrows": 24}
     return tqdm(dynamic_ncols=not size, file=StandardError(), **size, **options)
+
+
+def _lock_for_threads() -> None:
+    """Give tqdm a lock for threads, unless processes are forked or it has one.
+
+    By itself it has one for processes too, which those that are forked share. Where they are not, as on
+    Python 3.14, nobody shares it, and it starts a process that keeps standard error open.
+    """
+    from multiprocessing import get_all_start_methods
+
+    from tqdm import tqdm
+
+    if get_all_start_methods()[0] != "fork" and not hasattr(tqdm, "_lock"):
+        tqdm.set_lock(threading.RLock())
 
 
 class StandardError:
