@@ -40,7 +40,7 @@ class Connection:
         self._process = ServerProcess(server, self._ending.set) if server.command else None
         self._error: BaseException | None = None
         self._status = 0
-        """The last HTTP status of a server with a URL, which the `mcp` package does not tell."""
+        """The HTTP status of the last message to a URL, which the `mcp` package does not tell."""
         self._task = asyncio.create_task(self._hold())
 
     @property
@@ -123,7 +123,9 @@ class Connection:
         from mcp.client.streamable_http import streamable_http_client
 
         async def bound(response: Any) -> None:
-            self._status = response.status_code
+            if response.request.method == "POST":
+                # The stream for the server's own messages, which it may refuse, is a GET at any time.
+                self._status = response.status_code
             if "content-encoding" in response.headers:  # nothing limits what it becomes
                 raise httpx2.DecodingError("the answer is compressed, which was not asked for")
             # The `mcp` package limits each event of a stream.
