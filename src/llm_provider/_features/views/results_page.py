@@ -196,7 +196,7 @@ class _Table:
         self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
         summary = f"{summary} paid · {paid} price when bought"
-        self.head = {"name": name, "summary": summary, "columns": names}
+        self.head: JSONObject = {"name": name, "summary": summary, "columns": names}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
         for result in results:
