@@ -6,13 +6,16 @@
     python -m tools.mutants 7 50 --write      # the same, and write benchmarks/results/mutants.md
 
 A bug is found if a test fails that runs its line, or one of 300 programs of the simulation. The cheapest
-tests go first. A bug whose line no test runs in its own process has the tests of its folder.
+tests go first. A line that runs at the import, such as a row of a table or a default, has the tests that run
+the function or class around it, or else the lines that name what it defines. A bug whose line no test runs in
+its own process has the tests of its folder. A test that fails without the bug as well has found nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import itertools
 import json
 import math
@@ -26,7 +29,7 @@ import sys
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -58,12 +61,12 @@ MOST_SECONDS = 240.0
 PROGRAMS = 300
 """Programs of the simulation for a bug that no test has found."""
 
-PATIENCE = 500.0
-"""Seconds after which a run counts as found: the library waits for ever."""
+PATIENCE = 3_000.0
+"""Seconds after which a run counts as found: the library waits for ever. 300 programs may take 1,000."""
 
 PYTEST = (
     sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-m", "not matrix",
-    "-p", "no:cacheprovider", "--timeout=40",
+    "-p", "no:cacheprovider", "--timeout=60",
 )  # fmt: skip
 
 NO_TESTS = 5
@@ -121,18 +124,46 @@ def list_scopes(source: bytes, mutant: Mutant) -> Iterator[range]:
     yield from sorted(around, key=len)
 
 
+def list_late_lines(source: bytes) -> set[int]:
+    r"""The lines of a module that run later than at its import: those in the bodies of functions.
+
+    >>> sorted(list_late_lines(b"n = 1\ndef f(\n    a=2,\n):\n    return a\n"))
+    [5]
+    """
+    return {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None
+        for line in range(node.body[0].lineno, node.end_lineno + 1)
+    }
+
+
+def name_definition(source: bytes, line: int) -> str:
+    r"""What the statement of a module that has a line defines; "" if it has no name.
+
+    >>> name_definition(b"import os\n\nROWS: dict = {\n    1: 2,\n}\n", 4)
+    'ROWS'
+    """
+    for node in ast.parse(source).body:
+        if node.lineno <= line <= (node.end_lineno or 0):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+            return getattr(targets[0], "id", getattr(targets[0], "name", ""))
+    return ""
+
+
 class Trace:
     """Which tests run a line, from the files that `trace` has written."""
 
     def __init__(self) -> None:
         from coverage import CoverageData
 
-        self._data = [CoverageData(str(file)) for file in sorted(TRACES.glob("*.coverage"))]
+        ended = sorted(TRACES.glob("*.xml"))  # the report comes after the lines: the others are still traced
+        self._data = [CoverageData(str(file.with_suffix(".coverage"))) for file in ended]
         for data in self._data:
             data.read()
         cases = [
             case
-            for file in sorted(TRACES.glob("*.xml"))
+            for file in ended
             for case in ET.parse(file).iter("testcase")  # noqa: S314  # pytest has written it
             if case.find("failure") is None and case.find("error") is None
         ]
@@ -144,19 +175,33 @@ class Trace:
         Two cases of every test go before further cases, and the tests of the module before others.
         """
         path = ROOT / mutant.path
+        source = path.read_bytes()
+        for scope in list_scopes(source, mutant):
+            if names := self._list_runners(path, scope):
+                return self._choose(names, path.stem)
+        names = set()
+        if name := name_definition(source, mutant.find_line(source)):
+            for module in (ROOT / PACKAGE).rglob("*.py"):
+                lines = module.read_text(encoding="utf-8").splitlines()
+                naming = [number for number, line in enumerate(lines, 1) if re.search(rf"\b{name}\b", line)]
+                names |= self._list_runners(module, naming) if naming else set()
+        return self._choose(names, path.stem)
+
+    @functools.cache  # noqa: B019  # there is one trace
+    def _list_contexts(self, path: Path) -> dict[int, set[str]]:
+        """The tests that run each line of a module, without the lines that its import runs."""
+        late = list_late_lines(path.read_bytes())
         contexts: defaultdict[int, set[str]] = defaultdict(set)
         for data in self._data:
             for line, tests in data.contexts_by_lineno(str(path)).items():
-                contexts[line].update(tests)
-        for scope in list_scopes(path.read_bytes(), mutant):
-            names = {name.rpartition("|")[0] for line in scope for name in contexts[line]}
-            if names & self._seconds.keys():
-                return self._choose(names & self._seconds.keys(), path.stem)
-        return []
+                if line in late:
+                    contexts[line].update(name.rpartition("|")[0] for name in tests)
+        return contexts
 
-    def has(self, file: str) -> bool:
-        """Whether a file of tests is traced."""
-        return any(name.startswith(f"{file}::") for name in self._seconds)
+    def _list_runners(self, path: Path, lines: Iterable[int]) -> set[str]:
+        """The tests that run one of some lines."""
+        contexts = self._list_contexts(path)
+        return self._seconds.keys() & {name for line in lines for name in contexts.get(line, ())}
 
     def _choose(self, names: set[str], module: str) -> list[str]:
         cases: Counter[str] = Counter()
@@ -215,12 +260,14 @@ class Copy:
         try:
             module = Path(mutant.path.replace(PACKAGE, "tests"))
             own = (module.parent / f"test_{module.stem.strip('_')}.py").as_posix()
-            parts = known.divide(known.find_tests(mutant)) or [[module.parent.as_posix()]]
-            if not known.has(own) and (self._folder / own).exists():
+            tests = known.find_tests(mutant)
+            parts = known.divide(tests) or [[module.parent.as_posix()]]
+            if not any(test.startswith(f"{own}::") for test in tests) and (self._folder / own).exists():
                 parts.append([own])
             for part in parts:
                 (self._folder / "tests.txt").write_text("\n".join(part), encoding="utf-8")
-                if killer := self.run([*PYTEST, "@tests.txt"]):
+                killer = self.run([*PYTEST, "@tests.txt"])
+                if killer and not self._fails_without(mutant, source, killer):
                     return killer
             if not self._programs:
                 return ""
@@ -228,6 +275,14 @@ class Copy:
             return self.run([sys.executable, "-m", *options])
         finally:
             self.write(mutant.path, source)
+
+    def _fails_without(self, mutant: Mutant, source: bytes, killer: str) -> bool:
+        """Whether the test that fails with a bug, or one of those that were tried, fails without it too."""
+        self.write(mutant.path, source)
+        try:
+            return bool(self.run([*PYTEST, f"tests/{killer}" if "::" in killer else "@tests.txt"]))
+        finally:
+            self.write(mutant.path, mutant.apply(source))
 
     def run(self, command: Sequence[str]) -> str:
         """What fails in a run; "" if nothing does."""

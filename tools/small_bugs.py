@@ -116,8 +116,10 @@ class _Finder:
         self._source = source
         lines = source.splitlines(keepends=True)
         self._starts = list(itertools.accumulate(map(len, lines), initial=0))
-        bounds = re.findall(rb"^(_?[A-Z][A-Z_]+)(?:: [^=]+)? = (\d[\d_]*)", source, re.MULTILINE)
-        self._large = {name.decode() for name, size in bounds if int(size) >= LARGE}
+        bounds = re.findall(
+            rb"^(_?[A-Z][A-Z_]+)(?:: [^=]+)? = (\d[\d_]*)(?:\*\*(\d+))?", source, re.MULTILINE
+        )
+        self._large = {name.decode() for name, size, power in bounds if int(size) ** int(power or 1) >= LARGE}
         """Bounds of sizes: one more is as good."""
         self._excluded = {number for number, line in enumerate(lines, 1) if b"pragma: no cover" in line}
 
@@ -161,7 +163,10 @@ class _Finder:
         if name in ("test", "ifs") and not isinstance(parent, ast.While):
             yield "condition turned", *self._span(node), f"not ({self._text(node)})"
         kind, number = _judge_number(name, node, parent)
-        if kind is not None:
+        is_beside_bound = isinstance(parent, ast.BinOp) and not self._large.isdisjoint(
+            re.findall(r"\w+", self._text(parent))
+        )
+        if kind is not None and not is_beside_bound:
             other = number + 1
             if kind == "wrong index":
                 other = number - 1
@@ -199,7 +204,7 @@ class _Finder:
         for values in (node.args, [keyword.value for keyword in node.keywords]):
             for one, two in itertools.pairwise(values):
                 are_names = all(isinstance(each, ast.Name | ast.Attribute) for each in (one, two))
-                if are_names and function not in SYMMETRIC:
+                if are_names and function not in SYMMETRIC and self._text(one) != self._text(two):
                     (begin, middle), (rest, end) = self._span(one), self._span(two)
                     text = f"{self._text(two)}{self._source[middle:rest].decode()}{self._text(one)}"
                     yield "swapped argument", begin, end, text

@@ -37,9 +37,9 @@ COLLECTIONS = 0.004
 _LARGE_PAGE = 1 << 21
 _MADV_COLLAPSE = 25
 _LIBRARY = "/src/llm_provider/"
-_HOLDERS = (
-    "importlib", "/budget.py", "/balance_file.py", "/shared_controller.py", "/_limits/state.py", "/forks.py",
-    "/storage/shard.py", "/storage/store.py", "/storage/maintenance.py", "/journal.py", "/ledger_file.py",
+HOLDERS = (
+    "importlib", "/budget.py", "/balance_file.py", "/shared_controller.py", "/user_limits/states.py",
+    "/forks.py", "/store/entry.py", "/store/store.py", "/maintenance.py", "/journal.py", "/ledger_file.py",
 )  # fmt: skip
 """Modules whose functions hold locks of the interpreter, of SQLite or of files while they run. Whoever waited
 for such a lock would hold the only turn."""
@@ -47,7 +47,7 @@ for such a lock would hold the only turn."""
 
 @functools.cache
 def _is_holder(filename: str) -> bool:
-    return any(name in filename for name in _HOLDERS)
+    return any(name in filename for name in HOLDERS)
 
 
 def _holds_the_machine(frame: Any) -> bool:

@@ -35,6 +35,8 @@ def fix_hashes_and_addresses() -> None:
     if sys.platform == "linux":
         libc.personality(ADDR_NO_RANDOMIZE)
     environment = {"PYTHONHASHSEED": "0", "PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+    if "PYTHONPATH" in os.environ:  # a copy of the library is played, and not the installed one
+        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 

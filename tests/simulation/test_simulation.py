@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from simulation.process import HOLDERS
 from simulation.programs import make_program
 from simulation.shrinking import list_smaller, shrink
 
@@ -35,6 +36,12 @@ def test_every_promise_is_kept_and_a_program_says_everything() -> None:
     assert first == second[::-1]
     assert len({line.split()[-1] for line in first}) == len(CORPUS) > 10
     assert len(SEEDS) > 30
+
+
+def test_every_module_that_holds_the_machine_is_one_of_the_library() -> None:
+    modules = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "src" / "llm_provider").rglob("*.py")]
+    for name in HOLDERS[1:]:
+        assert [module for module in modules if module.endswith(name)], name
 
 
 def test_a_failing_program_is_made_small() -> None:

@@ -5,7 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.mutants import RELATED, RESULT, Copy, describe, list_scopes, make_page
+import pytest
+
+from tools.mutants import (
+    RELATED,
+    RESULT,
+    Copy,
+    describe,
+    list_late_lines,
+    list_scopes,
+    make_environment,
+    make_page,
+    name_definition,
+)
 from tools.small_bugs import ROOT, draw, find_mutants
 
 MODULE = b"def fits(size):\n    return size < 3\n"
@@ -33,6 +45,30 @@ def test_a_bug_without_a_run_of_its_line_has_the_tests_of_its_function() -> None
     (bug, *_) = find_mutants(b"class A:\n\n    def f(self, a=0):\n        return a\n")
     scopes = list_scopes(b"class A:\n\n    def f(self, a=0):\n        return a\n", bug)
     assert list(scopes) == [range(3, 4), range(3, 5), range(1, 5)]
+
+
+def test_a_copy_is_simulated_and_not_the_installed_library(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "llm_provider"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('the copy')")
+    command = [sys.executable, "-m", "tests.simulation", "0", "1"]
+    environment = make_environment(tmp_path)
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr.strip()) == (1, "the copy")
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "name"),
+    [
+        ("A = {\n    1: 2,\n}\nB = A[1]\n", 2, "A"),
+        ("class A(NamedTuple):\n    one: int = 1\n", 2, "A"),
+        ("def f(n=1):\n    return n\n", 1, "f"),
+        ("if x:\n    y = 1\n", 2, ""),
+    ],
+)
+def test_what_runs_at_the_import_is_found_by_its_name(code: str, line: int, name: str) -> None:
+    assert line not in list_late_lines(code.encode())
+    assert name_definition(code.encode(), line) == name
 
 
 def test_every_traced_folder_is_there() -> None:

@@ -60,8 +60,10 @@ KINDS = {
         ("if a:  # pragma: no cover\n    x = rows[0]", []),
         ("def __repr__(self):\n    return self.rows[0]", []),
         ("x = zip(a, b, strict=True)", []),
+        ("x = Limits(most, most)", []),
         ("x = size + 1000", []),
         ("MOST = 10_000\nx = size < MOST", ["swapped comparison: x = size > MOST"]),
+        ("MOST = 2**26\nx = read(MOST + 1)", []),
     ],
 )
 def test_a_line_has_the_bugs_that_a_person_would_write(code: str, bugs: list[str]) -> None:

@@ -101,6 +101,18 @@ def test_groups_of_rows_are_as_large_as_a_batch_may_be(
     assert [len(group) for group in filled] == lengths
 
 
+def test_a_last_group_that_is_too_small_gets_the_last_rows_of_the_one_before() -> None:
+    for before, last, least in itertools.product(range(1, 8), range(1, 5), range(1, 6)):
+        rows = [wanted(number) for number in range(before + last)]
+        filled = fill_last([rows[:before], rows[before:]], least)
+        assert [row for group in filled for row in group] == rows
+        missing = max(0, least - last)
+        moved = missing if before >= least + missing else 0
+        assert list(map(len, filled)) == [before - moved, last + moved]
+    assert fill_last([[wanted(1)]], 5) == [[wanted(1)]]
+    assert fill_last([], 5) == []
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("fault", [Fault(abort_after=0), *(Fault(body=body) for body in ODD_BODIES)])
 @pytest.mark.parametrize("listed", ODD_LISTS)
@@ -221,6 +233,21 @@ def test_an_ended_batch_is_recognised_by_its_rows(
     assert results.texts == ["2", "4"]
     assert simulator.ledger().answered == 2 * (theirs + 1)
     assert (float(budget.spent), budget.reserved) == (pytest.approx(float(results.cost)), 0)
+
+
+@pytest.mark.parametrize("counts", ["all", "none"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_whole_results_are_read_once_to_tell_batches_apart(
+    client: Client, simulator: Simulator, rows: int, counts: str
+) -> None:
+    simulator.configure(batch_counts=counts, batch_seconds=1.0)
+    client.submit_many("claude-haiku-5-5", INPUTS[:rows])
+    cut_journal(client, 0.8)
+    with Client(cache_dir=client.cache.directory, outage_patience=3.0) as another:
+        answers = another.call_many("claude-haiku-5-5", INPUTS[:rows], delivery="batch")
+    assert answers.texts == ["2", "4"][:rows]
+    # Once to find out whose they are, and once for the answers.
+    assert sum(request.path.endswith("/results") for request in simulator.requests()) == 2
 
 
 @pytest.mark.parametrize("model", ["gpt-5.5", "gemini/gemini-3.8-flash"])
@@ -422,6 +449,31 @@ def test_the_queue_is_that_of_other_programs_too(own: Client) -> None:
         results = call_many(own, url, {})
     check_whole(queue, results, own)
     assert {len(batch["rows"]) for batch in queue.batches.values()} == {24}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_batch_that_is_claimed_while_it_is_looked_for_is_not_forgotten(own: Client, way: Way) -> None:
+    class Unlisted(Queue):
+        """Takes a batch without saying so, and has no list of batches."""
+
+        def post(self, kind: str, body: bytes) -> Refusal:
+            answer = super().post(kind, body)
+            return refuse(500, "oops") if kind == "batches" else answer
+
+        def get(self, path: str) -> Refusal:
+            if not path.endswith("/batches"):
+                return super().get(path)
+            if self.batches:
+                with Client(cache_dir=own.cache.directory) as other:
+                    other.batches()[0].claim("batches-1")
+            return refuse(404, "there is no such path")
+
+    queue = Unlisted()
+    with queue.serve() as url:
+        with contextlib.suppress(UncertainBatchError):
+            way(own, url, {})
+        check_whole(queue, call_many(own, url, {}), own)
+    assert queue.posts["batches"] == 1
 
 
 def test_a_row_that_does_not_fit_alone_fails_in_its_place(own: Client) -> None:

@@ -5,11 +5,12 @@ import contextlib
 import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider import Client, LLMError
+from llm_provider import Client, Limit, LLMError
 from llm_provider._core.batches.job import Job, Pending, Wanted
 from llm_provider._core.journey.call import Call, Sample
 from llm_provider._core.journey.sender import Sending
@@ -93,3 +94,35 @@ def test_nothing_is_left_of_calls(client: Client, simulator: Simulator) -> None:
     # A scope knows the calls that failed since the last answer, as it has to tell them apart.
     client.call(MODEL, "the last")
     check_nothing_is_left(client, before)
+
+
+SETTINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "nothing": lambda folder: {},
+    "limits": lambda folder: {"limits": {"*": Limit(rpm=100)}},
+    "a ledger": lambda folder: {"ledger": folder / "ledger.jsonl"},
+    "no cache": lambda folder: {"cache": "off"},
+    "a pace of its own": lambda folder: {"rate_control": "independent"},
+    "a fixed pace": lambda folder: {"rate_control": "aimd"},
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the platform does not list open files")
+@pytest.mark.parametrize("names", [*map(tuple, zip(SETTINGS)), ("limits", "a ledger", "a fixed pace")])
+def test_a_closed_client_has_no_open_file(
+    simulator: Simulator, own_cache: Path, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    def list_open() -> list[str]:
+        paths = []
+        for descriptor in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                paths.append(str(descriptor.readlink()))
+        return [path for path in paths if path.startswith(str(tmp_path))]
+
+    settings = {name: value for each in names for name, value in SETTINGS[each](tmp_path).items()}
+    client = Client(cache_dir=own_cache, **settings)
+    client.call(MODEL, "one")
+    assert client.call_many(MODEL, ["two", "three"], progress=False).texts
+    assert list_open() or "no cache" in names
+    client.close()
+    assert wait_until(lambda: not list_open(), 10), list_open()
+    assert client.usage.requests == 3

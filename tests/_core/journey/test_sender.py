@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from litellm_support import IGNORED_WARNINGS, needs_litellm
 from llm_provider import APITimeoutError, Client, LLMError, RateLimitError, Response, Telemetry
 from llm_provider.simulator import Fault, Simulator
-from raw_server import Behaviour, RawServer
+from raw_server import Behaviour, RawServer, answering
 from support import RunScript, TooSlowError, ask, patiently
+from wire_shapes import SHAPES, Shape
 
 MODEL = "gpt-6.1-sol"
 CLAUDE = "claude-sonnet-5-5"
@@ -190,3 +192,44 @@ def test_a_deadline_that_passes_while_the_sdk_is_loaded_says_so(
     assert "the deadline of 1 s: nothing was sent, as the SDK was still being loaded" in first
     assert "loaded" not in second
     assert simulator.ledger().requests <= 1
+
+
+FORMATS = {
+    "gpt-6.1-sol": "openai",
+    "gpt-5.5-pro": "responses",
+    CLAUDE: "anthropic",
+    "gemini/gemini-4-argon": "gemini",
+}
+CONTENT = ("text", "reasoning", "tool_calls", "finish_reason", "usage", "model")
+
+
+BODIES: dict[str, Callable[[Shape, bytes], bytes]] = {
+    "events": lambda shape, whole: shape.stream(),
+    "a blank in the mark of the end": lambda shape, whole: shape.stream(ending=b"data: [DONE] \n\n"),
+    "an answer and the end of a stream": lambda shape, whole: whole + b"\ndata: [DONE]\n\n",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("model", FORMATS)
+def test_a_stream_that_nobody_asked_for_is_read_and_stored_as_the_whole_answer(
+    model: str, body: str, own_cache: Path
+) -> None:
+    sent = b""
+
+    async def behave(writer: asyncio.StreamWriter) -> None:
+        await answering(sent)(writer)
+
+    with RawServer(behave) as server, Client(cache_dir=own_cache, api_key="sk-test", max_retries=0) as client:
+        for shape in SHAPES[FORMATS[model]]:
+            whole = json.dumps(shape.whole).encode()
+            answers, requests = [], []
+            for each in (whole, BODIES[body](shape, whole)):
+                sent = each
+                before, prompt = server.requests, f"{shape.name} {len(requests)}"
+                answers += [client.call(model, prompt, base_url=server.root) for _ in range(2)]
+                requests.append(server.requests - before)
+            assert requests[0] == requests[1], shape.name
+            for name in CONTENT:
+                first, *others = (getattr(answer, name) for answer in answers)
+                assert all(other == first for other in others), (shape.name, name)

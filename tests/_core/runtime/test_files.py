@@ -1,6 +1,9 @@
 """Paths that users give, and files that survive what a simulated disk does to them."""
 
+import contextlib
+import errno
 import os
+import sqlite3
 import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +19,7 @@ from llm_provider._core.runtime.files import (
     check_path,
     encode_line,
     file_remedy,
+    full_disk,
     open_data,
     read_lines,
     read_text,
@@ -115,6 +119,32 @@ def test_the_error_of_a_full_disk_names_what_is_safe() -> None:
         replace_file(Path("/dev/full"), safe="the cache is safe") as file,
     ):
         file.write(b"more")
+
+
+@pytest.mark.parametrize("number", sorted({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EACCES, errno.EIO}))
+def test_the_error_of_a_full_disk_has_the_words_and_number_of_the_system(number: int) -> None:
+    error = OSError(number, os.strerror(number))
+    full = full_disk(error, "a.jsonl", "all is safe")
+    if number in (errno.EACCES, errno.EIO):
+        assert full is None
+    else:
+        said = f"the disk of a.jsonl is full ({os.strerror(number)}): all is safe; free space on this disk"
+        assert (str(full), full and full.errno) == (said, number)
+
+
+def test_the_error_of_a_full_database_has_the_words_of_sqlite() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute("PRAGMA max_page_count = 2")
+        database.execute("CREATE TABLE rows (value)")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            database.execute("INSERT INTO rows VALUES (zeroblob(100000))")
+        full = full_disk(caught.value, "cache.db", "all is safe")
+        with pytest.raises(sqlite3.OperationalError) as other:
+            database.execute("SELECT nothing")
+    assert str(full).startswith("the disk of cache.db is full (database or disk is full): all is safe")
+    assert full is not None
+    assert full.errno == errno.ENOSPC
+    assert full_disk(other.value, "cache.db", "all is safe") is None
 
 
 # --- data that is read ------------------------------------------------------------------------------------

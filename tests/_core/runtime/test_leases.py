@@ -1,6 +1,7 @@
 """Leases: one holder per machine, and none that a dead, stopped or forked process keeps."""
 
 import asyncio
+import itertools
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -262,3 +264,45 @@ def test_names_are_free_or_held_as_a_table_says(
                 held[name] = lease
 
     asyncio.run(main())
+
+
+class CountingLoop(asyncio.SelectorEventLoop):
+    """Notes how long its callbacks are asked to wait, and lets the time of a wait pass at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed = 0.0
+        self.pauses: list[float] = []
+
+    def time(self) -> float:
+        return super().time() + self.passed
+
+    def call_later(self, delay: float, *arguments: Any, **options: Any) -> asyncio.TimerHandle:
+        self.pauses.append(delay)
+        self.passed += delay
+        return super().call_later(0, *arguments, **options)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 30.0])
+def test_who_waits_for_long_looks_seldom_and_soon_after_a_short_wait(
+    start: Start, tmp_path: Path, seconds: float
+) -> None:
+    start()
+    with asyncio.Runner(loop_factory=CountingLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, CountingLoop)
+        leases = Leases(tmp_path, patience=1e9)
+        waiting = loop.create_task(leases.wait("name"))
+
+        async def pass_time() -> None:
+            assert leases.take("name") is None
+            while sum(loop.pauses) < seconds:
+                await asyncio.sleep(0)
+            waiting.cancel()
+
+        runner.run(pass_time())
+    # Each pause is a share of the wait so far, between the shortest and the longest.
+    waits = itertools.accumulate(loop.pauses, initial=0.0)
+    shares = [min(max(waited / 5, 0.01), 0.2) for waited in waits]
+    assert loop.pauses == pytest.approx(shares[:-1])
+    assert len(loop.pauses) < 40 + 5 * seconds

@@ -1,8 +1,11 @@
 """A second level is named by a URL or by an object with five methods, and a wrong name is refused at once."""
 
+import itertools
 import pickle
 import socket
+import socketserver
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,3 +132,40 @@ def test_a_server_that_is_not_there_is_one_warning(simulator: Simulator, tmp_pat
     assert len(warned) == 1
     assert "hidden" not in str(warned[0].message)
     assert f"valkey://127.0.0.1:{port}/0" in str(warned[0].message)
+
+
+class Written(socketserver.StreamRequestHandler):
+    """Agrees to every command, in the protocol of Valkey, and notes what is written together."""
+
+    together: list[dict[str, bytes]]
+
+    def handle(self) -> None:
+        while head := self.rfile.readline():
+            words = []
+            for _ in range(int(head[1:])):
+                length = int(self.rfile.readline()[1:])
+                words.append(self.rfile.read(length + 2)[:-2])
+            if words[0] == b"MSET":
+                pairs = dict(zip(words[1::2], words[2::2], strict=True))
+                self.together.append({key.decode(): value for key, value in pairs.items()})
+            self.wfile.write(b"+OK\r\n")
+
+
+@needs("valkey")
+@pytest.mark.parametrize("sizes", [[], [1], [5, 3], [5, 4], [3, 3, 3, 3], [9], [1, 9, 1], [4, 4, 8, 1, 7]])
+def test_what_is_written_together_has_a_size_that_a_server_takes(sizes: list[int]) -> None:
+    values = {f"{number}": bytes([number]) * (size * 1_000_000) for number, size in enumerate(sizes)}
+    handler = type("Handler", (Written,), {"together": []})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        store = ValkeyStore(f"valkey://127.0.0.1:{server.server_address[1]}")
+        store.put_many(values)
+        store.close()
+        server.shutdown()
+    assert {key: value for each in handler.together for key, value in each.items()} == {
+        PREFIX + key: value for key, value in values.items()
+    }
+    written = [[len(value) // 1_000_000 for value in each.values()] for each in handler.together]
+    assert all(sum(each) <= 8 or len(each) == 1 for each in written), written
+    # No two neighbours would fit together.
+    assert all(sum(one) + two[0] > 8 for one, two in itertools.pairwise(written)), written

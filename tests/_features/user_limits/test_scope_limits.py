@@ -1,6 +1,7 @@
 """A user's own limits over a real server that counts: in every way of asking, and for several processes."""
 
 import asyncio
+import itertools
 import subprocess
 import time
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from llm_provider import Client, Embeddings, Limit, LLMError, RequestError, predicate
+from llm_provider._core.pace.call_limits import group_of
+from llm_provider._features.user_limits.scope_limits import Counts, make_scope_limits
 from llm_provider.simulator import Fault, Simulator
 from support import WAYS, RunScript, ask, wait_until
 
@@ -274,3 +277,37 @@ def test_a_slot_is_taken_when_the_sdk_is_loaded(
     packages = {"openai", "anthropic", "google", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "h2"}
     run_script(COLD.replace("MODEL", repr(model)).replace("SDKS", repr(packages)))
     assert simulator.ledger().requests == 1
+
+
+PROVIDERS = ("openai", "anthropic")
+SCOPES = [
+    (provider, url, f"{provider}-{model}", key)
+    for provider in PROVIDERS
+    for url in (None, "http://other/v1")
+    for model in ("one", "two")
+    for key in ("a", "b")
+]
+
+
+@pytest.mark.parametrize(
+    "patterns", [*itertools.combinations(["model", "provider", "all"], 2), ("model", "provider", "all")]
+)
+async def test_each_limit_of_each_account_counts_by_itself(patterns: tuple[str, ...]) -> None:
+    limits: dict[Any, Any] = {}
+    for provider in PROVIDERS:
+        for model in ("one", "two"):
+            limits[provider, group_of(f"{provider}-{model}")] = (f"{provider}-{model}", Limit(rpm=1), "model")
+        limits[provider, "*"] = (f"{provider}/*", Limit(rpm=2), "provider")
+    limits["*", "*"] = ("*", Limit(rpm=3), "all")
+    limits = {key: limit[:2] for key, limit in limits.items() if limit[2] in patterns}
+    counted: dict[str, set[Any]] = {}
+    for provider, url, model, key in SCOPES:
+        scope = make_scope_limits(limits, Counts(None), provider, url, model, key)
+        assert scope is not None
+        assert len(set(scope._names)) == len(patterns)
+        # A model counts by itself, and the others with all models of the account.
+        for name, pattern in zip(scope._names, patterns, strict=True):
+            own = model if pattern == "model" else None
+            counted.setdefault(name, set()).add((pattern, provider, url, own, key))
+    assert all(len(each) == 1 for each in counted.values()), counted
+    assert len(counted) == sum(16 if pattern == "model" else 8 for pattern in patterns)

@@ -160,7 +160,7 @@ class Submitter:
             return None
         if len(candidates) == 1 and record.sealed is not None:
             # If it turns out to be another one, its results show that by their names.
-            return candidates[0]
+            return candidates.pop()
         names = tuple(remote.identifier for remote in candidates)
         raise explain_uncertain(record, names, f"it may be any of {', '.join(names)}")
 

@@ -285,9 +285,9 @@ class LiveWork:
 
     def _stop(self) -> None:
         self._stopped = True
+        # Calls that wait at the gate end here too: `_take` takes none of them any more. Their memory is that
+        # of the gate, which ends with this object.
         self._waiting.clear()
-        if self._gate is not None:
-            self._gate.clear()
         for task in self._tasks:
             self.cancel_task(task)
 

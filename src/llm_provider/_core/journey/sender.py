@@ -265,16 +265,16 @@ class Sending(Arrival):
             raise
 
     def _read_unasked_stream(self) -> Any:
-        """The reply of a server that streams though nobody asked it to; None for any other body."""
+        """The reply of a server that streams though nobody asked it to; None if `received` is a reply."""
         begun, ended = (
             self.received.startswith((b"data:", b"event:")),
             self.received[-20:].rstrip().endswith(DONE),
         )
-        if not (begun or ended):
-            return None
+        if ended and not begun:
+            # One has the whole answer before the end of a stream, which is not stored.
+            self.received = self.received[: self.received.rindex(b"data:")]
         if not begun:
-            # One has the whole answer before the end of a stream.
-            return parse_reply(self.received[: self.received.rindex(b"data:")])
+            return None
         assembler: Any = self.call.adapter.assembler(self.call.encoded)
         feed, splitter = assembler.feed if self.samples == 1 else assembler.feed_samples, EventSplitter()
         for data in (*splitter.feed(self.received), *splitter.end()):

@@ -120,13 +120,6 @@ class PrefixGate:
         elif group.waiting:
             self._lead(group, *group.waiting.popleft())
 
-    def clear(self) -> None:
-        """Forget all calls that have not started."""
-        self._stop_timer()
-        self._gathered.clear()
-        self._groups.clear()
-        self._leading.clear()
-
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -173,7 +173,7 @@ class ScopeLimits:
         if ticket in self._started:
             self._started[ticket] = (*self._started[ticket][:2], tokens)
 
-    def end(self, ticket: Ticket, *, withdrawn: bool = False) -> None:
+    def end(self, ticket: Ticket, *, withdrawn: bool) -> None:
         """Note the end of a request. One that is withdrawn was not sent."""
         if ticket in self._started:
             started, estimated, charged = self._started.pop(ticket)
