@@ -242,6 +242,11 @@ def _warn_of_the_other_distribution() -> None:
 
 _warn_of_the_other_distribution()
 
+if type(globals().get("__loader__")).__name__ == "zipimporter":
+    raise ImportError(
+        "llm_provider reads files beside its modules, and cannot run from a zip file: unpack it"
+    )
+
 
 def _import_when_called(module: str, name: str) -> _Any:
     """A function of another module, which its first call imports."""

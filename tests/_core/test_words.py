@@ -50,7 +50,7 @@ def test_sums_of_money(amount: float | Decimal | None, text: str) -> None:
 
 
 def test_a_sum_says_how_many_costs_it_lacks() -> None:
-    assert (format_usd(0.5, 2), format_usd(0, 3)) == ("≥ $0.50, 2 unknown", "3 unknown")
+    assert (format_usd(0.5, 2), format_usd(0, 3)) == ("≥ $0.50, 2 costs unknown", "3 costs unknown")
 
 
 SEQUENCES = {

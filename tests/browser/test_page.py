@@ -292,12 +292,38 @@ def test_the_heading_sums_up_each_model(show: Show) -> None:
     assert page.locator("#summary").inner_text().endswith("$0.00 paid · $10.00 price when bought")
     lines = page.locator("#strip tr").all_inner_texts()
     assert [line.split("\t")[:7] for line in lines] == [
-        ["model", "n", "score", "price", "paid now", "median time", "errors"],
-        ["mango", "10", "0.5 ± 0.327", "$5.00", "$0.00", "stored", "0"],
-        ["melon", "10", "0 ± 0", "$5.00", "$0.00", "stored", "0"],
+        ["model", "n", "score, 95 % interval", "price", "paid now", "median time", "errors"],
+        ["mango", "10", "0.500 [0.237, 0.763]", "$5.00", "$0.00", "stored", "0"],
+        ["melon", "10", "0.000 [0.000, 0.278]", "$5.00", "$0.00", "stored", "0"],
     ]
+    failed = RateLimitError("slow down", provider="p", model="mango", status=429)
+    some = show([*results[:3], failed, response("a", prompt="b", model="mango")])
+    assert some.locator("#strip tbody td").nth(1).inner_text() == "3 scored of 5"
     label = page.locator("#strip .bars").first.get_attribute("aria-label")
     assert label == "score from 0 to 1: 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5"
+
+
+def test_amounts_and_numbers_are_not_cut(show: Show) -> None:
+    """The width of a column holds its longest number, whatever the numbers are."""
+    results = [
+        response("a", prompt=f"{row}", price=1.234e-5 * 10.0**-row, metadata={"id": row, "share": share})
+        for row, share in enumerate((1e300, -1.23456e-300, 0.000123457, -123456.7, 1e-5, 0.0, 0.5, 2**53))
+    ]
+    page = show([*results, response("b", prompt="c", price=1e-30, metadata={"id": 9, "share": 1})])
+    assert first_cells(page, "share", 4) == ["1E300", "-1.235E-300", "0.000123457", "-123,457"]
+    assert first_cells(page, "price", 9)[::4] == ["$0.00001234", "$0.000000001234", "$0.00"]
+    cut = """[...document.querySelectorAll(".ag-row .ag-cell-value")].filter(
+        (cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    assert page.evaluate(cut) == []
+
+
+def test_numbers_and_texts_of_one_column_have_an_order(show: Show) -> None:
+    values = (10, "name", None, "9", 4, 2**60, True, 1.5, "", "10")
+    page = show([response("a", prompt=f"{row}", metadata={"v": value}) for row, value in enumerate(values)])
+    ascending = ["", "true", "1.5", "4", "10", "", "10", str(2**60), "9", "name"]
+    for order in (ascending, ascending[::-1]):
+        page.get_by_role("columnheader", name="v", exact=True).click()
+        assert first_cells(page, "v", len(values)) == order
 
 
 def test_a_phrase_is_found_in_the_text_that_is_visible(show: Show) -> None:

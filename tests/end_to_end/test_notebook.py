@@ -122,6 +122,14 @@ def test_values_have_pictures_and_views_and_errors_have_tracebacks(run: Run, ser
         (output,) = run(value)
         assert output.data["text/html"].startswith(("<div>", "<table>")), value
         assert "fails <b>" not in output.data["text/html"]
+    (scored,) = run(
+        "both = client.call_many(['gpt-6.1-sol', 'claude-haiku-5-5'], ['7+8?'], progress=False)\n"
+        "sum(both.values(), llm_provider.Results()).score(lambda sample: sample.text == '15')"
+    )
+    titles = re.findall("<th[^>]*>([^<]*)</th>", scored.data["text/html"])
+    assert titles[:5] == ["", "prompt", "answer", "score", "model"]
+    (duplicates,) = run("client.estimate('gpt-6.1-sol', ['a', 'b'] + ['a'] * 17)")
+    assert all("19 inputs, 17 duplicates" in data for data in duplicates.data.values())
     (raised,) = run("client.call('gpt-6.1-sol', 'fails')", fails=True)
     assert raised.ename == "BadRequestError"
     assert any("Traceback" in line for line in raised.traceback)

@@ -1,5 +1,6 @@
 """Outages end to end: a provider that fails every request, or is gone, is waited for."""
 
+import asyncio
 import logging
 import re
 import socket
@@ -98,3 +99,48 @@ def test_the_inputs_that_are_left_make_no_provider_down_that_is_there(
     error = APIConnectionError if gone else InternalServerError
     assert [type(result) for result in results] == [Response] * 100 + [error] * 2
     assert gone == any("is down since" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "http1"])
+async def test_a_server_of_this_machine_that_is_not_started_is_told_soon(transport: Any) -> None:
+    server: dict[str, Any] = {"base_url": f"http://127.0.0.1:{free_port()}/v1", "api_key": "k"}
+
+    async def read_stream(client: Client) -> None:
+        async for _ in client.astream(f"{MODEL}-0", "Hi", **server):
+            pass
+
+    with Client(cache="off", transport=transport) as client:
+        ways = [
+            *(client.acall(model, "Hi", **server) for model in ("local/m", MODEL)),
+            read_stream(client),
+            client.acall("local/a", "Hi", fallback=["local/b"], **server),
+            client.aembed("local/e", ["Hi"], **server),
+            client.acall_many("local/n", [str(number) for number in range(40)], **server),
+            client.acall("local/w", "Hi", outage_patience=60, **server),
+        ]
+        tasks = [asyncio.ensure_future(way) for way in ways]
+        # Those that wait for an outage would take a minute or an hour.
+        await asyncio.wait(tasks[:-1], timeout=50)
+        *ended, waiting = tasks
+        assert (waiting.done(), [task.done() for task in ended]) == (False, [True] * len(ended))
+        waiting.cancel()
+        errors = [task.exception() for task in ended if task is not ended[-1]] + [*ended[-1].result()]
+    for error in errors:
+        assert isinstance(error, APIConnectionError), error
+        assert error.code == "ECONNREFUSED"
+        assert "nothing listens there; start the server" in str(error)
+
+
+def test_a_server_of_this_machine_that_answered_before_is_waited_for(client: Client) -> None:
+    port, ended = free_port(), list[Any]()
+    address: dict[str, Any] = {"base_url": f"http://127.0.0.1:{port}/openai", "api_key": "sk-test"}
+    with Simulator(port=port):
+        client.call(MODEL, "Hi", **address)
+    thread = threading.Thread(target=lambda: ended.append(client.call(MODEL, "Ho", **address)))
+    thread.start()
+    assert wait_until(lambda: is_down(client))
+    assert wait_until(lambda: client.statistics()[0].down_for > 3.5 or bool(ended))
+    assert not ended
+    with Simulator(port=port):
+        thread.join()
+    assert ended[0].text

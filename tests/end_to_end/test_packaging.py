@@ -165,3 +165,17 @@ def test_every_extra_that_is_named_exists() -> None:
     }
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert {"litellm", "simulator"} < named <= extras.keys()
+
+
+def test_a_zip_file_of_the_package_says_that_it_must_be_unpacked(tmp_path: Path) -> None:
+    root = ROOT / "src"
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
+        for path in root.glob("llm_provider/**/*.py"):
+            archive.write(path, path.relative_to(root))
+    done = subprocess.run(
+        [sys.executable, "-m", "llm_provider", "--version"],
+        env={"PATH": "", "PYTHONPATH": str(tmp_path / "package.zip")}, cwd=tmp_path, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "cannot run from a zip file: unpack it" in done.stderr

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,28 @@ def test_example(code: str, simulator: Simulator, warm_python: list[str], tmp_pa
     completed = run(code, warm_python, directory)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert completed.stdout.strip()
+
+
+SHOWN = re.compile(
+    r"```python\n((?:(?!```).)*)```\n\n(?:```(?:text)?\n(.*?)```|((?:    [^\n]*\n)+))", re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        pytest.param(code, fenced or textwrap.dedent(indented), id=f"{page_name(page)}-{number}")
+        # Other pages show times, or another run.
+        for page in (README.parent / "docs" / "costs.md",)
+        for number, (code, fenced, indented) in enumerate(SHOWN.findall(page.read_text(encoding="utf-8")))
+    ],
+)
+def test_an_example_prints_what_its_page_shows(
+    code: str, shown: str, simulator: Simulator, warm_python: list[str], tmp_path: Path
+) -> None:
+    completed = run(code, warm_python, tmp_path)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert shown.strip() in "\n".join(map(str.rstrip, completed.stdout.splitlines()))
 
 
 @pytest.mark.parametrize("code", blocks(README, "python"))

@@ -8,10 +8,16 @@ import pytest
 from support import needs
 from tools.pictures import IMAGES, NAMES, draw
 
+PAGES = ("results-page", "page-row", "page-differences", "page-search", "page-phone", "page-dark")
+"""Screenshots of the page of results, which tests/browser makes."""
+
 
 def test_each_picture_is_small_and_shown() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (IMAGES.parent).glob("*.md"))
-    assert {path.stem for path in IMAGES.glob("*.png")} == {*NAMES, "rate-control", "results-page"}
+    assert {path.stem for path in IMAGES.glob("*.png")} == {*NAMES, *PAGES, "rate-control"}
+    for name in PAGES:
+        assert (IMAGES / f"{name}.png").stat().st_size < 150_000
+        assert f"images/{name}.png)" in pages
     for name in NAMES:
         assert (IMAGES / f"{name}.png").stat().st_size < 60_000
         assert f"(images/{name}.png)" in pages

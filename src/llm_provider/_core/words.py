@@ -52,17 +52,18 @@ def format_usd(
     >>> format_usd(1234.5), format_usd(0.0205), format_usd(0.000174), format_usd(0)
     ('$1,234.50', '$0.0205', '$0.000174', '$0.00')
     >>> format_usd(0.5, 2), format_usd(0.0, 3), format_usd(None)
-    ('≥ $0.50, 2 unknown', '3 unknown', 'unknown')
+    ('≥ $0.50, 2 costs unknown', '3 costs unknown', 'unknown')
     >>> format_usd(0.5, 2, 0.25), format_usd(0, 1, 0.25)
-    ('$0.50 + at most $0.25 (2 unknown)', 'at most $0.25 (1 unknown)')
+    ('$0.50 + at most $0.25 (2 costs unknown)', 'at most $0.25 (1 cost unknown)')
     """
     if amount is None:
         return "unknown"
+    costs = f"{unknown:,} cost{'s' * (unknown != 1)} unknown"
     if unknown and at_most is not None:
         known = f"{format_usd(amount)} + " if amount else ""
-        return f"{known}at most {format_usd(at_most)} ({unknown:,} unknown)"
+        return f"{known}at most {format_usd(at_most)} ({costs})"
     if unknown:
-        return f"≥ {format_usd(amount)}, {unknown:,} unknown" if amount else f"{unknown:,} unknown"
+        return f"≥ {format_usd(amount)}, {costs}" if amount else costs
     from decimal import Decimal
 
     # A float is formatted by its digits, so that it rounds as the decimal that it stands for.
@@ -87,7 +88,7 @@ def format_cost(cost: float | None, bounds: Sequence[float | None] | None = None
     """Format the USD of one call; if they are not known, the least and the most that they can be.
 
     >>> format_cost(0.5), format_cost(None), format_cost(None, (0.5, 0.75))
-    ('$0.50', 'cost unknown', '$0.50 + at most $0.25 (1 unknown)')
+    ('$0.50', 'cost unknown', '$0.50 + at most $0.25 (1 cost unknown)')
     """
     least, most = bounds or (None, None)
     if cost is not None or not (least or most is not None):

@@ -10,10 +10,11 @@ import pytest
 
 import anthropic_support
 import openai_support
-from llm_provider import Client, InternalServerError
+from llm_provider import APIConnectionError, Client, InternalServerError
 from llm_provider._core.pace.aimd import AIMD
 from llm_provider._core.pace.call_limits import Patience
 from llm_provider._core.pace.controller import AdaptiveController
+from llm_provider._core.pace.failures import NOT_STARTED, still_waits
 from llm_provider._core.pace.scopes import Controller, Limiter, Scope, SlotRequest
 from llm_provider._core.pace.state import Ticket
 from llm_provider.simulator import Fault, Simulator
@@ -237,3 +238,22 @@ def test_random_refusals_beside_headers_invent_no_limit(
     assert not any(results.errors)
     assert scope.refusals == 14
     assert scope.rate is None, "no limit is known"
+
+
+async def test_only_the_default_patience_ends_soon_where_nothing_listens() -> None:
+    scope, now = Scope(AdaptiveController()), asyncio.get_running_loop().time()
+    error = APIConnectionError("refused", code="ECONNREFUSED")
+    vars(error)["_refused_here"] = True
+    for number in range(12):
+        ticket = scope.start(sys.maxsize, 1.0, sys.maxsize)
+        assert ticket is not None
+        scope.record_end(ticket, error, caller=number)
+    default, own = Patience(60.0, now, is_default=True), Patience(60.0, now)
+    waits = [scope.gives_up_at(patience) - now for patience in (default, own)]
+    assert waits == [pytest.approx(NOT_STARTED, abs=1), pytest.approx(60.0, abs=1)]
+    ends = scope.too_long_down(default), scope.too_long_down(own)
+    told = [still_waits(end, patience, now + 9.0) for end, patience in zip(ends, (default, own), strict=True)]
+    assert told == [False, True]
+    assert ["outage_patience is over" in str(end) for end in ends] == [False, True]
+    scope.outage.answered_at = now
+    assert scope.gives_up_at(default) - now == pytest.approx(60.0, abs=1)

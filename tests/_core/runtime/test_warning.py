@@ -6,12 +6,14 @@ import sys
 import threading
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llm_provider import CacheWarning, Client, PriceWarning
 from llm_provider._core.runtime.warning import warn_caller, warn_user
+from llm_provider.simulator import Simulator
 
 
 def test_a_closed_standard_error_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,3 +59,21 @@ def test_no_line_of_the_package_is_shown_without_a_caller(category: type[Warning
         thread.start()
         thread.join()
     assert [(each.filename, each.lineno, each.category) for each in caught] == [("llm_provider", 0, category)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cache_that_fails_is_told_at_a_line_of_the_program(
+    simulator: Simulator, tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "file").touch()
+    with (
+        warnings.catch_warnings(record=True, action="always") as caught,
+        Client(cache_dir=tmp_path / "file" / "cache") as client,
+    ):
+        WAYS[way](client, "gpt-6.1-sol")
+        client.close()
+    told = [each for each in caught if each.category is CacheWarning]
+    assert {"read", "write"} == {
+        str(each.message).split()[1] for each in told if "cannot" in str(each.message)
+    }
+    assert {each.filename for each in told} == {__file__}

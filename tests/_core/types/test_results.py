@@ -37,7 +37,7 @@ class TestCost:
 
     def test_sums_know_what_is_unknown(self) -> None:
         total = sum([Cost(0.1), Cost(0.25, unknown=1), 0.5], Cost()) + None
-        assert (repr(total), str(total)) == ("Cost(0.85, unknown=2)", "≥ $0.85, 2 unknown")
+        assert (repr(total), str(total)) == ("Cost(0.85, unknown=2)", "≥ $0.85, 2 costs unknown")
         assert math.isclose(sum([Cost(0.1), Cost(0.2)]), 0.3)
         # Many small costs add up exactly.
         assert Cost.of([0.1] * 10) == 1.0
@@ -48,8 +48,8 @@ class TestCost:
         ("cost", "text"),
         [
             (Cost(), "$0.00"), (Cost(1234.5), "$1,234.50"), (Cost(0.00042), "$0.00042"),
-            (Cost(6e-8), "$0.00000006"), (Cost(0.0123, unknown=2), "≥ $0.0123, 2 unknown"),
-            (Cost(unknown=1234), "1,234 unknown"),
+            (Cost(6e-8), "$0.00000006"), (Cost(0.0123, unknown=2), "≥ $0.0123, 2 costs unknown"),
+            (Cost(unknown=1234), "1,234 costs unknown"),
         ],
     )  # fmt: skip
     def test_never_shows_an_unknown_cost_as_nothing(self, cost: Cost, text: str) -> None:
@@ -102,7 +102,7 @@ class TestResults:
 
     def test_shows_what_it_holds_in_a_line(self, results: Results[Response | LLMError]) -> None:
         results.append(response(cached=True, cost=0.0))
-        assert repr(results) == ("Results(4 responses, 1 error, 1 from the cache, ≥ $0.75, 1 unknown)")
+        assert repr(results) == ("Results(4 responses, 1 error, 1 from the cache, ≥ $0.75, 1 cost unknown)")
         assert repr(Results([response()])) == "Results(1 response, $0.25)"
 
 

@@ -452,3 +452,33 @@ def test_only_open_asks_the_browser(run: RunCommand, tmp_path: Path, monkeypatch
     assert opened == [path.with_suffix(".html").as_uri()]
     ended = run("view", str(path), "--open")
     assert (ended.code, "no browser was found" in ended.err) == (1, True)
+
+
+def test_answers_that_the_cache_does_not_have_are_told(
+    run: RunCommand, simulator: Simulator, tmp_path: Path
+) -> None:
+    prompts, answers, out = tmp_path / "p.txt", tmp_path / "a.jsonl", str(tmp_path / "a.zip")
+    prompts.write_text("one\ntwo\n")
+    for cache, is_told in (("off", True), ("use", False)):
+        run("map", MODEL, str(prompts), str(answers), "--overwrite", "--cache", cache)
+        for words in (
+            ("export", out, "--results", str(answers)),
+            ("cache", "export", str(tmp_path / "c.jsonl"), "--results", str(answers)),
+            ("export", out, "--model", MODEL),
+            ("cache", "export", str(tmp_path / "c.jsonl"), "--model", MODEL),
+        ):
+            assert ("LLM_PROVIDER_CACHE_DIR" in run(*words).err) == is_told, words
+    assert run("verify", out).err == ""
+
+
+def test_a_table_that_excel_has_saved_is_read_and_continued(
+    run: RunCommand, simulator: Simulator, tmp_path: Path
+) -> None:
+    prompts, answers = tmp_path / "p.txt", tmp_path / "a.csv"
+    prompts.write_text("one\ntwo\n")
+    run("map", MODEL, str(prompts), str(answers), "--limit", "1")
+    answers.write_bytes(b"\xef\xbb\xbf" + answers.read_bytes())
+    assert [each.text for each in read_answers(answers)] == ["echo: one"]
+    assert run("usage", str(answers)).code == run("map", MODEL, str(prompts), str(answers)).code == 0
+    assert [each.text for each in read_answers(answers)] == ["echo: one", "echo: two"]
+    assert simulator.ledger().requests == 2

@@ -340,3 +340,20 @@ def test_a_prompt_in_the_place_of_the_model_is_told(run: RunCommand) -> None:
     ended = run("ask", "What is 2+2?")
     assert ended.code == 2
     assert "'What is 2+2?' is no model name: the model comes first" in ended.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("words", [[], ["-"], ["Translate:"]])
+def test_standard_input_in_another_encoding_is_not_sent(
+    run: RunCommand, simulator: Simulator, encoding: str, words: list[str]
+) -> None:
+    ended = run("ask", MODEL, *words, stdin="caf\xe9\n".encode(encoding))
+    assert (ended.code, "standard input is not UTF-8 text" in ended.err) == (2, True)
+    assert "iconv -f " + ("WINDOWS-1252" if encoding == "latin-1" else "UTF-16") in ended.err
+    assert simulator.ledger().requests == 0
+
+
+def test_a_dash_is_standard_input(run: RunCommand, simulator: Simulator) -> None:
+    assert run("ask", MODEL, "-", stdin=b"1+1?\n").out == "2\n"
+    assert run("ask", "-c", "-", stdin=b"2+2?\n").out == "4\n"
+    assert [each["content"] for each in simulator.requests()[-1].body["messages"]][::2] == ["1+1?", "2+2?"]

@@ -272,3 +272,15 @@ def test_bash_accepts_its_script(run: RunCommand) -> None:
     completed = subprocess.run([bash, "--norc", "-c", program], capture_output=True, text=True)
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "_llm_provider_completion" in completed.stdout
+
+
+@pytest.mark.parametrize("path", ["", "ask", "cache", "cache prune", "simulator"])
+def test_help_has_a_short_name(run: RunCommand, path: str) -> None:
+    short, long = run(*path.split(), "-h"), run(*path.split(), "--help")
+    assert short == long
+    assert (short.code, "sage: llm-provider" in short.out) == (0, True)
+
+
+def test_too_many_arguments_speak_of_a_prompt_only_where_there_is_one(run: RunCommand) -> None:
+    for words, has_prompt in (("ask m what is", True), ("map m a.txt b.txt c.jsonl", False)):
+        assert ("does the prompt need quotes" in run(*words.split()).err) == has_prompt

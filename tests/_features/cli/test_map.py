@@ -334,10 +334,12 @@ def test_the_sum_says_what_failed_requests_may_have_cost(
     simulator.inject(Fault(status=500), times=2)
     words = ("map", MODEL, str(source), str(target), *TEMPLATE, "--max-tokens", "20")
     first, second = run(*words), run(*words)
-    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)\n", first.out)
-    assert re.search(r"\$0\.00 in this run, \$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\) for all", second.out)
+    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 costs unknown\)\n", first.out)
+    assert re.search(
+        r"\$0\.00 in this run, \$0\.\d+ \+ at most \$0\.\d+ \(2 costs unknown\) for all", second.out
+    )
     sums = run("usage", str(target)).out
-    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 unknown\)", sums)
+    assert re.search(r"\$0\.\d+ \+ at most \$0\.\d+ \(2 costs unknown\)", sums)
 
 
 @pytest.mark.parametrize("limit", ["2", "0.15"])
@@ -403,3 +405,30 @@ def test_a_run_that_no_row_could_be_asked_by_is_wrong_usage(
     simulator.inject(Fault(status=400), match="5 + 1", times=None)
     assert run(*words).code == 1
     assert run(*words).code == 1
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize("by_id", [True, False])
+@pytest.mark.parametrize("kept", [(0, 1), (0, 2), (1, 2), ()])
+def test_rows_that_were_removed_are_named_and_their_answers_stay(
+    run: RunCommand, simulator: Simulator, tmp_path: Path, suffix: str, by_id: bool, kept: tuple[int, ...]
+) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
+    lines = [f"{number}+1,n{number}\n" for number in range(3)]
+    command = ["map", MODEL, str(source), str(target), *(["--id", "name"] if by_id else [])]
+    source.write_text("".join(["prompt,name\n", *lines]))
+    assert run(*command).code == 0
+    before = target.read_bytes()
+    source.write_text("".join(["prompt,name\n", *(lines[number] for number in kept)]))
+    ended = run(*command)
+    assert (ended.code, target.read_bytes(), simulator.ledger().requests) == (2, before, 3)
+    gone = next(number for number in range(3) if number not in kept)
+    assert "It keeps all its answers" in ended.err
+    if by_id:
+        assert f"answers the row 'n{gone}', which {source} does not have: rows were removed" in ended.err
+    elif kept in ((), (0, 1)):
+        assert f"answers row {len(kept) + 1}, which {source} does not have: rows were removed" in ended.err
+    else:
+        assert "answers another request" in ended.err
+    assert run(*command, "--overwrite").code == (0 if kept else 2)
+    assert simulator.ledger().requests == 3

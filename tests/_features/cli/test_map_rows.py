@@ -5,6 +5,9 @@ import gzip
 import io
 import itertools
 import os
+import re
+import shlex
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -140,3 +143,75 @@ def test_a_prompt_is_a_column_or_a_filled_template() -> None:
     messages = [{"role": "user", "content": "x"}]
     assert PromptMaker()(row(messages=messages)) == messages
     assert PromptMaker()(row(messages='[{"role": "user", "content": "x"}]')) == messages
+
+
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252")
+CONTENTS: dict[Format, str] = {
+    "txt": "caf\xe9\nname\n", "jsonl": '"caf\xe9"\n"name"\n', "csv": "text,n\ncaf\xe9,1\n",
+    "tsv": "text\tn\ncaf\xe9\t1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("form", CONTENTS)
+def test_a_file_in_another_encoding_names_it_and_how_to_convert_it(
+    tmp_path: Path, form: Format, encoding: str
+) -> None:
+    path, content = tmp_path / f"in.{form}", CONTENTS[form].encode(encoding)
+    if encoding.startswith("utf-8"):
+        assert "caf\xe9" in str(values(path, content))
+        return
+    name = "UTF-16" if encoding.startswith("utf-16") else "WINDOWS-1252"
+    with pytest.raises(RequestError, match=rf"is not UTF-8 text: .*iconv -f {name} -t UTF-8 IN > NEW"):
+        values(path, content)
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t", ","])
+@pytest.mark.parametrize("cell", ["a", '"a, b"', "a, b"])
+@pytest.mark.parametrize("prompt", [{}, {"template": "{text}"}, {"column": "text"}])
+def test_a_table_with_another_delimiter_says_so(
+    tmp_path: Path, delimiter: str, cell: str, prompt: dict[str, str]
+) -> None:
+    content = f"text{delimiter}n\n{cell}{delimiter}1\n".encode()
+    make = PromptMaker(**prompt)
+
+    def read() -> list[Any]:
+        path = tmp_path / "in.csv"
+        path.write_bytes(content)
+        with contextlib.closing(RowFile(str(path))) as file:
+            return [make(row) for row in file.rows()]
+
+    if delimiter == ",":
+        if cell == "a, b":
+            with pytest.raises(RequestError, match=r"has 3 values for 2 columns$"):
+                read()
+        else:
+            assert read() == [cell.strip('"')]
+        return
+    with pytest.raises(RequestError) as caught:
+        read()
+    remedy = "give --format tsv" if delimiter == "\t" else f"delimiter='{delimiter}'"
+    assert "columns are separated by" in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+def test_the_command_that_converts_a_table_works(tmp_path: Path) -> None:
+    (tmp_path / "IN").write_text('text;n\n"a; b";1\n')
+    with pytest.raises(RequestError) as caught:
+        values(tmp_path / "in.csv", b"text;n\na, b;1\n")
+    (command,) = re.findall("convert it by (.*)$", str(caught.value))
+    command = command.replace("python", shlex.quote(sys.executable), 1)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert values(tmp_path / "new.csv", (tmp_path / "NEW").read_bytes()) == [{"text": "a; b", "n": "1"}]
+
+
+def test_a_quote_that_is_not_closed_is_told_with_its_own_line(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"in\.csv line 3 is not valid CSV: unexpected end of data"):
+        values(tmp_path / "in.csv", b'text\na\n"open\nb\nc\n')
+
+
+def test_an_array_of_json_says_how_it_becomes_lines(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"line 1 is not JSON: .*jq -c '\.\[\]' IN > NEW"):
+        values(tmp_path / "in.jsonl", b'[\n {"text": "a"}\n]\n')
+    with pytest.raises(RequestError, match=r"line 2 is not JSON: [^;]*$"):
+        values(tmp_path / "in.jsonl", b'{"text": "a"}\n[\n')

@@ -3,12 +3,17 @@
 import itertools
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from llm_provider import RequestError
+from llm_provider._core.requests.parameters import Parameters
+from llm_provider._features.cli.commands import program
+from llm_provider._features.cli.parsing import _NOT_HERE as NOT_HERE
 from llm_provider._features.cli.parsing import parameters_of, parse_since, read_schema
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
@@ -71,3 +76,65 @@ def test_a_schema_is_a_file_or_json(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="not UTF-8"):
         read_schema(str(path))
     assert read_schema('{"type": "json_object"}') == {"type": "json_object"}
+
+
+def every_command(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+        yield (*path, name), command
+
+
+COMMANDS = {" ".join(path): command for path, command in every_command(program) if path != ("simulator",)}
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_an_option_with_a_mistake_names_the_right_one(run: RunCommand, path: str) -> None:
+    command = COMMANDS[path]
+    known = {name for each in command.params for name in each.opts if name.startswith("--")} - {"--api-key"}
+    for name in (each for each in known if len(each) > 6):
+        wrong = name[:4] + name[5:]
+        if any(each.startswith(wrong) for each in known):
+            continue  # an abbreviation
+        ended = run(*path.split(), wrong)
+        assert (ended.code, f"there is no option {wrong}; did you mean {name}?" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["ask", "map", "recheck"])
+@pytest.mark.parametrize("name", Parameters.__annotations__)
+@pytest.mark.sampled(20)
+def test_each_parameter_of_a_call_is_an_option_or_has_a_hint(
+    run: RunCommand, command: str, name: str
+) -> None:
+    option = f"--{name.replace('_', '-')}"
+    known = {each: each for param in COMMANDS[command].params for each in param.opts}
+    if option in known or any(each.startswith(option) for each in known):
+        return
+    err = run(command, option).err
+    if name == "response_format":
+        assert "did you mean --schema?" in err
+    elif name in NOT_HERE:
+        assert NOT_HERE[name] in err
+    else:
+        assert f"there is no option {option}; write --param {name}=JSON" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("ask --deadline 5", "write --param deadline=JSON"),
+        ("ask -m gpt", "MODEL is an argument: write it without -m"),
+        ("map --output x", "OUT is an argument"), ("map -o x", "OUT is an argument"),
+        ("view --out x", "did you mean --output?"), ("map --workers 5", "did you mean --max-concurrent?"),
+        ("map --concurrency 5", "did you mean --max-concurrent?"),
+        ("estimate --max-output-tokens 5", "did you mean --max-tokens?"),
+        ("ask --instructions x", "did you mean --system?"), ("logs --limit 3", "did you mean --number?"),
+        ("ask --openai-key sk-1", "put it into the environment"),
+        ("ask --none-of-these", "an argument that begins with a dash goes after --"),
+    ],
+)  # fmt: skip
+def test_an_option_of_another_tool_says_what_to_write(run: RunCommand, words: str, hint: str) -> None:
+    ended = run(*words.split())
+    assert (ended.code, hint in ended.err, "sk-1" in ended.err) == (2, True, False), ended.err

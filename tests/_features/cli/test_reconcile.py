@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,22 @@ def test_newer_reports_alone_and_reports_without_an_end(
     message = "names no further page" if endless else "cost: $0.10 in"
     assert (ended.code, message in ended.out + ended.err) == (endless, True), ended
     assert len(paths) == 5 or (endless and len(paths) < 20)
+
+
+@pytest.mark.parametrize("left", [each for size in range(4) for each in combinations(KEYS, size)])
+@pytest.mark.sampled(2)
+def test_a_provider_without_an_admin_key_is_left_out_and_named(
+    run: RunCommand, ledger: str, monkeypatch: pytest.MonkeyPatch, left: tuple[str, ...]
+) -> None:
+    for name in KEYS.keys() - set(left):
+        monkeypatch.delenv(name)
+    ended = run("reconcile", ledger, "--json")
+    if not left:
+        assert (ended.code, ended.out, "no key of an administrator: set " in ended.err) == (2, "", True)
+        return
+    names = dict(zip(KEYS, ("openai", "anthropic", "openrouter"), strict=True))
+    for variable, provider in names.items():
+        assert (f"{provider} is not compared: no key" in ended.err) == (variable not in left)
+    found = json.loads(ended.out)
+    assert {row["provider"] for row in found["rows"]} == {names[each] for each in left}
+    assert ended.code == 0, ended.err

@@ -196,3 +196,25 @@ def test_so_many_questions_show_the_difference_with_the_power() -> None:
         error = sample.std(ddof=1) / math.sqrt(count)
         seen += abs(sample.mean() / error) > find_quantile(count - 1)
     assert seen / 2_000 == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("power", [-1040, -700, -334, 334, 700, 1020])
+def test_scores_of_any_size_have_the_numbers_of_their_thousandths(power: int) -> None:
+    """A power of two changes no digit, and the squares of these are beyond a float."""
+    scores = {name: [value, 3.0] for name, value in enumerate((1.0, 0.0, 2.5, -2.0))}
+    clusters = dict.fromkeys(scores, "a") | {3: "b"}
+    plain = measure(scores, clusters)
+    far = measure(
+        {name: [math.ldexp(value, power) for value in each] for name, each in scores.items()}, clusters
+    )
+    assert plain.interval is not None
+    assert far.interval is not None
+    for found, value in zip(far[:2] + far.interval, plain[:2] + plain.interval, strict=True):
+        assert found == pytest.approx(math.ldexp(value or 0.0, power), rel=1e-9)
+    assert far[3:] == plain[3:]
+
+
+def test_large_zeros_and_ones_are_no_share() -> None:
+    mean = measure({"a": [0.0], "b": [1e300], "c": [1e300]}, {"a": 1, "b": 2, "c": 3})
+    assert mean.interval is not None
+    assert mean.interval[0] < 0 < 1e300 < mean.interval[1]

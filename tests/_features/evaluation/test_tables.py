@@ -138,3 +138,17 @@ def scored_run(texts: str) -> Any:
     parts: dict[str, Any] = {"usage": Usage(), "model": "m", "provider": "p"}
     answers = [Response(choices=(Choice(text=text),), **parts) for text in texts]
     return Results(answers).score(lambda sample: sample.text == "a")
+
+
+@pytest.mark.parametrize(
+    ("scores", "mean", "latex"),
+    [
+        ([2e-5, 1e-5], "1.5e-05", r"$1.5\cdot10^{-5}$"), ([1e300, 3e300], "2e+300", r"$2\cdot10^{300}$"),
+        ([2.5, -2.5], "0.000", "$0.000$"), ([0.1 + 0.2, -0.3], "0.000", "$0.000$"),
+    ],
+)  # fmt: skip
+def test_a_number_is_as_short_as_it_can_be_read(scores: list[float], mean: str, latex: str) -> None:
+    answers = (Response(choices=(Choice(text="a"),), usage=Usage(), model="m", provider="p") for _ in scores)
+    table = Results(answers).score(scores=scores).summarize_scores()
+    assert str(table).split("\n")[1].split()[1] == mean
+    assert latex in table.to_latex()

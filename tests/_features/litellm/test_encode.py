@@ -135,7 +135,7 @@ import asyncio, os, socket, sys, tempfile, warnings
 warnings.simplefilter("ignore")
 for name in [name for name in os.environ if name not in ("PATH", "LANG", "PYTHONPATH")]:
     del os.environ[name]
-os.environ["HOME"] = tempfile.mkdtemp()
+os.environ["HOME"] = (home := tempfile.TemporaryDirectory()).name
 
 def refuse(*arguments, **more):
     raise OSError("no network")
@@ -247,3 +247,15 @@ class TestFailuresThroughLiteLLM:
     def test_a_provider_that_litellm_does_not_know(self, runner: asyncio.Runner, connection: Any) -> None:
         with pytest.raises(errors.UnknownModelError):
             runner.run(sent(connection, outgoing(None, "Hi", "nobody/model")))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_body_in_any_encoding_has_its_code_and_message(encoding: str) -> None:
+    body = '{"error": {"message": "too long", "code": "context_length_exceeded"}}'.encode(encoding)
+
+    class APIError(Exception):
+        status_code = 400
+
+    mapped = adapter.map_error(APIError(body.decode("utf-8", "replace")))
+    assert isinstance(mapped, errors.ContextWindowExceededError)
+    assert str(mapped).startswith("too long")

@@ -32,13 +32,13 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
 ) -> None:
     local: dict[str, Any] = {"base_url": simulator.url("local"), "api_key": "sk-x"}
     client.call_many("local/m", ["Hi", "Hello"], progress=True, **local)
-    assert "cost=2 unknown" in capfd.readouterr().err
+    assert "cost=2 costs unknown" in capfd.readouterr().err
     with Progress(2, False, client.statistics) as progress:
         for result in (client.call("gpt-6.1-sol", "Hi"), client.call("local/m", "Hey", **local)):
             progress.update(result)
         text = progress._describe()
     assert progress.sums.unknown.unknown == 1
-    assert re.match(r"cost=≥ \$0\.00\d+, 1 unknown", text)
+    assert re.match(r"cost=≥ \$0\.00\d+, 1 cost unknown", text)
 
 
 def test_nothing_shows_in_a_pipe(simulator: Simulator, warm_python: list[str]) -> None:

@@ -1,5 +1,6 @@
 """`Recheck`: its outcome, by identifiers and p-values, and its text."""
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ from llm_provider._features.recheck.report import (
     ALPHA,
     compare_within,
     find_alarm,
+    find_detectable,
     find_power,
     find_size,
     sum_tail,
@@ -57,3 +59,15 @@ def test_border_prompts_show_a_shift_and_raise_few_false_alarms() -> None:
 
     assert count_alarms(0.0) <= 4
     assert count_alarms(0.2) >= 95
+
+
+@pytest.mark.parametrize("floor", [None, 0.01])
+@pytest.mark.parametrize("questions", [5, 60, 5000])
+def test_a_plan_says_how_many_more_prompts_a_difference_takes(questions: int, floor: float | None) -> None:
+    power = partial(find_power, questions, floor)
+    detectable = find_detectable(power, 0.01)
+    figures: dict[str, Any] = {"questions": questions, "floor": floor, "detectable": detectable}
+    text = str(Recheck(model="m", kind="stored", draw=1, time=0.0, **figures))
+    more = find_size(floor, 0.05) - questions
+    assert (f"a difference of 5.0% takes {more:,} more prompts" in text) == (more > 0)
+    assert ("more prompts" in text) == (detectable is None or detectable > 0.05)

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import math
 import random
 import re
 import shutil
@@ -27,6 +28,7 @@ from llm_provider import (
     call_many,
 )
 from llm_provider._core.types.response import Result
+from llm_provider._features.evaluation import summary as score_summaries
 from llm_provider._features.views import results_page
 from llm_provider._features.views.results_page import embed_json, pair_results
 from llm_provider.simulator import Simulator
@@ -93,7 +95,7 @@ def test_a_hostile_answer_adds_nothing_to_the_page(tmp_path: Path) -> None:
     assert page.policy == plain.policy
     texts = [text for row in data["rows"] for text in json.dumps(row).split('"') if "alert" in text]
     assert len(texts) == 7
-    assert data["runs"][0]["prompts"][0] == HOSTILE
+    assert data["prompts"][0] == HOSTILE
 
 
 def test_the_policy_lets_the_own_scripts_run_and_nothing_else(tmp_path: Path) -> None:
@@ -111,22 +113,24 @@ def test_the_policy_lets_the_own_scripts_run_and_nothing_else(tmp_path: Path) ->
 def test_failures_come_first_then_what_is_incomplete(tmp_path: Path) -> None:
     cut = response(choices=(Choice(text="a", finish_reason="length"),))
     data, _ = read_page([response("a"), cut, failure(samples=(response("b"),)), response("c", "d")], tmp_path)
-    cells = [
-        dict(zip(data["runs"][0]["columns"], row["sides"][0]["cells"], strict=True)) for row in data["rows"]
-    ]
-    assert [row["state"] for row in data["rows"]] == ["failed", "incomplete", "ok", "ok", "ok", "ok"]
+    cells = [dict(zip(data["runs"][0]["columns"], row[0]["cells"], strict=True)) for row in data["rows"]]
     assert [(cell["input_index"], cell["sample"]) for cell in cells] == [
         (2, 1), (1, 0), (0, 0), (2, 0), (3, 0), (3, 1),
     ]  # fmt: skip
-    assert data["states"]["ok"] == 4
+    assert [(state, count) for state, count in data["states"].items() if count] == [
+        ("failed", 1), ("incomplete", 1), ("ok", 4),
+    ]  # fmt: skip
 
 
 def test_of_two_runs_differences_come_before_equal_rows(tmp_path: Path) -> None:
     ours = [response(text, prompt=text) for text in ("same", "changed", "left")]
     theirs = [response("same", prompt="same"), response("new", prompt="changed"), failure(metadata=1)]
     data, _ = read_page([*ours, response("x", metadata=1)], tmp_path, beside=Results(theirs))
-    assert [(row["state"], [side and side["cells"][0] for side in row["sides"]]) for row in data["rows"]] == [
-        ("failed", [3, 2]), ("single", [2, None]), ("different", [1, 1]), ("same", [0, 0]),
+    assert [[side and side["cells"][0] for side in row] for row in data["rows"]] == [
+        [3, 2], [2, None], [1, 1], [0, 0],
+    ]  # fmt: skip
+    assert [state for state, count in data["states"].items() if count] == [
+        "failed", "single", "different", "same",
     ]  # fmt: skip
     assert [run["name"] for run in data["runs"]] == ["m (1)", "m (2)"]
 
@@ -137,11 +141,65 @@ def test_a_model_is_summed_up_by_its_questions(tmp_path: Path) -> None:
     twice = [response(choices=(Choice(text="a"),) * 2, metadata={"score": n % 2}) for n in range(8)]
     lines = [read_page(results, tmp_path)[0]["runs"][0]["models"][0] for results in (alone, twice)]
     assert [line["n"] for line in lines] == [8, 16]
-    assert lines[0]["interval"] == lines[1]["interval"] == pytest.approx(1.96 * (2 / 7 / 8) ** 0.5)
+    assert [(line["mean"], line["interval"]) for line in lines] == [
+        ("0.500", "[0.215, 0.785]"), ("0.500", "[0.202, 0.798]"),
+    ]  # fmt: skip
     data, _ = read_page([failure(), response("a", metadata={"score": None}, price=None)], tmp_path)
     [line] = data["runs"][0]["models"]
-    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 unknown")
-    assert "score" not in line
+    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 cost unknown")
+    assert "mean" not in line
+
+
+LARGE = 2.0**1023
+
+
+@st.composite
+def scored_runs(draw: st.DrawFn) -> Results[Any]:
+    """Results of two models, with failed calls, and scores of each sample, which may be missing."""
+    numbers = draw(
+        st.sampled_from([
+            st.sampled_from([0.0, 1.0]), st.sampled_from([0.25, 1.0, -3.0]), st.floats(0, 1e-5),
+            st.sampled_from([LARGE, -LARGE, 1e300, 0.0]), st.floats(allow_nan=False, allow_infinity=False),
+        ])
+    )  # fmt: skip
+    names = draw(st.sampled_from([(), ("right",), ("right", "length")]))
+    number = st.none() | numbers
+    score = st.fixed_dictionaries(dict.fromkeys(names, number)) if names else number
+    results, scores = [], []
+    for place in range(draw(st.integers(1, 12))):
+        model, count = draw(st.sampled_from("ab")), draw(st.integers(1, 3))
+        if draw(st.integers(0, 5)) == 0:
+            results.append(failure(model=model, metadata=place))
+            count = 1
+        else:
+            results.append(response(*"x" * count, prompt=str(place % 9), model=model))
+        scores.append([draw(score) for _ in range(count)])
+    return Results(results).score(scores=scores)
+
+
+@given(scored_runs())
+def test_page_table_and_evidence_have_the_same_numbers(results: Results[Any]) -> None:
+    head = results_page._Table(results, "run", "").head
+    if not score_summaries.has_scores(results):
+        assert all("mean" not in line for line in head["models"])
+        with pytest.raises(RequestError, match="no result has a score: all"):
+            results.summarize_scores()
+        return
+    table = results.summarize_scores()
+    name = table.rows[0]["score"]
+    rows = {row["model"]: row for row in table.rows if row["score"] == name}
+    texts = {text["model"]: text for text in table.texts() if text.get("score", name) == name}
+    names = ("mean", "interval", "samples")
+    assert {line["model"]: [line[name] for name in names] for line in head["models"]} == {
+        model: [text[name] for name in names] for model, text in texts.items()
+    }
+    assert all(math.isfinite(row["mean"]) for row in rows.values() if row["mean"] is not None)
+    means = score_summaries.mean_scores(results, name)
+    for model, row in rows.items():
+        own = [mean for at, mean in means.items() if results[at].model == model]
+        if len({results[at].prompt for at in means}) == len(means) and own:
+            expected, noise = math.fsum(each / len(own) for each in own), 1e-12 * max(map(abs, own))
+            assert row["mean"] == pytest.approx(expected, abs=noise)
 
 
 def test_an_index_that_counts_the_rows_is_there_once(simulator: Simulator, tmp_path: Path) -> None:
@@ -156,7 +214,7 @@ def test_an_index_that_counts_the_rows_is_there_once(simulator: Simulator, tmp_p
 def test_values_that_javascript_lacks_are_text(tmp_path: Path) -> None:
     metadata = {"id": 2**60 + 1, "none": float("nan"), "deep": {"far": [float("inf")]}}
     data, _ = read_page([response("a", metadata=metadata)], tmp_path)
-    cells = dict(zip(data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"], strict=True))
+    cells = dict(zip(data["runs"][0]["columns"], data["rows"][0][0]["cells"], strict=True))
     assert (cells["id"], cells["none"], cells["deep"]) == (str(2**60 + 1), "nan", {"far": ["inf"]})
 
 
@@ -202,12 +260,12 @@ def test_a_row_opens_into_its_parts(simulator: Simulator, tmp_path: Path) -> Non
     prompt = 'use the tool weather({"city": "Bern"})'
     answer = call("gpt-5.5", prompt, tools=[weather], max_tool_rounds=3, reasoning_effort="none")
     data, _ = read_page([answer, response("a", body=b"no JSON")], tmp_path)
-    extra = data["rows"][0]["sides"][0]["extra"]
+    extra = data["rows"][0][0]["extra"]
     messages = extra["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1]["tool_calls"][0]["function"]["name"] == "weather"
     assert messages[2]["content"] == "sunny in Bern"
-    columns, cells = data["runs"][0]["columns"], data["rows"][0]["sides"][0]["cells"]
+    columns, cells = data["runs"][0]["columns"], data["rows"][0][0]["cells"]
     assert cells[columns.index("output_tokens")] == answer.usage.output_tokens
 
 
@@ -215,7 +273,7 @@ def test_files_of_a_prompt_are_short_texts(tmp_path: Path) -> None:
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
     content = [{"type": "text", "text": "What is this?"}, part]
     data, _ = read_page([response("a", prompt=[{"role": "user", "content": content}])], tmp_path)
-    shown = data["runs"][0]["prompts"][0][0]["content"]
+    shown = data["prompts"][0][0]["content"]
     assert shown[0]["text"] == "What is this?"
     assert len(shown[1]["text"]) < 250
 

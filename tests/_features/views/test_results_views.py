@@ -92,7 +92,7 @@ class TestJSONLines:
 class TestHTML:
     def test_shows_errors_and_facts(self, results: Results[Response | LLMError]) -> None:
         html = results._repr_html_()
-        assert "2 responses · 1 error · ≥ $0.25, 1 unknown" in html
+        assert "2 responses · 1 error · ≥ $0.25, 1 cost unknown" in html
         assert "RateLimitError: slow [p, m, 2 attempts]" in html
         assert "<td>1,234</td>" in html
         assert "<td>?</td>" in html

@@ -275,7 +275,7 @@ def score_many(
     >>> with Simulator() as simulator, Client(hosts=[Host("lab", simulator.url("lab"), "vllm")]) as client:
     ...     results = client.score_many("lab/toy", ["He was", "That is"], [" world", " the"])
     >>> results
-    Results(2 responses, 2 unknown)
+    Results(2 responses, 2 costs unknown)
     >>> results.to_pandas()[["input_index", "text"]].values.tolist()
     [[0, ' world'], [0, ' the'], [1, ' world'], [1, ' the']]
     """

@@ -119,7 +119,9 @@ class LookupEngine:
             concurrency=concurrency,
             cache=cassette.modes.get(cache, cache),
             tracks=find_tracks(),
-            patience=Patience(operation.patience if patience is None else patience, clock.monotonic()),
+            patience=Patience(
+                operation.patience if patience is None else patience, clock.monotonic(), patience is None
+            ),
             upstream=request.options.get("upstream")
             if request.options
             else getattr(request, "upstream", None),

@@ -386,7 +386,8 @@ class Sending(Arrival):
             down=down,
         )
         is_over = now - self.failing_since >= call.patience.seconds
-        if suspect and is_over and self.failed >= LEAST_FAILURES:
+        ends = scope.outage.is_not_started(call.patience, now - self.failing_since + self.verdict.delay)
+        if ends or (suspect and is_over and self.failed >= LEAST_FAILURES):
             # An outage would be waited for no longer.
             self.verdict = FINAL
         call.sent.is_too_late = self.verdict.too_late

@@ -150,6 +150,8 @@ class Patience:
     """From the later of the beginning of the outage and of the call or batch."""
     since: float
     """The monotonic time at which the call or batch began."""
+    is_default: bool = False
+    """Whether the user has set none."""
 
 
 class Concurrency(NamedTuple):

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import errors
-from .call_limits import Deadline, Patience
+from .call_limits import DEFAULT_PATIENCE, Deadline, Patience
 from .failure_table import consequence_of
 from .state import Ticket
 
@@ -89,6 +89,10 @@ outage, and ten minutes take 28 probes."""
 _RAMP = 8
 """Requests at once when work resumes. Each answer allows one more in flight."""
 
+
+NOT_STARTED = 3.0
+"""Seconds that a call waits, if its user has not said how long, for a server of this machine that refuses
+connections and has not answered before. It is rather not started than down."""
 
 SHORTAGES = ("EMFILE", "ENFILE")
 """The codes of a failure to connect because this process, or the machine, may open no more files."""
@@ -255,6 +259,8 @@ def may_be_of_requests(error: errors.LLMError | None) -> bool:
 def still_waits(error: errors.LLMError, patience: Patience, now: float) -> bool:
     """Whether a call would wait longer for the provider that an error says is down: one of `note_outage`."""
     down_since, most = vars(error).get("_outage", (-math.inf, 0.0))
+    if patience.is_default and vars(error).get("_refused_here"):
+        most = min(most, NOT_STARTED)
     return bool(now < max(down_since, patience.since) + min(patience.seconds, most))
 
 
@@ -299,6 +305,18 @@ class Outage:
     def one_caller(self) -> bool:
         """Whether only one call has met all failures, and may be their reason: a connection was opened."""
         return len(self._callers) == 1 and not self._not_about_callers
+
+    def is_not_started(self, patience: Patience | None, waited: float = math.inf) -> bool:
+        """Whether a call with this patience waits for `NOT_STARTED` seconds only, and has waited so long."""
+        if patience is None or self.cause is None or not patience.is_default or waited <= NOT_STARTED:
+            return False
+        return "_refused_here" in vars(self.cause) and self.answered_at == -math.inf
+
+    def seconds_of(self, patience: Patience) -> float:
+        """How long a call with this patience waits for the scope, which is down."""
+        # The only call that fails is perhaps itself the reason, and the calls behind it wait for it.
+        most = DEFAULT_PATIENCE if self.one_caller else math.inf
+        return min(patience.seconds, NOT_STARTED if self.is_not_started(patience) else most)
 
     def ready_at(self, now: float) -> float:
         """The time at which a request may be sent: `now`, later, or infinity if an answer must come first."""

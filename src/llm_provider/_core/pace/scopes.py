@@ -374,27 +374,26 @@ class Scope:
         down_since = self.outage.down_since
         if down_since is None or patience is None:
             return math.inf
-        seconds = patience.seconds
-        if self.outage.one_caller:
-            # The only call that fails is perhaps itself the reason, and the calls behind it wait for it.
-            seconds = min(seconds, DEFAULT_PATIENCE)
-        return max(down_since, patience.since) + seconds
+        return max(down_since, patience.since) + self.outage.seconds_of(patience)
 
-    def too_long_down(self) -> ProviderError:
+    def too_long_down(self, patience: Patience | None) -> ProviderError:
         """The error of a call whose patience has ended."""
         outage, now = self.outage, self._loop.time()
         cause = outage.cause
         assert outage.down_since is not None
         assert isinstance(cause, ProviderError)
+        is_not_started = outage.is_not_started(patience)
         error = type(cause)(
             f"{self.name} was down for {format_duration(now - outage.down_since)}, since "
-            f"{format_clock_time(clock.time() - (now - outage.down_since))}, and outage_patience is over; "
+            f"{format_clock_time(clock.time() - (now - outage.down_since))}, and "
+            f"{'is not waited for' if is_not_started else 'outage_patience is over'}; "
             f"the last failure: {cause.message}",
             status=cause.status,
             code=cause.code,
             request_id=cause.request_id,
             maybe_billed=False,
         )
+        vars(error).update({"_refused_here": True} if is_not_started else {})
         note_outage(error, outage.down_since, DEFAULT_PATIENCE if outage.one_caller else math.inf)
         return error
 
@@ -409,7 +408,7 @@ class Scope:
                 continue
             at = max(scope.gives_up_at(slot_request.patience) for scope in slot_request.joined)
             if at <= now:
-                slot_request.granted.set_exception(self.too_long_down())
+                slot_request.granted.set_exception(self.too_long_down(slot_request.patience))
             else:
                 self._give_up_at = min(self._give_up_at, at)
 

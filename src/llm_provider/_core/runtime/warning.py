@@ -18,8 +18,10 @@ _PACKAGE, _LIBRARY = __file__.rpartition("_core")[0], f"{Path(os.__file__).paren
 _Place: TypeAlias = tuple[str, int, dict[str, Any]]
 """The path of a file, a line of it, and the names of its module."""
 
-_caller: ContextVar[_Place] = ContextVar("caller", default=("llm_provider", 0, {}))
-"""The default shows no line of a file."""
+_NOWHERE: _Place = "llm_provider", 0, {}
+"""It shows no line of a file."""
+
+_caller: ContextVar[_Place | None] = ContextVar("caller", default=None)
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
@@ -31,20 +33,21 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning, sta
 def copy_context() -> Context:
     """The context for work in another thread, whose warnings are at the line that called the package."""
     context = contextvars.copy_context()
-    if (caller := _find_caller()) is not None:
+    if (caller := find_caller()) is not None:
         context.run(_caller.set, caller)
     return context
 
 
-def warn_caller(message: Warning) -> None:
-    """Warn at the line of the program that called the package; at no line if it is not known."""
-    path, line, names = _find_caller() or _caller.get()
+def warn_caller(message: Warning, caller: _Place | None = None) -> None:
+    """Warn at the line of the program that called the package, else at `caller`; without one, at no line."""
+    path, line, names = find_caller() or _caller.get() or caller or _NOWHERE
     register = names.setdefault("__warningregistry__", {})
     with contextlib.suppress(ValueError):
         warnings.warn_explicit(message, type(message), path, line, names.get("__name__") or path, register)
 
 
-def _find_caller() -> _Place | None:
+def find_caller() -> _Place | None:
+    """The line of the program that called the package; None in a thread that the package has started."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
     while frame is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from .. import doors
 from ..errors import RequestError
 from ..runtime import clock
-from ..runtime.warning import warn_caller
+from ..runtime.warning import find_caller, warn_caller
 from .entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .worker import BatchQueue, Worker, start_timer
 
@@ -117,6 +118,7 @@ class ResponseCache:
         self._shared = bool(shared)
         self._patience = patience
         self._saved = saved
+        self._warn = partial(warn, caller=find_caller())  # for warnings of its threads
         self._reset()
 
     def _reset(self) -> None:
@@ -450,7 +452,9 @@ class ResponseCache:
         lost = self._lost + len(self._unwritten)
         if lost and "lost" not in self._warned:
             self._warned.add("lost")
-            warn(f"{lost} answers could not be stored in {self.directory}; the next run pays for them again")
+            self._warn(
+                f"{lost} answers could not be stored in {self.directory}; the next run pays for them again"
+            )
         self._close_files()
 
     def _close_files(self) -> None:
@@ -465,7 +469,7 @@ class ResponseCache:
             if self._refused:
                 raise CacheRefusedError(f"the cache in {self.directory} cannot be opened")
             if self._store is None:
-                self._store = Store(self.directory, warn, shared=self._shared)
+                self._store = Store(self.directory, self._warn, shared=self._shared)
             return self._store
 
     def _report_failure(self, action: str, error: Exception) -> None:
@@ -483,14 +487,14 @@ class ResponseCache:
                 message += ", and their answers are kept in memory until they can be written"
         if action not in self._warned:
             self._warned.add(action)
-            warn(f"{message}: {full_disk(error, self.directory, 'stored answers are safe') or error}")
+            self._warn(f"{message}: {full_disk(error, self.directory, 'stored answers are safe') or error}")
 
 
-def warn(message: str) -> None:
+def warn(message: str, caller: Any = None) -> None:
     """Show a warning about the cache."""
     # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
-        warn_caller(CacheWarning(message))
+        warn_caller(CacheWarning(message), caller)
 
 
 __all__ = ["CacheWarning", "Entry", "Question", "ResponseCache", "default_directory"]

@@ -88,8 +88,8 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
     def cost(self) -> Cost:
         """USD that the calls cost, those that failed too, as far as it is known.
 
-        It is a float, and its text says what is unknown: `$0.0123 + at most $0.004 (2 unknown)`, and
-        `≥ $0.0123, 2 unknown` where one of the unknown costs has no bound.
+        It is a float, and its text says what is unknown: `$0.0123 + at most $0.004 (2 costs unknown)`, and
+        `≥ $0.0123, 2 costs unknown` where one of the unknown costs has no bound.
         """
         return Cost.of(map(Cost.of_result, self))
 
@@ -294,9 +294,9 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         >>> import tempfile, pathlib
         >>> from llm_provider import Choice, Response, Usage
         >>> answer = Response(choices=(Choice(text="4"),), usage=Usage(), model="m", provider="p", cost=0.0)
-        >>> page = pathlib.Path(tempfile.mkdtemp(), "results.html")
-        >>> Results([answer]).to_html(page)
-        >>> page.stat().st_size > 1_000_000  # the table's component has 1.4 MB
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Results([answer]).to_html(page := pathlib.Path(folder, "results.html"))
+        ...     page.stat().st_size > 1_000_000  # the table's component has 1.4 MB
         True
         """
         from ..runtime.files import check_path

@@ -150,7 +150,7 @@ class Cost(float):
     >>> Cost(0.0123), Cost(0.0123) + Cost(0.5, unknown=2, at_most=0.25)
     (Cost(0.0123), Cost(0.5123, unknown=2, at_most=0.25))
     >>> print(Cost(0.0123), Cost(0.0123, unknown=2), Cost(0.5, unknown=2, at_most=0.25), sep=" | ")
-    $0.0123 | ≥ $0.0123, 2 unknown | $0.50 + at most $0.25 (2 unknown)
+    $0.0123 | ≥ $0.0123, 2 costs unknown | $0.50 + at most $0.25 (2 costs unknown)
     """
 
     __slots__ = ("at_most", "unknown")

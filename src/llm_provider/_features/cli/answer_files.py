@@ -100,6 +100,8 @@ def run_export(
         raise RequestError("give --results FILE, or select stored answers by --model, --tag, or both")
     lines = None if answers is None else read_answers(answers)
     evidence = export_stored(out, lines, cast("Selection", selection), scores)
+    if any("not stored" in reason for reasons in evidence.not_computed.values() for reason in reasons):
+        say("warning", "replies were not kept, or are in another cache, which LLM_PROVIDER_CACHE_DIR names")
     print_evidence(evidence, as_json=as_json)
 
 

@@ -328,15 +328,21 @@ def run_ask(
 
 
 def _read_prompt(argument: str | None) -> str:
-    if sys.stdin is None or sys.stdin.isatty():
+    argument, is_named = ("", True) if argument == "-" else (argument, False)
+    if sys.stdin is None or (sys.stdin.isatty() and not is_named):
         return argument or ""
     try:
         # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
-        piped = sys.stdin.buffer.read().decode("utf-8-sig")
+        data = sys.stdin.buffer.read()
+        piped = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise RequestError("standard input is not UTF-8 text") from None
+        piped = "\0"
     except OSError as error:
         raise RequestError(f"standard input cannot be read: {error.strerror}") from None
+    if "\0" in piped:
+        from .map_rows import wrong_encoding
+
+        raise wrong_encoding("standard input", data)
     return "\n\n".join(filter(None, (argument, piped.rstrip("\r\n"))))
 
 

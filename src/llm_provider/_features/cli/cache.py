@@ -89,7 +89,10 @@ def _export(file: str, results: Path | None, **selection: str | None) -> None:
     answers = None if results is None else read_answers(results)
     given = cast("Selection", {"results": answers, **selection})
     with closing(ResponseCache()) as cache:
-        print(f"{_count(cache.export(file, **given))} written")
+        written = cache.export(file, **given)
+        print(f"{_count(written)} written")
+        if not written:
+            say("warning", f"nothing of this is in the cache {cache.directory} (LLM_PROVIDER_CACHE_DIR)")
 
 
 @run_cache.command("import", epilog=_IMPORT_EPILOG)

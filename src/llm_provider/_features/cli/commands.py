@@ -50,7 +50,7 @@ _EPILOG = f"""\
     kind="COMMAND",
     lazy=_COMMANDS,
     epilog=_EPILOG,
-    context_settings={"max_content_width": 100},
+    context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, message=f"{PROGRAM} %(version)s", help="print the version")
 def program() -> None:

@@ -262,10 +262,19 @@ class _Work:
 
         prompt = self.maker(row)
         request = request_name(self.model, prompt, self.parameters)
+        return _Question(row, prompt, request, line_token(self._name(row), request))
+
+    def _name(self, row: Row) -> object:
+        """The id or the position of a row, as a line of the output has it."""
         name = row.index if self.id_column is None else self._id(row)
-        # As a line of the output has it.
-        name = name if self.output is None else self.output.form.name(name)
-        return _Question(row, prompt, request, line_token(name, request))
+        return name if self.output is None else self.output.form.name(name)
+
+    def _has_row(self, name: object) -> bool:
+        for row in self.file.rows():
+            with contextlib.suppress(RequestError):
+                if self._name(row) == name:
+                    return True
+        return False
 
     def _id(self, row: Row) -> object:
         """The value of the column of --id."""
@@ -301,12 +310,17 @@ class _Work:
         if self.output is not None and self.answered_before < len(self._answered):
             # It may answer rows behind the limit.
             known = NumberSet(question.token for question in self._list_known())
-            number = self.output.first_other(known, by_id=self.id_column is not None)
-            if number is not None:
+            other = self.output.first_other(known, by_id=self.id_column is not None)
+            if other is not None:
+                number, name = other
+                what = "another request: the input, the model, the prompt or an option has changed"
+                if name not in (None, "") and not self._has_row(name):
+                    which = f"the row {name!r}" if self.id_column else f"row {int(str(name)) + 1}"
+                    what = f"{which}, which {self.file.name} does not have: rows were removed"
                 raise RequestError(
-                    f"{self.output.name} line {number} answers another request: the input, the model, the "
-                    "prompt or an option has changed. Choose another OUT, or give --overwrite, which asks "
-                    "every row again and pays only for answers that are not in the cache"
+                    f"{self.output.name} line {number} answers {what}. It keeps all its answers. Choose "
+                    "another OUT, or give --overwrite, which asks every row again and pays only for answers "
+                    "that are not in the cache"
                 )
         if not self.rows:
             raise RequestError(f"{self.file.name} has no {'valid ' if self.invalid else ''}rows")

@@ -169,7 +169,7 @@ class Table:
 
     def _decode_record(self, record: bytes) -> list[str]:
         try:
-            text = io.StringIO(record.decode(), newline="")
+            text = io.StringIO(record.decode("utf-8-sig"), newline="")  # Excel writes a mark
             return next(csv.reader(text, delimiter=self._delimiter, strict=True), [])
         except (csv.Error, UnicodeDecodeError):
             return []
@@ -340,18 +340,19 @@ class OutputFile:
         if not self.is_kept:
             return NumberSet()
         self._read = self.path.stat()
-        return NumberSet(token for _, token in self._tokens(by_id=by_id))
+        return NumberSet(token for _, token, _ in self._tokens(by_id=by_id))
 
-    def first_other(self, known: NumberSet, *, by_id: bool) -> int | None:
-        """The number of the first line that answers none of the known tokens."""
-        return next((number for number, token in self._tokens(by_id=by_id) if token not in known), None)
+    def first_other(self, known: NumberSet, *, by_id: bool) -> tuple[int, object] | None:
+        """The number of the first line that answers none of the known tokens, and the name of its row."""
+        lines = self._tokens(by_id=by_id)
+        return next(((number, name) for number, token, name in lines if token not in known), None)
 
-    def _tokens(self, *, by_id: bool) -> Iterator[tuple[int, int]]:
+    def _tokens(self, *, by_id: bool) -> Iterator[tuple[int, int, object]]:
         for number, _, line in self._lines():
             if line["error"] is None:
                 self.positions = max(self.positions, line["index"] + 1)
-                name = line.get("id") if by_id else line["index"]
-                yield number, line_token(self.form.name(name), line["request"])
+                name = self.form.name(line.get("id") if by_id else line["index"])
+                yield number, line_token(name, line["request"]), name
 
     def _lines(self) -> Iterator[tuple[int, int, JSONObject]]:
         """The number, the offset and the content of each whole line."""

@@ -58,7 +58,7 @@ class Row:
 
     @property
     def columns(self) -> str:
-        return ", ".join(self.fields) or "nothing"
+        return ", ".join(self.fields) + _explain_delimiter([*self.fields]) or "nothing"
 
 
 class RowFile:
@@ -169,12 +169,34 @@ Lines: TypeAlias = Iterator[tuple[int, Any]]
 """The number of each line, and its value or the `RequestError` that says why it has none."""
 
 
+def _explain_delimiter(columns: list[str]) -> str:
+    """What to do where a header has one column with the delimiters of another form; empty for any other."""
+    delimiter = next((mark for mark in ";\t|" if len(columns) == 1 and mark in columns[0]), None)
+    if delimiter is None or delimiter == "\t":
+        return "" if delimiter is None else "; columns are separated by tabs: give --format tsv"
+    convert = f"csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter='{delimiter}'))"
+    command = f'python -c "import csv, sys; {convert}" < IN > NEW'
+    return f"; columns are separated by {delimiter!r}, not by commas: convert it by {command}"
+
+
+def wrong_encoding(where: str, data: bytes) -> RequestError:
+    """The error for bytes that are not UTF-8, or have NULs between their characters."""
+    code = "UTF-16" if b"\0" in data else "WINDOWS-1252"
+    return RequestError(
+        f"{where} is not UTF-8 text: if it is {code}, convert it by iconv -f {code} -t UTF-8 IN > NEW"
+    )
+
+
 def _read_text(source: IO[bytes], name: str) -> Lines:
     for number, line in enumerate(lines_of(source, name), start=1):
+        where = f"{name} line {number}"
+        if number == 1 and b"\0" in line:
+            # Else each line, and a prompt, would be characters with NULs between them.
+            raise wrong_encoding(where, line)
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
-            yield number, RequestError(f"{name} line {number} is not UTF-8 text")
+            yield number, wrong_encoding(where, line)
             continue
         if text.strip():
             yield number, text
@@ -184,9 +206,10 @@ def _read_json(source: IO[bytes], name: str) -> Lines:
     for number, value in _read_text(source, name):
         if isinstance(value, str):
             try:
-                value = json.loads(value)  # noqa: PLW2901  # the value of the line
+                value = json.loads(text := value)  # noqa: PLW2901  # the value of the line
             except (ValueError, RecursionError) as error:
-                yield number, RequestError(f"{name} line {number} is not JSON: {error}")
+                lines = "; jq -c '.[]' IN > NEW makes lines of an array" * (number == 1 and text[:1] == "[")
+                yield number, RequestError(f"{name} line {number} is not JSON: {error}{lines}")
                 continue
             if not isinstance(value, (dict, str, list)):
                 value = RequestError(  # noqa: PLW2901  # the error takes its place
@@ -207,17 +230,19 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
             raise header
         if header is None:
             raise RequestError(f"{name} is empty: the first line names the columns")
-        if _NO_TEXT.search("".join(header)):
-            raise RequestError(f"{name} line 1 is not UTF-8 text")
+        if _NO_TEXT.search(first := "".join(header)) or "\0" in first:
+            raise wrong_encoding(f"{name} line 1", first.encode("utf-8", "surrogateescape"))
         twice = [column for index, column in enumerate(header) if column in header[:index]]
         if twice:
             raise RequestError(f"{name} has the column {twice[0]!r} twice")
         while (cells := _read_record(reader, name)) is not None:
-            where, row = f"{name} line {reader.line_num}", cells
-            if isinstance(cells, list) and len(cells) != len(header):
-                row = RequestError(f"{where} has {len(cells)} values for {len(header)} columns")
-            elif isinstance(cells, list) and _NO_TEXT.search("".join(cells)):
-                row = RequestError(f"{where} is not UTF-8 text")
+            where, row, hint = f"{name} line {reader.line_num}", cells, _explain_delimiter(header)
+            if isinstance(cells, RequestError):
+                row = RequestError(f"{cells.message}{hint}")
+            elif len(cells) != len(header):
+                row = RequestError(f"{where} has {len(cells)} values for {len(header)} columns{hint}")
+            elif _NO_TEXT.search("".join(cells)):
+                row = wrong_encoding(where, b"")
             if cells:
                 yield reader.line_num, dict(zip(header, row, strict=True)) if isinstance(row, list) else row
     finally:
@@ -228,10 +253,12 @@ def _read_table(source: IO[bytes], name: str, delimiter: str = ",") -> Lines:
 
 def _read_record(reader: Any, name: str) -> list[str] | RequestError | None:
     """The cells of the next line; None at the end of the file."""
+    begin = reader.line_num + 1
     try:
         return next(reader, None)
     except csv.Error as error:
-        return RequestError(f"{name} line {reader.line_num} is not valid CSV: {error}")
+        # A quote that is not closed takes in all further lines.
+        return RequestError(f"{name} line {begin} is not valid CSV: {error}")
 
 
 _READERS: dict[Format, Callable[[IO[bytes], str], Lines]] = {

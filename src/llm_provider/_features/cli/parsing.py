@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.runtime.files import read_text
@@ -71,7 +72,8 @@ class Command(_KeylessCommand):
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest = super().parse_args(ctx, args)
         if rest and not takes_more and not ctx.resilient_parsing:
-            ctx.fail("too many arguments; does the prompt need quotes around it?")
+            has_prompt = any(parameter.name == "prompt" for parameter in self.params)
+            ctx.fail(f"too many arguments{'; does the prompt need quotes around it?' * has_prompt}")
         return rest
 
 
@@ -136,7 +138,7 @@ def explain(error: click.UsageError) -> str:
     text = error.format_message()
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.partition("=")[0]
-        hint = _suggest(name, error.possibilities or ())
+        hint = None if error.ctx is None else _suggest_option(name, error.ctx.command)
         hint = hint or "an argument that begins with a dash goes after --"
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
@@ -152,8 +154,44 @@ def explain(error: click.UsageError) -> str:
 def _suggest(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
-    near = difflib.get_close_matches(name, [each for each in known if each != "--api-key"], n=1)
+    near = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {near[0]}?" if near else None
+
+
+_ELSEWHERE = {
+    "input": "in", "output": "out", "i": "in", "o": "out", "m": "model", "p": "prompt", "s": "system",
+    "response_format": "schema", "out": "output", "limit": "number", "workers": "max_concurrent",
+}  # fmt: skip
+"""Names of other tools and of parameters → names of arguments and options here."""
+
+
+def _suggest_option(name: str, command: click.Command) -> str | None:
+    """What to write in the place of an option that a command does not have; None if nothing is like it."""
+    from ..._core.requests.parameters import Parameters
+
+    plain = name.lstrip("-").replace("-", "_").lower()
+    arguments, options = dict[str, str](), dict[str, str]()
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            arguments |= {word.lower(): word for word in re.findall("[A-Z]+", parameter.metavar or "")[:1]}
+        elif not getattr(parameter, "hidden", False):
+            written = [*parameter.opts, *parameter.secondary_opts]
+            options |= {each[2:].replace("-", "_"): each for each in written if each.startswith("--")}
+    advice = doors.remedies.remedies_of("call").get(plain, "")
+    advice += " api_key=" * plain.endswith("_key")
+    for meant in (plain, _ELSEWHERE.get(plain, ""), *re.findall(r"\b([a-z_]+)=", advice)):
+        if meant in arguments:
+            return f"{arguments[meant]} is an argument: write it without {name}"
+        if (meant := meant if meant in options else _ELSEWHERE.get(meant, meant)) in options:
+            return f"did you mean {options[meant]}?"
+        if meant in _NOT_HERE:
+            return _NOT_HERE[meant]
+        if "param" in options and meant in Parameters.__annotations__:
+            return f"write --param {meant}=JSON"
+    hint = _suggest(plain, options) or next(
+        (f"did you mean {each}?" for each in options if plain in each), ""
+    )
+    return hint and f"did you mean {options[hint[13:-1]]}?"
 
 
 def _use_prices(context: click.Context, _: click.Parameter, path: str | None) -> None:

@@ -75,9 +75,9 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 @click.option("--history", metavar="FILE", help="border prompts, their answers and all reports")
 @click.option("--persistence", metavar="DAYS", type=int, help="days in a row that make an alarm (3)")
 @click.option("--draw", metavar="N", type=int, help="continue the recheck with this number")
+@call_options
 @click.option("--dry-run", is_flag=True, help="print the plan, and send nothing")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object; costs are USD")
-@call_options
 def run_recheck(model: str, file: Path | None, *, dry_run: bool, as_json: bool, **options: object) -> int:
     """Say whether a model still answers as before."""
     from ..._core.client.model_functions import recheck

@@ -114,8 +114,19 @@ def run_reconcile(
     # OpenRouter's reports of two keys may have equal rows.
     billed, seen = sorted({key.provider for key in inner}), set[str]() if reports or not accounts else None
     pages = {str(path): _load(path) for path in reports}
+    keyless: list[MissingAPIKeyError] = []
     for name in billed if not reports else ():
-        pages[f"the report of {name}"] = _fetch(servers[name], begin, end, accounts)
+        try:
+            pages[f"the report of {name}"] = _fetch(servers[name], begin, end, accounts)
+        except MissingAPIKeyError as error:
+            keyless.append(error)
+    if keyless and not pages:
+        raise keyless[0]
+    for missing in keyless:
+        say("warning", f"{missing.provider} is not compared: {missing.message}")
+    left_out = {missing.provider for missing in keyless}
+    lines = [line for line in lines if line.posting.key.provider not in left_out]
+    billed = [name for name in billed if name not in left_out]
     entries = [
         entry._replace(account=accounts.get(entry.account or ""))
         for where, report in pages.items()

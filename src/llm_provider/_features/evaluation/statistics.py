@@ -27,6 +27,14 @@ class Mean(NamedTuple):
     samples: int
 
 
+def average(values: Sequence[float]) -> float:
+    """The mean, also of values whose sum no float can hold."""
+    try:
+        return fmean(values)
+    except OverflowError:
+        return math.fsum(value / len(values) for value in values)
+
+
 def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Hashable, Hashable]) -> Mean:
     """The mean of questions, by their samples, at least one each; `clusters` has the cluster of each.
 
@@ -39,6 +47,14 @@ def measure(questions: Mapping[Hashable, Sequence[float]], clusters: Mapping[Has
     >>> round(mean.value, 4), round(mean.error, 4), [round(bound, 3) for bound in mean.interval]
     (0.6667, 0.1667, [0.208, 0.939])
     """
+    most = max(abs(sample) for each in questions.values() for sample in each)
+    if most and not 1e-100 < most < 1e100:
+        # Squares would be beyond a float: measure in thirds of the largest, which leave no share of 0 and 1.
+        parts = {name: [3 * (sample / most) for sample in each] for name, each in questions.items()}
+        scaled = measure(parts, clusters)
+        bounds = scaled.interval and (scaled.interval[0] / 3 * most, scaled.interval[1] / 3 * most)
+        error = None if scaled.error is None else scaled.error / 3 * most
+        return scaled._replace(value=scaled.value / 3 * most, error=error, interval=bounds)
     means = {name: fmean(samples) for name, samples in questions.items()}
     value, count = fmean(means.values()), len(means)
     sums: defaultdict[Hashable, list[float]] = defaultdict(list)

@@ -7,7 +7,6 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from ..._core import doors
@@ -15,7 +14,7 @@ from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value
 from ..._core.requests.inputs import is_missing
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
-from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
+from .statistics import Mean, average, count_questions, find_p_value, find_quantile, measure
 from .tables import ScoreTable
 
 _RESERVED = (
@@ -56,7 +55,12 @@ class Comparison(ScoreTable):
             raise RequestError(
                 "the questions of these runs differ by one amount, which tells no number: compare more"
             )
-        return count_questions(difference, self.variance, power)
+        try:
+            return count_questions(difference, self.variance, power)
+        except ArithmeticError:
+            raise RequestError(
+                f"{difference} is too far from the variance, which is {self.variance}, to tell a number"
+            ) from None
 
 
 def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None) -> ScoreTable:
@@ -66,7 +70,7 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
     if "model" in columns and not any("model" in row for row in rows):
         raise RequestError("by='model' is not needed: the table has a row for each model without it")
     _check_columns(rows, [*columns, *([] if cluster is None else [cluster])])
-    names, models = _names(results), _models(results)
+    names, models = _names(results), name_models(results)
     groups: defaultdict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         groups[models[index], *(_key(row.get(name)) for name in columns)].append(index)
@@ -123,7 +127,7 @@ def compare(
     pairs, total = _pair(a, b, name, columns, cluster)
     if not pairs:
         raise RequestError("no question has a score in both runs: score both, of the same questions")
-    models = {side: ", ".join(dict.fromkeys(_models(run))) for side, run in (("a", a), ("b", b))}
+    models = {side: ", ".join(dict.fromkeys(name_models(run))) for side, run in (("a", a), ("b", b))}
     titles = _titles(columns, _RESERVED)
     groups: defaultdict[tuple[Hashable, ...], list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -151,10 +155,12 @@ class _Pair:
 
 def _subtract(pairs: Sequence[_Pair]) -> tuple[dict[str, Any], float | None]:
     """The figures of a row, and how much the difference varies from question to question."""
-    ours, theirs = ([fmean(pair.values[side]) for pair in pairs] for side in (0, 1))
+    ours, theirs = ([average(pair.values[side]) for pair in pairs] for side in (0, 1))
     differences: dict[Hashable, list[float]] = {
         index: [left - right] for index, (left, right) in enumerate(zip(ours, theirs, strict=True))
     }
+    if not all(math.isfinite(each) for (each,) in differences.values()):
+        raise RequestError("a difference of scores is beyond a float: divide the scores by a constant")
     measured = measure(differences, {index: pair.cluster for index, pair in enumerate(pairs)})
     interval = p_value = None
     if measured.error:
@@ -164,10 +170,10 @@ def _subtract(pairs: Sequence[_Pair]) -> tuple[dict[str, Any], float | None]:
     elif measured.error == 0 and not measured.value:
         p_value = 1.0
     row = {
-        "mean a": fmean(ours), "mean b": fmean(theirs), "difference": measured.value, "interval": interval,
-        "p_value": p_value, "questions": measured.questions,
+        "mean a": average(ours), "mean b": average(theirs), "difference": measured.value,
+        "interval": interval, "p_value": p_value, "questions": measured.questions,
     }  # fmt: skip
-    return row, None if measured.error is None else measured.error**2 * measured.questions
+    return row, None if measured.error is None else measured.error * measured.error * measured.questions
 
 
 def _pair(
@@ -187,8 +193,8 @@ def _pair(
         group = tuple(_key(row.get(name)) for name in columns)
         pair = pairs.setdefault(question, _Pair(group, _cluster(row, cluster, question), ([], [])))
         for values, run, index in zip(pair.values, (a, b), (left, right), strict=True):
-            if index is not None and (numbers := list(_values(run[index], score))):
-                values.append(fmean(numbers))
+            if index is not None and (numbers := list(read_values(run[index], score))):
+                values.append(average(numbers))
     return [pair for pair in pairs.values() if all(pair.values)], len(pairs)
 
 
@@ -243,7 +249,7 @@ class _Questions:
         samples: defaultdict[Hashable, list[float]] = defaultdict(list)
         without = failed = 0
         for name, result in zip(self._names, self._results, strict=True):
-            if numbers := list(_values(result, score)):
+            if numbers := list(read_values(result, score)):
                 samples[name] += numbers
             if isinstance(result, LLMError):
                 failed += not numbers
@@ -284,8 +290,8 @@ def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, fl
     if score is None and not any(result.score_values for result in results):
         return {}
     name = choose_score(_names(results), score)
-    values = ((index, list(_values(result, name))) for index, result in enumerate(results))
-    return {index: fmean(numbers) for index, numbers in values if numbers}
+    values = ((index, list(read_values(result, name))) for index, result in enumerate(results))
+    return {index: average(numbers) for index, numbers in values if numbers}
 
 
 def choose_score(names: Sequence[str], score: str | None) -> str:
@@ -299,7 +305,7 @@ def choose_score(names: Sequence[str], score: str | None) -> str:
     return name
 
 
-def _values(result: AnyResult, score: str) -> Iterator[float]:
+def read_values(result: AnyResult, score: str) -> Iterator[float]:
     """The values of a score; of a failed call, that of the call and not those of its samples."""
     for value in result.score_values[-1:] if isinstance(result, LLMError) else result.score_values:
         number = value.get(score.removeprefix(f"{SCORE}.")) if isinstance(value, Mapping) else value
@@ -315,12 +321,12 @@ def _names(results: Sequence[AnyResult]) -> list[str]:
             names |= dict.fromkeys(
                 [f"{SCORE}.{name}" for name in value] if isinstance(value, Mapping) else [SCORE]
             )
-    if not names:
+    if not has_scores(results):
         failed, count = all(isinstance(result, LLMError) for result in results), len(results)
         if results and failed:
             raise RequestError(f"no result has a score: all {count:,} calls failed")
         if any(result.score_values for result in results):
-            raise RequestError(f"no result has a score: all {count:,} scores are missing")
+            raise RequestError(f"no result has a score: all {count:,} scores are missing (None or NaN)")
         raise RequestError(
             "no result has a score: score them first, by results = results.score(function), which returns "
             "new results; in the shell, `map --score FILE:FUNCTION` or `report --score FILE:FUNCTION`"
@@ -328,7 +334,14 @@ def _names(results: Sequence[AnyResult]) -> list[str]:
     return list(names)
 
 
-def _models(results: Sequence[AnyResult]) -> list[str]:
+def has_scores(results: Sequence[AnyResult]) -> bool:
+    """Whether a sample has a score that is not missing."""
+    values = (value for result in results for value in result.score_values)
+    parts = (value.values() if isinstance(value, Mapping) else [value] for value in values)
+    return any(number is not None for part in parts for number in part)
+
+
+def name_models(results: Sequence[AnyResult]) -> list[str]:
     """The model of each result. An error has the name that was asked for, not the one that answers."""
     answered = {(each.provider, each.model) for each in results if not isinstance(each, LLMError)}
     models = []

@@ -20,6 +20,8 @@ _LATEX = {
 """Marks that LaTeX reads as commands; brackets and stars only at the beginning of a row."""
 _TWINS = re.compile(r"([-`'])(?=\1)")
 """LaTeX makes a longer dash of two, and a quote of two."""
+_POWER = re.compile(r"e(?:\+|(-))0?(\d+)")
+"""A power of ten as Python writes it."""
 _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _TITLES = {"interval": "95 % interval", "error": "std. error", "p_value": "p"}
 
@@ -34,6 +36,7 @@ def escape_latex(text: str) -> str:
 
 
 def _math(number: str) -> str:
+    number = _POWER.sub(r"\\cdot10^{\1\2}", number)
     return f"${number.replace(',', '{,}').replace('{,} ', ', ')}$"
 
 
@@ -67,14 +70,14 @@ class ScoreTable(Hinting):
         html = doors.html
         cells = [
             [html.words(cell) if name in self.words else html.figure(cell) for name, cell in row.items()]
-            for row in self._texts()
+            for row in self.texts()
         ]
         return html.block(html.table(self._titles(), cells), *map(html.small, self.notes))
 
     def to_latex(self) -> str:
         """A `tabular` for a paper, which needs the package booktabs. Every text is escaped."""
         lines = [[escape_latex(title) for title in self._titles()]]
-        for row in self._texts():
+        for row in self.texts():
             cells = ((cell, name in self.words or cell == _EMPTY) for name, cell in row.items())
             lines += [[escape_latex(cell) if is_text else _math(cell) for cell, is_text in cells]]
         sides = "".join("l" if name in self.words else "r" for name in self._columns())
@@ -95,11 +98,14 @@ class ScoreTable(Hinting):
     def _titles(self) -> list[str]:
         return [_TITLES.get(name, name) for name in self._columns()]
 
-    def _texts(self) -> list[dict[str, str]]:
-        return [{name: _write(name, row.get(name)) for name in self._columns()} for row in self.rows]
+    def texts(self) -> list[dict[str, str]]:
+        """The cells of each row as the table prints them, by their columns."""
+        return [
+            {name: _write(name, row.get(name), _noise(row)) for name in self._columns()} for row in self.rows
+        ]
 
     def __str__(self) -> str:
-        lines = [[_CONTROLS.sub(" ", cell) for cell in row.values()] for row in self._texts()]
+        lines = [[_CONTROLS.sub(" ", cell) for cell in row.values()] for row in self.texts()]
         return "\n".join([*doors.html.align(self._titles(), lines, self.words), *self.notes])
 
     __repr__ = __str__
@@ -108,12 +114,21 @@ class ScoreTable(Hinting):
         return self.to_html()
 
 
-def _write(name: str, value: Any) -> str:
-    """A cell for people. Numbers have three decimals, or one if they are 100 or more."""
+def _noise(row: Mapping[str, Any]) -> float:
+    """What is 0 but for rounding, beside the other numbers of a row."""
+    values = (cell for name, cell in row.items() if name != "p_value")
+    cells = (cell if isinstance(cell, tuple) else (cell,) for cell in values)
+    return 1e-12 * max((abs(each) for cell in cells for each in cell if isinstance(each, float)), default=0.0)
+
+
+def _write(name: str, value: Any, noise: float) -> str:
+    """A cell for people: three decimals, one from 100 on, and a power of ten where these say nothing."""
     if isinstance(value, tuple):
-        return f"[{', '.join(_write('', bound) for bound in value)}]"
+        return f"[{', '.join(_write('', bound, noise) for bound in value)}]"
     if isinstance(value, float) and name == "p_value":
         return "<0.0001" if value < 0.0001 else f"{value:.2g}"
+    if isinstance(value, float) and (noise < abs(value) < 0.0005 or abs(value) >= 1e15):
+        return f"{value:.3g}"
     if isinstance(value, float):
         return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"
     if isinstance(value, int):

@@ -283,7 +283,8 @@ def export_stored(
         about |= {name: selection[name] for name in ("model", "tag") if selection.get(name)}
     if not results:
         others = "no selected entry is an answer or a score; `cache export` copies embeddings too"
-        reason = others if about.get("left_out") else "no answer is selected"
+        here = f"no answer is selected in the cache {engine.cache.directory} (LLM_PROVIDER_CACHE_DIR)"
+        reason = others if about.get("left_out") else here
         raise RequestError(f"there is nothing to export: {reason}")
     given = None if scores is None else read_scores(scores, results)
     return export_results(results, path, client, given, "" if scores is None else scores.stem, about)

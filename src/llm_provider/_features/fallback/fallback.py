@@ -200,7 +200,7 @@ class _Turns:
         each = replace(
             each,
             **{name: getattr(call, name) for name in same},
-            patience=Patience(0.0, call.patience.since),
+            patience=Patience(0.0, call.patience.since, call.patience.is_default),
             early_stop=call.early_stop if is_last else each.early_stop,
             passed_over=self._list_before(number),
         )

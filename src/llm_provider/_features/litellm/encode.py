@@ -28,6 +28,7 @@ from ..._core.formats.shared.conversations import own_content
 from ..._core.formats.shared.errors import (
     body_in_text,
     body_of,
+    drop_marks,
     error_fields,
     failure_headers,
     from_answer,
@@ -382,7 +383,7 @@ def _failure(error: BaseException, names: set[str], message: str) -> errors.LLME
 
 def _codes_and_message(links: list[BaseException], message: str) -> tuple[tuple[str | None, ...], str]:
     """The provider's codes and message, from the body that the openai SDK keeps, else from the text."""
-    bodies = map(body_of, links)
+    bodies, message = map(body_of, links), drop_marks(message)
     body = next((body for body in bodies if body and isinstance(body, (dict, list, str))), None)
     body = body_in_text(body) if isinstance(body, str) else body
     try:

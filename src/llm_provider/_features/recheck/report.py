@@ -110,6 +110,9 @@ class Recheck:
         least = "no change" if self.detectable is None else f"{self.detectable:.1%} {what}"
         rates = f"with a power of 0.95; false alarms at most {ALPHA:.0%}; noise {noise}"
         lines += [("can see", f"{least}, {rates}")]
+        if self.kind == "stored" and (self.detectable or 1.0) > _SMALL:
+            more = find_size(self.floor, _SMALL) - self.questions
+            lines += [("", f"a difference of {_SMALL:.1%} takes {more:,} more prompts")] * (more > 0)
         if self.p_value is not None:
             noise = "" if self.noise is None else f"; noise {self.noise:.1%}"
             days = f"; {self.days_off} of {self.persistence} days" if self.persistence > 1 else ""
@@ -134,6 +137,9 @@ POWER = 0.95
 """The probability with which a change is to be seen."""
 USUAL_FLOOR = 0.01
 """The share of differing answers that is supposed before it is measured."""
+
+_SMALL = 0.05
+"""The share of differing answers that a recheck detects by default."""
 
 _NORMAL = NormalDist()
 _MOST_QUESTIONS = 20_000

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.store.entry import Entry, Row, decode_entry, decode_question, encode_entry, tag_of
-from ..._core.store.response_cache import MOST_AHEAD_BYTES, CacheStatistics, ResponseCache, warn
+from ..._core.store.response_cache import MOST_AHEAD_BYTES, CacheStatistics, ResponseCache
 from ..._core.store.store import Store
 from ..._core.store.worker import BatchQueue
 from .access import MOST_KEYS, SecondLevelAccess, Write
@@ -53,7 +53,7 @@ class TwoLevelCache(ResponseCache):
         super()._reset()
         # After a fork, finalizing the parent's connections would touch its sockets.
         self._abandoned_access = getattr(self, "_access", None)
-        self._access = SecondLevelAccess(self._level, self._read_value, warn)
+        self._access = SecondLevelAccess(self._level, self._read_value, self._warn)
         self._reads = BatchQueue(self._reader, self._read_all, _LINGER)
         self._newer_reads = BatchQueue(self._reader, self._read_newer)
         self._copies: BatchQueue[tuple[str, bytes], None] = BatchQueue(self._writer, self._copy_all)

@@ -19,11 +19,13 @@ from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ..._core import doors
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import JSONObject, json_value
 from ..._core.types.messages import INCOMPLETE
 from ..._core.types.response import Response
 from ..._core.types.results_table import AnyResult, OtherResult, columns_with_index, row_count
+from ..._core.types.score_values import with_scores
 from ..._core.types.usage import Cost
 from .results_views import is_score, write_file
 
@@ -49,6 +51,7 @@ _SHARED = (
     "reasoning_output_tokens", "attempts", "seconds",
 )  # fmt: skip
 """Columns of the call: only the row that carries them has them, and further samples have nothing, not 0."""
+_USD = ("price", "cost", "cost_at_most")
 _BARS = 12
 """Bars of a histogram."""
 _MEDIA = 200
@@ -109,14 +112,33 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
     policy = _POLICY.format(scripts=hashes)
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     yield head.replace("{policy}", policy).replace("{style}", style).encode()
-    about = {"runs": [table.head for table in tables], "states": {name: states[name] for name in STATES}}
-    yield embed_json(about)[:-1] + b',"rows":[\n'
-    for number, (state, *positions) in enumerate(rows):
-        sides = [None if at is None else table.row(at) for table, at in zip(tables, positions, strict=True)]
-        yield (b",\n" if number else b"") + embed_json({"state": state, "sides": sides})
-    yield b"\n]}\n"
+    line = 1
+    for table in tables:
+        table.head["first_prompt"] = line if table.prompts else None
+        line += len(table.prompts)
+    about: JSONObject = {
+        "first_row": max(line, 2) + 1,
+        "runs": [table.head for table in tables],
+        "states": {name: states[name] for name in STATES},
+    }
+    # A prompt or a row is a line, which the page reads when it needs it.
+    yield embed_json(about | {"same": list(_same_columns(tables, rows))})[:-1]
+    yield b',"prompts":[\n'
+    yield from _lines(prompt for table in tables for prompt in table.prompts)
+    yield b'],"rows":[\n'
+    yield from _lines(
+        [None if at is None else table.row(at) for table, at in zip(tables, positions, strict=True)]
+        for _, *positions in rows
+    )
+    yield b"]}\n"
     # A replacement of `str.replace` is taken as it is, whatever is in the scripts.
     yield rest.replace("{scripts}", "".join(f"<script>{script}</script>\n" for script in scripts)).encode()
+
+
+def _lines(values: Iterable[object]) -> Iterator[bytes]:
+    for number, value in enumerate(values):
+        yield (b",\n" if number else b"") + embed_json(value)
+    yield b"\n"
 
 
 def embed_json(value: object) -> bytes:
@@ -135,8 +157,16 @@ def _page_value(value: object) -> Any:
         return {str(name): _page_value(part) for name, part in plain.items()}
     if isinstance(plain, list):
         return [_page_value(part) for part in plain]
-    exact = not isinstance(plain, (int, float)) or abs(plain) <= _EXACT
-    return plain if exact else str(plain)
+    is_exact = (
+        math.isfinite(plain) if isinstance(plain, float) else type(plain) is not int or abs(plain) <= _EXACT
+    )
+    return plain if is_exact else str(plain)
+
+
+def _page_atom(value: object) -> Any:
+    """A cell as JavaScript has it. A list or an object is its JSON."""
+    plain = value if type(value) is str else _page_value(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, (dict, list)) else plain
 
 
 _Row: TypeAlias = tuple[State, *tuple[int | None, ...]]
@@ -163,10 +193,10 @@ class _Table:
         names = sorted([*names, "prompt"], key=_reading_order)
         self.names = names
         self.cells = table
-        shortened = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
+        self.prompts = [_shorten_media(each.prompt) for each in (results if any(prompts) else ())]
         paid = Cost.of(result.price for result in results if not isinstance(result, LLMError))
         summary = f"{summary} paid · {paid} price when bought"
-        self.head = {"name": name, "summary": summary, "columns": names, "prompts": shortened}
+        self.head: JSONObject = {"name": name, "summary": summary, "columns": names}
         self.samples: list[AnyResult] = []
         self.of_result: list[list[int]] = []
         for result in results:
@@ -177,39 +207,86 @@ class _Table:
             self.samples += samples
         self.carriers = {rows[0] for rows in self.of_result if rows}
         self.head["models"] = list(self.sum_up_models())
+        self.head["numbers"] = dict(self.find_numbers())
+        self.head["constants"] = dict(self.find_constants())
+
+    def find_numbers(self) -> Iterator[tuple[str, float | None]]:
+        """The columns with numbers, and the least amount above 0 of each column of USD."""
+        for name in self.names:
+            cells = (cell for cell in self.cells.get(name, ()) if not isinstance(cell, (str, list, dict)))
+            numbers = (atom for atom in map(_page_value, cells) if _is_number(atom))
+            if (first := next(numbers, None)) is not None:
+                amounts = (abs(each) for each in chain([first], numbers) if each)
+                yield name, min(amounts, default=None) if name in _USD else None
+
+    def find_constants(self) -> Iterator[tuple[str, object]]:
+        """The columns that have one value in all rows, failed rows apart, and this value."""
+        answered = [at for at, error in enumerate(self.cells["error"]) if error is None]
+        for name in self.names if answered else ():
+            # The other samples of a call lack what they share with its first one.
+            cells = ((self.cell(name, at), at in self.carriers) for at in answered)
+            atoms = (_page_atom(cell) for cell, is_carrier in cells if is_carrier or cell is not None)
+            first = next(atoms, None)
+            if all(atom == first for atom in atoms):
+                yield name, first
+
+    def cell(self, name: str, position: int) -> Any:
+        """What a row shows in a column; a prompt is a line of its own."""
+        is_shared = name in _SHARED and position not in self.carriers
+        return None if name not in self.cells or is_shared else self.cells[name][position]
+
+    def prompt(self, position: int) -> Any:
+        return self.prompts[self.cells["input_index"][position]] if self.prompts else None
 
     def row(self, position: int) -> JSONObject:
         """What the page gets of a row: its cells, and what it shows when it is open."""
         is_carrier = position in self.carriers
-        cells = [
-            None if name == "prompt" or (name in _SHARED and not is_carrier) else self.cells[name][position]
-            for name in self.names
-        ]
-        row = {"cells": cells, "extra": _read_extra(self.samples[position], is_carrier)}
-        return row if is_carrier else row | {"shared": True}
+        cells = [self.cell(name, position) for name in self.names]
+        return {"cells": cells, "extra": _read_extra(self.samples[position], is_carrier)}
 
     def sum_up_models(self) -> Iterator[JSONObject]:
         """The strip above the table: what each model did, and the lengths of its answers or its scores."""
-        groups: dict[str, list[int]] = {}
-        for index, result in enumerate(self.results):
-            groups.setdefault(result.model or "no model", []).append(index)
-        scored = next((name for name in self.names if is_score(name)), None)
+        scores, scored = doors.score_summaries, self._list_scored_results()
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for index, model in enumerate(scores.name_models(self.results)):
+            groups[model].append(index)
+        name, means = "answer length", dict[str, JSONObject]()
+        if scored:
+            table = scores.summarize_scores(scored, None, None)
+            name = table.rows[0]["score"]
+            texts = zip(table.rows, table.texts(), strict=True)
+            means = {row["model"]: text for row, text in texts if row["score"] == name}
         for model, indices in groups.items():
             each = [self.results[index] for index in indices]
             answers = [result for result in each if not isinstance(result, LLMError)]
             rows = [self.of_result[index] for index in indices]
-            texts = [self.cells["text"][at] for at in chain(*rows)]
-            numbers = [float(len(text)) for text in texts if isinstance(text, str)]
-            line: JSONObject = {"model": model, "n": sum(map(len, rows)), "errors": len(each) - len(answers)}
-            line |= {"price": str(Cost.of(result.price for result in answers))}
+            line: JSONObject = {"model": "no model" if model == "None" else model, "n": sum(map(len, rows))}
+            line |= {
+                "errors": len(each) - len(answers),
+                "price": str(Cost.of(result.price for result in answers)),
+            }
             line |= {"cost": str(Cost.of(map(Cost.of_result, each)))}
             seconds = sorted(result.timing.total for result in answers if not result.cached)
             line["seconds"] = seconds[len(seconds) // 2] if seconds else None
-            if scored is not None:
-                scores = [[*filter(_is_number, (self.cells[scored][at] for at in part))] for part in rows]
-                line |= _mean_score(scores)
-                numbers = [float(score) for part in scores for score in part]
-            yield line | {"bars": _count_bars(numbers), "bars_of": scored or "answer length"}
+            if scored:
+                line |= {part: means[model][part] for part in ("mean", "interval", "samples")}
+                numbers = [value for index in indices for value in scores.read_values(scored[index], name)]
+            else:
+                answer_texts = (self.cells["text"][at] for at in chain(*rows))
+                numbers = [float(len(text)) for text in answer_texts if isinstance(text, str)]
+            yield line | {"bars": _count_bars(numbers), "bars_of": name}
+
+    def _list_scored_results(self) -> Sequence[AnyResult]:
+        """The results, if one has a score; else with the scores in their metadata, and none without these."""
+        has_scores = doors.score_summaries.has_scores
+        if has_scores(self.results):
+            return self.results
+        name = next((name for name in self.names if is_score(name)), None)
+        atoms = map(_page_atom, [None] * len(self.samples) if name is None else self.cells[name])
+        cells = [float(atom) if isinstance(atom, bool) or _is_number(atom) else None for atom in atoms]
+        pairs = zip(self.results, self.of_result, strict=True)
+        scored = [with_scores(result, [cells[at] for at in part]) for result, part in pairs]
+        return scored if has_scores(scored) else []
 
     def answer(self, position: int) -> tuple[object, ...]:
         """What makes two answers different."""
@@ -224,7 +301,7 @@ class _Table:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _reading_order(name: str) -> int:
@@ -234,24 +311,14 @@ def _reading_order(name: str) -> int:
     return order.index(first) if first in order else len(order)
 
 
-def _mean_score(scores: list[list[Any]]) -> JSONObject:
-    """The mean and half of its 95 % interval, by questions: samples of one question are not independent."""
-    means = [math.fsum(part) / len(part) for part in scores if part]
-    if not means:
-        return {}
-    mean = math.fsum(means) / len(means)
-    squares = math.fsum((each - mean) ** 2 for each in means)
-    error = math.sqrt(squares / (len(means) - 1) / len(means)) if len(means) > 1 else None
-    return {"score": mean, "interval": None if error is None else 1.96 * error}
-
-
 def _count_bars(numbers: list[float]) -> JSONObject | None:
     """How many numbers lie in each part of their range."""
     if not numbers:
         return None
     low, high = min(numbers), max(numbers)
-    width = (high - low) / _BARS or 1.0
-    counts = Counter(min(_BARS - 1, int((number - low) / width)) for number in numbers)
+    # In halves, as the distance of two floats may be none.
+    half = high / 2 - low / 2 or 1.0
+    counts = Counter(min(_BARS - 1, int((number / 2 - low / 2) / half * _BARS)) for number in numbers)
     return {"low": low, "high": high, "counts": [counts[bar] for bar in range(_BARS)]}
 
 
@@ -271,6 +338,24 @@ def _join_rows(tables: list[_Table]) -> Iterator[_Row]:
             elif worst == "ok":
                 worst = "same" if first.answer(row) == second.answer(other) else "different"
             yield worst, row, other
+
+
+def _same_columns(tables: Sequence[_Table], rows: Sequence[_Row]) -> Iterator[str]:
+    """The columns whose cells are equal in both runs. A failed row may lack its prompt."""
+    if len(tables) < 2:
+        return
+    first, second = tables
+    # A state, and the row of each run.
+    pairs: list[Any] = [row[1:] for row in rows if None not in row]
+    for name in dict.fromkeys([*first.names, *second.names]):
+        if name == "prompt":
+            prompts = ((first.prompt(left), second.prompt(right)) for left, right in pairs)
+            same = all(None in both or both[0] == both[1] for both in prompts)
+        else:
+            cells = ((first.cell(name, left), second.cell(name, right)) for left, right in pairs)
+            same = all(_page_atom(left) == _page_atom(right) for left, right in cells)
+        if same:
+            yield name
 
 
 def _shorten_media(prompt: object) -> object:

@@ -28,12 +28,14 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
 
     Args:
         argv: the arguments; default those of the process.
-        hosts: OpenAI-compatible hosts whose environment variables are printed too.
+        hosts: OpenAI-compatible hosts whose environment variables `llm-provider simulator` prints too.
 
     Returns:
         0 after Ctrl-C or SIGTERM, 1 if it could not start, 2 for invalid arguments.
     """
-    arguments = _make_parser().parse_args(argv)
+    arguments = _make_parser(
+        "llm-provider simulator" if hosts else "python -m llm_provider.simulator"
+    ).parse_args(argv)
     names = {field.name for field in fields(Settings)}
     try:
         given = {name: value for name, value in vars(arguments).items() if name in names}
@@ -79,9 +81,10 @@ def main(argv: Sequence[str] | None = None, hosts: Sequence[str] = ()) -> int:
     return 0
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def _make_parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m llm_provider.simulator",
+        prog=program,
+        usage="%(prog)s [OPTIONS]",
         description="A loopback server that speaks the wire formats of OpenAI, Anthropic and Gemini.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import llm_provider as llm
+from counting_server import CountingServer, failing
 from golden import read
 from llm_provider import BadRequestError, InternalServerError, PermissionDeniedError, RateLimitError
 from llm_provider._core.formats.shared import errors, replies
@@ -251,3 +252,20 @@ def test_a_status_with_a_meaning_counts() -> None:
 def test_words_of_any_length_are_read_in_no_time() -> None:
     for text in ("model" + "`" * 100_000, "the " * 100_000, "invalid model " + "x" * 100_000 + " y"):
         assert errors.from_answer(400, message=text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("charset", [True, False])
+@pytest.mark.parametrize("model", [
+    "gpt-6.1-sol", "claude-haiku-5-5", "gemini/gemini-3.8-flash",
+])  # fmt: skip
+def test_a_body_in_any_encoding_has_its_code_and_message(
+    client: llm.Client, encoding: str, charset: bool, model: str
+) -> None:
+    fields = {"message": "too long for us \u00e9", "code": "context_length_exceeded"}
+    body = json.dumps({"error": fields}, ensure_ascii=False).encode(encoding)
+    kind = f"application/json; charset={encoding}" if charset else "application/json"
+    with CountingServer(failing(400, body, content_type=kind)) as server:
+        for way in (client.call, lambda *given, **more: list(client.stream(*given, **more))):
+            with pytest.raises(llm.ContextWindowExceededError, match=r"^too long for us"):
+                way(model, "Hi", base_url=server.root, api_key="k")

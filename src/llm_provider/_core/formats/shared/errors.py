@@ -139,6 +139,9 @@ _NO_HTTP2 = re.compile(r"error_code:13,")
 # HTTP/2's NO_ERROR: the server closed the connection in order, after a number of requests or for a restart.
 _ORDERLY_END = re.compile(r"<ConnectionTerminated error_code:0,")
 
+# How a failure to connect names an address of this machine.
+_THIS_MACHINE = re.compile(r"connect call failed \('(127\.|::1)|\bhost (localhost|127\.|::1)", re.IGNORECASE)
+
 # aiohttp's messages name the TLS context after the host.
 _TLS_SETTING = re.compile(r" ssl:(<[^>]*>|\w+)")
 
@@ -178,16 +181,20 @@ def from_exception(error: BaseException) -> LLMError:
     if not names.isdisjoint(_NOT_SENT):
         refused, code = _status_of_proxy(links, names), _system_code(links, names)
         if code in SHORTAGES:
-            remedy = "raise the limit of this process (ulimit -n), or lower max_concurrent"
-            detail = f"too many open files: {remedy}"
+            advice = "raise the limit of this process (ulimit -n), or lower max_concurrent"
+            detail = f"too many open files: {advice}"
+        refused_here = code == "ECONNREFUSED" and any(_THIS_MACHINE.search(str(link)) for link in links)
+        remedy = ": nothing listens there; start the server, or correct its address" if refused_here else ""
         unsent = APIConnectionError(
-            f"no connection could be made: {detail}{proxy_in(detail)}",
+            f"no connection could be made: {detail}{proxy_in(detail) or remedy}",
             status=refused,
             code=code,
             retryable=None if refused is None else False,
         )
         if refused is not None:
             vars(unsent)["_stops"] = True
+        if refused_here:
+            vars(unsent)["_refused_here"] = True
         return unsent
     is_cut = not names.isdisjoint(_CUT) and "ContentEncodingError" not in names
     if not is_cut and not names.isdisjoint(_MALFORMED):
@@ -337,8 +344,14 @@ def read_inside(text: str) -> tuple[tuple[str, ...], str]:
     return (), text
 
 
+def drop_marks(text: str) -> str:
+    """A text without a byte order mark; of UTF-16 and UTF-32 that was read as UTF-8, its ASCII characters."""
+    return text.replace("\0", "").lstrip("\ufeff\ufffd")
+
+
 def body_in_text(text: str) -> Any:
     """The body of a failure in a text of any type: as JSON, as an event of a stream, or the text itself."""
+    text = drop_marks(text)
     splitter, encoded = EventSplitter(), text.encode("utf-8", "replace")
     for data in (encoded, *splitter.feed(encoded), *splitter.end()):
         with contextlib.suppress(ValueError):

@@ -1,7 +1,10 @@
 "use strict";
 // The page of `Results.to_html`. All text of models enters it as text nodes, never as HTML.
 
-const { runs, rows, states } = JSON.parse(document.getElementById("data").textContent);
+// The data are lines: the head, each prompt, a bracket, and each row. A row is parsed when it is first needed.
+const lines = document.getElementById("data").textContent.split("\n");
+const { runs, states, same: sameColumns, first_row: firstRow } = JSON.parse(`${lines[0].slice(0, lines[0].lastIndexOf(","))}}`);
+const parseLine = (at) => JSON.parse(lines[at].endsWith(",") ? lines[at].slice(0, -1) : lines[at]);
 const sideBySide = runs.length > 1;
 const byId = (id) => document.getElementById(id);
 
@@ -34,18 +37,31 @@ function promptText(prompt) {
   return contentText((prompt.findLast((message) => message.role === "user") ?? prompt.at(-1))?.content);
 }
 
-// Samples of one call have one prompt, which is written once.
-for (const [number, row] of rows.entries()) {
-  row.number = number;
-  row.sides.forEach((side, run) => {
-    if (!side) return;
-    // Without a prototype: a column may be named like a method of every object.
-    const cells = { __proto__: null };
-    for (let column = 0; column < side.cells.length; column++) cells[runs[run].columns[column]] = side.cells[column];
-    side.cells = cells;
-    side.cells.prompt ??= runs[run].prompts[side.cells.input_index] ?? null;
-  });
+class Row {
+  #sides;
+  constructor(number, state) {
+    this.number = number;
+    this.state = state;
+  }
+  get sides() {
+    this.#sides ??= parseLine(firstRow + this.number).map((side, run) => side && readSide(side, runs[run]));
+    return this.#sides;
+  }
 }
+
+/** A side of a row, with its cells by their names. */
+function readSide(side, run) {
+  // Without a prototype: a column may be named like a method of every object.
+  const cells = { __proto__: null };
+  run.columns.forEach((name, column) => { cells[name] = side.cells[column]; });
+  // Samples of one call have one prompt, which is a line of its own.
+  cells.prompt = run.first_prompt && parseLine(run.first_prompt + cells.input_index);
+  return { ...side, cells };
+}
+
+// Rows are in the order of their states.
+const rows = [];
+for (const [state, count] of Object.entries(states)) for (let left = count; left; left--) rows.push(new Row(rows.length, state));
 
 /** Spaces and line ends as one space, so that a phrase is found over the end of a line. */
 const flat = (text) => text.toLowerCase().replace(/\s+/g, " ");
@@ -78,7 +94,7 @@ globalThis.requestIdleCallback?.(function prepare(deadline) {
 // The table.
 
 const LONG = new Set(["prompt", "text"]);
-const WIDTHS = { __proto__: null, input_index: 76, sample: 84, prompt: 330 };
+const WIDTHS = { __proto__: null, input_index: 76, sample: 84, prompt: sideBySide ? 230 : 330 };
 const STATES = { __proto__: null, single: "only one" };
 const NONE = Object.create(null);
 const TITLES = {
@@ -91,13 +107,17 @@ const title = (name) => TITLES[name] ?? name;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 const USD = new Set(["cost", "cost_at_most", "price"]);
 
+/** The decimal places of an amount with four digits, at least two. */
+const decimals = (amount) => (amount ? Math.min(20, Math.max(2, 3 - Math.floor(Math.log10(Math.abs(amount))))) : 2);
+const usd = [...Array(21).keys()].map((digits) => new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: Math.max(2, digits) }));
 /** USD with four digits, and with at least two decimal places, as Python's `format_usd` has them. */
-function formatUsd(amount) {
-  const digits = amount ? Math.max(2, 3 - Math.floor(Math.log10(Math.abs(amount)))) : 2;
-  return `$${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits })}`;
-}
+const formatUsd = (amount) => `$${usd[decimals(amount)].format(amount)}`;
 
-const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : number.format(value));
+/** A number with six digits; a small or a very large one with four and its power of ten. */
+const power = new Intl.NumberFormat("en", { maximumSignificantDigits: 4, notation: "scientific" });
+const formatNumber = (value) => (value && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e15) ? power : number).format(value);
+
+const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : formatNumber(value));
 const CELL_CHARACTERS = 400;
 
 /** Names of metadata for the answer that was expected, the first that there is. */
@@ -112,22 +132,30 @@ function cellValue(name, cells) {
   return name === "prompt" ? promptText(value) : value !== null && typeof value === "object" ? asText(value) : value;
 }
 
+/** The order of cells: empty ones, numbers, and then texts, as a column may have all of them. */
+const rank = (value) => ({ string: 2, number: 1, boolean: 1 })[typeof value] ?? 0;
+const compareCells = (left, right) => rank(left) - rank(right) || (left > right) - (left < right);
+
 /** The column of one value, of a run or of the first run that has it. */
 function column(name, run, header = title(name)) {
   const cells = ({ sides }) => (run === undefined ? sides.find((side) => (side?.cells[name] ?? null) !== null) : sides[run])?.cells;
-  const numeric = rows.some((row) => typeof cells(row)?.[name] === "number");
+  const numbers = (run === undefined ? runs : [runs[run]]).map((each) => each.numbers).filter((each) => Object.hasOwn(each, name));
+  const numeric = numbers.length > 0;
+  // The least amount of USD has the longest text.
+  const least = Math.min(...numbers.map((each) => each[name] || 1));
   const long = LONG.has(name);
   return {
     headerName: visible(header),
     colId: `${name} ${run ?? ""}`,
     valueGetter: ({ data }) => cellValue(name, cells(data) ?? NONE),
-    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).replace(/\s*\n\s*/g, " ")),
+    valueFormatter: ({ value }) => visible(show(value, name).slice(0, CELL_CHARACTERS).trim().replace(/\s*\n\s*/g, " ↵ ")),
     cellClass: long ? "clipped" : isScore(name) ? ({ value }) => `ag-right-aligned-cell ${scoreClass(value)}` : undefined,
     cellRenderer: long ? ({ valueFormatted, data }) => element("span", cells(data)?.text ?? name === "prompt" ? "long" : "long missing", valueFormatted ?? "") : undefined,
+    comparator: compareCells,
     filter: numeric ? "agNumberColumnFilter" : "agTextColumnFilter",
     suppressFloatingFilterButton: !numeric || name in WIDTHS,
     type: numeric ? "numericColumn" : undefined,
-    width: WIDTHS[name] ?? (long ? (sideBySide ? 330 : 420) : numeric ? 104 : 130),
+    width: WIDTHS[name] ?? (long ? (sideBySide ? 300 : 420) : numeric ? Math.max(124, 56 + 8 * decimals(least)) : 130),
     hide: narrow.matches && !long,
     flex: narrow.matches ? 1 : null,
   };
@@ -140,24 +168,10 @@ narrow.addEventListener?.("change", () => {
 });
 const sizes = () => ({ rowHeight: narrow.matches ? 92 : 50, floatingFiltersHeight: narrow.matches ? 0 : 40 });
 
-/** The value that all rows of a run have in a column, failed rows apart; undefined if they differ. */
-function constant(name, run) {
-  let first;
-  for (const { sides } of rows) {
-    if (!sides[run] || sides[run].cells.error) continue;
-    const value = sides[run].cells[name] ?? null;
-    if (value === null && sides[run].shared) continue;
-    const atom = value !== null && typeof value === "object" ? JSON.stringify(value) : value;
-    if (first === undefined) first = atom;
-    else if (atom !== first) return undefined;
-  }
-  return first;
-}
-
 /** The columns that say nothing, because one value is in all rows. They are named above the table. */
 const SHOWN = new Set(["prompt", "text", "input_index", "error"]);
 const hidden = rows.length < 2 ? [] : [...new Set(runs.flatMap((run) => run.columns))].filter(
-  (name) => !SHOWN.has(name) && !isScore(name) && runs.every((run, index) => !run.columns.includes(name) || constant(name, index) !== undefined),
+  (name) => !SHOWN.has(name) && !isScore(name) && runs.every((run) => !run.columns.includes(name) || Object.hasOwn(run.constants, name)),
 );
 
 function columns() {
@@ -173,12 +187,9 @@ function columns() {
     cellRenderer: ({ value }) => element("span", `state ${value}`, STATES[value] ?? value),
   };
   const names = [...new Set(runs.flatMap((run) => run.columns))].filter((name) => name !== "error_message" && !hidden.includes(name));
-  // Of two runs, what is the same in all rows has one column. A failed row may lack its prompt.
-  const value = (side, name) => asText(side?.cells[name]);
-  const missing = (side, name) => !side || (name === "prompt" && side.cells.prompt === null);
-  const same = (name) => rows.every(({ sides }) => sides.some((side) => missing(side, name)) || value(sides[0], name) === value(sides.at(-1), name));
+  // Of two runs, what is the same in all rows has one column.
   const group = (name) => ({ headerName: visible(title(name)), marryChildren: true, children: runs.map((run, index) => column(name, index, run.name)) });
-  return [state, ...names.map((name) => (!sideBySide || (name !== "text" && same(name)) ? column(name, sideBySide ? undefined : 0) : group(name)))];
+  return [state, ...names.map((name) => (!sideBySide || (name !== "text" && sameColumns.includes(name)) ? column(name, sideBySide ? undefined : 0) : group(name)))];
 }
 
 let shownState = "all";
@@ -199,6 +210,8 @@ const grid = agGrid.createGrid(byId("table"), {
   ...sizes(),
   valueCache: true,
   animateRows: false,
+  // A row is 50 pixels high: more rows than these outside the view would cost a fast scroll its frames.
+  rowBuffer: 3,
   isExternalFilterPresent: () => shownState !== "all" || words.length > 0,
   doesExternalFilterPass: ({ data }) =>
     (shownState === "all" || data.state === shownState) && words.every((word) => searchText(data).includes(word)),
@@ -220,7 +233,7 @@ byId("title").textContent = visible(runs.map((run) => run.name).join("  ·  "));
 byId("summary").textContent = visible(runs.map((run) => (sideBySide ? `${run.name}: ${run.summary}` : run.summary)).join("\n"));
 document.title = byId("title").textContent;
 
-const same = hidden.filter((name) => name !== "model").map((name) => [title(name), runs.map((run, index) => show(constant(name, index), name))]);
+const same = hidden.filter((name) => name !== "model").map((name) => [title(name), runs.map((run) => show(run.constants[name], name))]);
 byId("same").textContent = visible(
   same.filter(([, values]) => values.some(Boolean)).map(([name, values]) => `${name} ${[...new Set(values)].join(" / ").slice(0, 80)}`).join(" · "),
 );
@@ -235,22 +248,22 @@ function histogram({ counts, low, high }, name) {
     return bar;
   }));
   bars.role = "img";
-  bars.ariaLabel = `${name} from ${number.format(low)} to ${number.format(high)}: ${counts.join(", ")}`;
-  bars.title = bars.ariaLabel;
+  bars.title = bars.ariaLabel = `${name} from ${formatNumber(low)} to ${formatNumber(high)}: ${counts.join(", ")}`;
   return bars;
 }
 
 /** The strip above the table: a line for each model of each run. */
 function strip() {
   const models = runs.flatMap((run) => run.models);
-  const scored = models.some((line) => line.score !== undefined);
+  const scored = models.some((line) => line.mean !== undefined);
   const of = [...new Set(models.map((line) => line.bars_of))].join(", ");
-  const score = ({ score, interval }) =>
-    score === undefined ? "" : number.format(+score.toFixed(3)) + (interval === null ? "" : ` ± ${number.format(+interval.toFixed(3))}`);
+  // Calls that failed, and samples without a score, are in no mean.
+  const count = ({ n, samples }) => (samples === undefined || samples === number.format(n) ? "" : `${samples} scored of `) + number.format(n);
+  const score = ({ mean, interval }) => (interval ? `${mean} ${interval}` : mean ?? "");
   const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
-  const titles = ["model", "n", ...(scored ? ["score"] : []), "price", "paid now", "median time", "errors", visible(of)];
+  const titles = ["model", "n", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
   const line = (each) => [
-    each.model, number.format(each.n), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
+    each.model, count(each), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
     number.format(each.errors), each.bars ? histogram(each.bars, each.bars_of) : "",
   ];
   const cells = (tag, values) => element("tr", "", ...values.map((value) => element(tag, "", value)));
