@@ -384,10 +384,12 @@ def read_rows(page: Path) -> tuple[list[str], list[list[dict[str, Any] | None]]]
     """The state of each row of a page, and its cells by name."""
     text = page.read_text(encoding="utf-8")
     data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
-    return [row["state"] for row in data["rows"]], [
+    # The rows of a state follow each other.
+    states = [state for state, count in data["states"].items() for _ in range(count)]
+    return states, [
         [
             side and dict(zip(run["columns"], side["cells"], strict=True))
-            for run, side in zip(data["runs"], row["sides"], strict=True)
+            for run, side in zip(data["runs"], row, strict=True)
         ]
         for row in data["rows"]
     ]

@@ -35,7 +35,7 @@ def test_without_a_text_prompt_or_a_route_nothing_is_sent(run: RunCommand, simul
     for words, stdin, message in (
         ((MODEL,), b"", "there is no prompt;"),
         ((MODEL,), b"\n", "there is no prompt;"),
-        ((MODEL,), b"\xff\xfe", "standard input is not UTF-8 text\n"),
+        ((MODEL,), b"\xff\xfe", "standard input is not UTF-8 text: if it is "),
         ((MODEL, "lone \udcff surrogate"), b"", ""),
         (("nonsense-model", "Hi"), b"", "no route for the model name"),
     ):

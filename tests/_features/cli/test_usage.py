@@ -42,7 +42,20 @@ def test_files_are_summed_by_model(run: RunCommand, ledgers: list[str]) -> None:
     assert header.split()[:3] == ["provider", "model", "requests"]
     assert haiku.split()[:3] == ["anthropic", "claude-haiku-5-5", "2"]
     assert gpt.split()[:3] == ["openai", "gpt-5.5", "4"]
-    assert total.split() == ["total", "6", "6", "2", "6,000", "60", "≥", "$1.50,", "2", "unknown", "$0.06"]
+    assert total.split() == [
+        "total",
+        "6",
+        "6",
+        "2",
+        "6,000",
+        "60",
+        "≥",
+        "$1.50,",
+        "2",
+        "costs",
+        "unknown",
+        "$0.06",
+    ]
 
 
 def test_they_are_summed_by_day_and_tag(run: RunCommand, ledgers: list[str]) -> None:
