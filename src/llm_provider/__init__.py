@@ -217,7 +217,7 @@ _HOMES = (
 
 
 def _warn_of_the_other_distribution() -> None:
-    """Warn if `llm-provider` of the package index is installed too: its files replace those of this package.
+    """Warn if `llm-provider` of the package index is installed too: its files replace this package's.
 
     Its metadata lies in a folder of a fixed name. To import `importlib.metadata` takes longer than all the
     rest of this module.

@@ -1,6 +1,6 @@
 """The errors that the library raises. docs/errors.md has the tree, and what to do about each.
 
-Names are those of the openai and anthropic SDKs and of litellm, where these have one. Every error can be
+Names are the openai and anthropic SDKs' and litellm's, where these have one. Every error can be
 pickled. No error holds an API key, a header or an object of an SDK.
 """
 
@@ -61,7 +61,7 @@ class LLMError(Exception):
         samples: The answered samples of a call with `n` above 1. The same call asks for the rest.
         passed_over: The models of `fallback` that failed before: a tuple of `PassedOver`.
         cached: False, as no answer came from the cache.
-        metadata, prompt, score_values: As in a `Response`; the last score is that of the call that failed.
+        metadata, prompt, score_values: As in a `Response`; the last score is the failed call's.
 
     >>> try:
     ...     raise RateLimitError("slow down", provider="openai", status=429, retry_after=2.0)

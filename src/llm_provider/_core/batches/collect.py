@@ -79,7 +79,7 @@ class Collector:
     has_budgets: bool = True
     """Whether what the rows came to is asked for."""
     spent: Amounts = field(default=NOTHING, init=False)
-    """What the rows that were read came to; not known if that of one is not known."""
+    """What the rows that were read came to; not known if one cost is not known."""
     at_most: Amounts = field(default=NOTHING, init=False)
     """The most that they can have come to, as far as that is known."""
     _missing: MissingRows = field(init=False)

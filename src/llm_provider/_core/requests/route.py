@@ -48,7 +48,7 @@ class BatchService(NamedTuple):
     host: str = ""
     """The module of `_features/batch_hosts` with what is different; empty where nothing is."""
     needs: tuple[str, ...] = ()
-    """Environment variables without which the host has no batches for the user, such as that of a bucket."""
+    """Environment variables without which the host has no batches for the user, such as a bucket's name."""
 
     @property
     def is_set_up(self) -> bool:

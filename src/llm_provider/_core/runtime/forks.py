@@ -40,7 +40,7 @@ _HOLDERS = {
 """Modules, and the beginnings of the names of their functions, that hold a lock no fork releases.
 
 OpenAI's SDK asks `platform` before its first request, in a thread of its own. That runs a program, and Python
-3.11 holds a lock for so long. The functions of `ssl` hold locks of OpenSSL, those of pydantic one of its Rust
+3.11 holds a lock for so long. The functions of `ssl` hold locks of OpenSSL, pydantic's have one of its Rust
 code. Functions of `ssl` that wait for a network are not among them: a fork would wait as long.
 """
 

@@ -130,7 +130,7 @@ class FireworksBatches(JobBatches):
         state = str(job.get("state")).removeprefix("JOB_STATE_").lower()
         progress, status = job.get("jobProgress") or {}, job.get("status") or {}
         inputs, output = str(job.get("inputDatasetId") or ""), str(job.get("outputDatasetId") or "")
-        # The first count is that of the dataset, the second that of rows that have ended.
+        # The first count is the dataset's, the second counts rows that have ended.
         total = max(count(progress.get(name)) for name in ("totalInputRequests", "totalProcessedRequests"))
         has_results = state in _ENDED and state != "failed"
         return RemoteBatch(

@@ -1,6 +1,6 @@
 """What the connections to these hosts share. Their batches are JSON, as the openai SDK has no types of them.
 
-The SDK carries the requests, so keys, errors and limits of size are those of every other request.
+The SDK carries the requests, so keys, errors and limits of size are as for every other request.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Mistral's batch jobs, by mistralai 3.7: files as at OpenAI, and a job with one model and metadata.
 
-Words of its jobs are other ones, and `errors` counts those of rows, also in a job that succeeds.
+Words of its jobs are other ones, and `errors` counts the rows' errors, also in a job that succeeds.
 """
 
 import itertools

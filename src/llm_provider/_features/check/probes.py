@@ -296,7 +296,7 @@ def check_replies(account: Account) -> None:
     of_cases = {id(exchange): case.name for case in account.cases for exchange in case.exchanges}
     exchanges = account.proxy.exchanges
     if account.route.batches is not None and account.route.batches.host:
-        # The types are those of OpenAI's SDK, and these batches have other shapes.
+        # The types are OpenAI's, and these batches have other shapes.
         exchanges = [each for each in exchanges if not re.search(r"/(files|batch|batches)\b", each.path)]
     cases = [(of_cases.get(id(exchange), "limits"), exchange) for exchange in exchanges]
     findings: dict[tuple[str, str], str] = {}

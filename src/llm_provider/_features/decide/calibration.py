@@ -162,7 +162,7 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
 
     Args:
         first: The labels of one judge, such as the column `choice` of a table.
-        second: Those of the other one, in the same order. A pair with an empty label is left out.
+        second: The other one's labels, in the same order. A pair with an empty label is left out.
 
     Raises:
         RequestError: the lengths differ, or nothing is left.

@@ -104,7 +104,7 @@ def compare(
 
     Args:
         a: The results of one run, with scores.
-        b: The results of the other run. The difference is that of `a` minus `b`.
+        b: The results of the other run. The difference is `a` minus `b`.
         score: The name of the score, where the results have several.
         by: One or more columns of the metadata of `a`: a row for each group.
         cluster: A column of the metadata: questions with the same value depend on each other, such as

@@ -24,7 +24,7 @@ def list_changes(
 
     The sources are named as in the column `source`, such as "litellm 1.110.2".
     """
-    # Of two figures, that of the last source counts.
+    # Of two figures, the last source's counts.
     names = sorted(sources, key=lambda name: name.startswith(GENAI))
     for key in sorted({key for models in sources.values() for key in models}):
         decision = find_decision(key)
@@ -42,7 +42,7 @@ def list_changes(
 def _revise(
     key: Key, variant: str, quoted: Mapping[str, Any], had: list[PriceRow], today: str, *, listed: bool
 ) -> Iterator[PriceRow]:
-    """The rows of a service level, if its price list of today is not that of the table."""
+    """The rows of a service level, if its price list of today is not the table's."""
     current = in_effect(had, today)
     held = {row.min_input_tokens: row for row in current}
     # What genai-prices has is not changed by litellm alone.

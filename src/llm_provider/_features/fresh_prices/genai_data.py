@@ -48,7 +48,7 @@ _OTHER_KINDS = re.compile(r"transcribe|whisper|tts|realtime|live|image|moderatio
 _OWN_NAMES = {
     "gemini": re.compile(r"gemini-"),
     "openai": re.compile(r"(?!gpt-oss-)"),
-    # Its names of Azure's models are those of other hosts.
+    # Its names of Azure's models are other hosts' names.
     **dict.fromkeys(AT_CLOUDS["azure"], re.compile("(?!)")),
     # Mantle serves other models than Bedrock, and the package does not say which.
     "bedrock_mantle": re.compile("(?!)"),
@@ -120,7 +120,7 @@ def whole_names(match: Any) -> Iterator[str]:
 
 
 def list_names(provider: str, name: str, names: set[str]) -> Iterator[str]:
-    """The names of a model that a call can use, without those of its dated snapshots."""
+    """The names of a model that a call can use, without its dated snapshots."""
     if provider == "openrouter":
         # OpenRouter's other names of a model are routes of their own, such as the "-pro" of a model.
         others = {

@@ -31,7 +31,7 @@ DECISIONS = {
     ("xai", "grok-code-fast"): "genai-prices",
     ("xai", "grok-code-fast-1-0825"): "genai-prices",
 }
-"""Models whose prices are those of one source alone; tools/prices/README.md has the reasons."""
+"""Models whose prices one source alone tells; tools/prices/README.md has the reasons."""
 
 _BEDROCK_PROFILE = re.compile(r"(apac|eu|jp|us-gov)\.")
 """Profiles that litellm lists one by one. genai-prices gives all of them the price of `us.`."""

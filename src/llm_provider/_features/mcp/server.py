@@ -94,7 +94,7 @@ def mcp(
         allowed_tools: The tools to take, by the names that the server gives them. Default all.
         env: Environment variables of a local server, such as its API key. Of the variables of this process it
             gets only a few, such as PATH and HOME.
-        cwd: The working directory of a local server. Default that of this process.
+        cwd: The working directory of a local server. Default this process's.
         headers: Headers for a URL, such as {"Authorization": "Bearer ..."}. No log and no cache key has them.
         timeout: Seconds to start and list the tools, and for each call of a tool.
 

@@ -120,7 +120,7 @@ _OPTIONS: Mapping[str, tuple[object, Callable[[str, object], Any]]] = {
 _BORDER: JSONObject = {"max_tokens": 1, "temperature": 0}
 """The parameters of border prompts, which the user's replace."""
 _NEW_DRAWS = range(1_000_000_000, 2**31 - 64)
-"""The samples that rechecks ask for. Those of other calls begin at 0."""
+"""The samples that rechecks ask for. Samples of other calls begin at 0."""
 
 
 _MOST_READ = 10_000
@@ -226,7 +226,7 @@ def _take_options(parameters: Any, *, has_inputs: bool) -> JSONObject:
 def _find_stored(
     engine: Engine, selection: Selection, prepare: Callable[..., Call[Response]]
 ) -> Iterator[tuple[JSONMapping, Call[Response] | None]]:
-    """The questions of a part of the cache to its model, without those of rechecks, each once.
+    """The questions of a part of the cache to its model, without questions of rechecks, each once.
 
     With each comes the call that reads its answer; None if it cannot be asked as it was.
     """

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     delivery: str | None = None
     project: str | None = None
     counts: Mapping[str, int] = {}
-    """Those of `Usage` that the report tells."""
+    """The counts of `Usage` that the report tells."""
     requests: int | None = None
     usd: Decimal = Decimal(0)
     alias: str = ""

@@ -75,7 +75,7 @@ class Score(Hinting):
     Attributes:
         text: The continuation as it was given.
         logprob: The natural logarithm of its probability: the sum of `token_logprobs`.
-        token_logprobs: That of each token, given the context and the tokens before it.
+        token_logprobs: Each token's, given the context and the tokens before it.
         tokens: The text of each token. A token that is no whole character has U+FFFD.
         token_ids: The id of each token; None where the server tells none.
         is_greedy: Whether each token is the most likely one; None where the server does not tell.

@@ -322,7 +322,7 @@ def join(before: JSONMapping, after: JSONMapping) -> JSONObject:
 def _join_candidates(before: JSONMapping, after: JSONMapping) -> Any:
     kept = {name: value for name, value in before.items() if name not in _OF_THE_LAST}
     metadata, moved = part(after, "groundingMetadata"), []
-    # The sources and parts that come before those of the later answer.
+    # The sources and parts that come before the later answer's.
     chunks = len(dicts(part(before, "groundingMetadata").get("groundingChunks")))
     parts = len(part(before, "content").get("parts") or ())
     for support in dicts(metadata.get("groundingSupports")):

@@ -103,7 +103,7 @@ def encode_contents(request: Request, *, signed: bool, media_in_results: bool) -
 
 
 def check_fields(state: Conversation, message: Message, where: str) -> None:
-    """Refuse the fields of a message that have no form, but for those of an assistant's."""
+    """Refuse the fields of a message that have no form, but for an assistant's."""
     role = message["role"]
     for name, value in message.items() if role != "assistant" else ():
         if name in ("role", "content", *_FIELDS[role]):
