@@ -41,7 +41,7 @@ LONGEST_FETCH = 60.0
 """Seconds after which a source that has not answered is left alone. A chain of sources may ask several
 networks and programs, each for some seconds."""
 
-_KEPT_FAILURE = 0.1
+_KEPT_FAILURE = 5.0
 """Seconds for which a call's failed wait for a token fails its request too, which follows."""
 
 _PAUSE = 10.0
@@ -93,7 +93,7 @@ class TokenCredential(Credential):
 
     __slots__ = (
         "__weakref__", "_describe", "_failed", "_lock", "_next", "_open", "_renew_at", "_renewal",
-        "_serves_until", "_skew", "_source", "_spent", "_token",
+        "_serves_until", "_skew", "_source", "_spent", "_token", "_unsent",
     )  # fmt: skip
 
     is_static = False
@@ -119,14 +119,17 @@ class TokenCredential(Credential):
         self._renewal: _Renewal | None = None
         self._failed: tuple[float, LLMError] | None = None
         """When a call last waited in vain, and its error."""
+        self._unsent = 0
+        """How many calls have waited in vain and not failed yet."""
         self._source: Source | None = None
 
     async def headers(self, method: str, url: str, body: bytes) -> dict[str, str]:
         """The headers that authorise a request; an `LLMError` if the source failed or took too long."""
         now, token = clock.time(), self._token
         if token is None or now >= self._serves_until:
-            if self._failed is not None and clock.monotonic() - self._failed[0] < _KEPT_FAILURE:
-                raise _copy(self._failed[1])
+            failed, self._unsent = self._failed if self._unsent else None, max(self._unsent - 1, 0)
+            if failed is not None and clock.monotonic() - failed[0] < _KEPT_FAILURE:
+                raise _copy(failed[1])
             token = await self._wait(self._begin())
         elif now >= self._renew_at and now >= self._next:
             self._begin()
@@ -138,6 +141,7 @@ class TokenCredential(Credential):
                 await self._wait(self._begin())
             except LLMError as error:
                 self._failed = clock.monotonic(), error.with_traceback(None)
+                self._unsent += 1
 
     def invalidate(self, headers: dict[str, str]) -> None:
         with self._lock:
