@@ -129,3 +129,18 @@ def test_a_reliability_is_shown_as_a_table_of_its_bins() -> None:
              "0.500  1.000        2  0.850  1.000  [0.342, 1.000]"]  # fmt: skip
     assert [line.strip() for line in repr(shown).splitlines()] == lines
     assert str(shown) == repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([True, False, True], ["True", "False", "True"]),
+        ([1, 0], ["1", "0"]),
+        ([True, False], ["right", "wrong"]),
+    ],
+)
+def test_labels_of_two_types_that_share_none_are_a_mistake(first: list[Any], second: list[Any]) -> None:
+    with pytest.raises(RequestError, match="share no label"):
+        cohen_kappa(first, second)
+    assert cohen_kappa(["a", "a"], ["b", "c"]).agreement == 0
+    assert cohen_kappa([1, 0, 1], [1.0, 0.0, True]).kappa == 1

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from llm_provider import (
     verify,
 )
 from llm_provider._core.types.results_table import columns
+from llm_provider._core.types.usage import RowLabel
 from llm_provider._features.evaluation.scoring import read_score
 from llm_provider.simulator import Fault, Simulator
 
@@ -281,3 +283,43 @@ def test_a_run_that_goes_on_is_scored_as_one_that_was_whole(tmp_path: Path, simu
     )
     assert [row["mean"] for row in summary.rows] == pytest.approx([5 / 6] * 2)
     assert verify(evidence.path).manifest["figures"]["total"]["scored"] == len(everything)
+
+
+@given(st.data())
+def test_a_column_is_put_in_order_by_its_index(data: st.DataObject) -> None:
+    counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=6))
+    labelled = data.draw(st.booleans())
+    labels = [RowLabel(f"q{place}") for place in range(len(counts))]
+    results = Results(
+        answer(*map(str, range(count)), row_label=label if labelled else None)
+        for count, label in zip(counts, labels, strict=True)
+    )
+    table = results.to_pandas()
+    wanted = results.score(scores=list(range(len(table)))).to_pandas()["score"].tolist()
+    column = pd.Series(range(len(table)), index=table.index)
+    shuffled = column.iloc[data.draw(st.permutations(range(len(table))))]
+    if shuffled.index.equals(table.index) or table.index.is_unique:
+        assert results.score(scores=shuffled).to_pandas()["score"].tolist() == (
+            wanted if table.index.is_unique else shuffled.tolist()
+        )
+    else:
+        with pytest.raises(RequestError, match="to_numpy"):
+            results.score(scores=shuffled)
+    other = pd.Series(range(len(table)), index=[("x", place) for place in range(len(table))])
+    with pytest.raises(RequestError, match="to_numpy"):
+        results.score(scores=other)
+    assert results.score(scores=other.to_numpy()).to_pandas()["score"].tolist() == wanted
+
+
+def test_judgements_are_put_in_order_by_the_labels_of_their_rows() -> None:
+    results = Results(answer(str(number)) for number in range(4))
+    judged = [replace(decided(good=number / 4), row_label=RowLabel(number)) for number in (2, 0, 3, 1)]
+    scores = results.score(scores=Results(judged)).to_pandas()["score.good"].tolist()
+    assert scores == [0, 0.25, 0.5, 0.75]
+    unlabelled = [replace(each, row_label=None) for each in judged]
+    assert results.score(scores=Results(unlabelled)).to_pandas()["score.good"].tolist() == [
+        0.5,
+        0,
+        0.75,
+        0.25,
+    ]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -310,3 +311,17 @@ def test_why_no_result_has_a_score(client: Client, count: int, score: Any, probl
     results = client.call_many("gpt-6.1-sol", ["1+1?", "1+2?"], max_tokens=50, cache=cache)
     with pytest.raises(RequestError, match=problem):
         (results if score is None else results.score(score)).summarize_scores()
+
+
+@pytest.mark.parametrize("expected", [42, np.int64(42), 42.5])
+def test_zeros_of_texts_that_are_compared_with_numbers_are_explained(expected: Any) -> None:
+    def notes(*answers: Response[Any]) -> Any:
+        scored = Results(answers).score(lambda sample: sample.text == sample.metadata["expected"])
+        return scored.summarize_scores().notes
+
+    wrong = answer(str(expected), metadata={"expected": expected})
+    (note,) = notes(wrong)
+    assert "'expected' is the number" in note
+    assert "str(sample.metadata['expected'])" in note
+    assert not notes(wrong, answer("7", metadata={"expected": "7"}))
+    assert not notes(answer("7", metadata={"expected": "8"}))

@@ -165,7 +165,8 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
         second: The other one's labels, in the same order. A pair with an empty label is left out.
 
     Raises:
-        RequestError: the lengths differ, or nothing is left.
+        RequestError: the lengths differ, nothing is left, or the judges share no label and have labels of
+            different types, such as True and "True".
 
     >>> measured = cohen_kappa(list("aabb" * 5), list("aabb" * 4 + "abbb"))
     >>> round(measured.kappa, 3), measured.agreement, measured.count
@@ -179,6 +180,12 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     ]
     if not pairs:
         raise RequestError("no pair of labels is left: give two labels for one input at least")
+    ours, theirs = ({pair[side] for pair in pairs} for side in (0, 1))
+    if ours.isdisjoint(theirs) and {type(each) for each in ours} != {type(each) for each in theirs}:
+        raise RequestError(
+            f"the judges share no label: one says {cite(next(iter(ours)))}, the other "
+            f"{cite(next(iter(theirs)))}; give both labels of one type"
+        )
     count = len(pairs)
     shares = {pair: number / count for pair, number in Counter(pairs).items()}
     rows, columns = Counter[Hashable](), Counter[Hashable]()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SAMPLE = 200
 """Inputs from which a batch is estimated when it begins, so that it begins without delay."""
 
-_TITLES = ("model", "requests", "input tokens", "output tokens", "cost", "at most", "time")
+_TITLES = ("model", "requests", "input tokens", "output tokens", "cost", "high", "time")
 
 
 class Estimates(dict[str, Estimate]):

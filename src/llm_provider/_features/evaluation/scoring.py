@@ -97,6 +97,7 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
         raise RequestError(
             f"scores takes a list or a column with a score for each sample, not {cite(scores)}"
         )
+    scores = _put_in_order(results, scores)
     values, counts = list(scores), list(map(_count, results))
     if len(values) == len(results):
         rows = [value if isinstance(value, (list, tuple)) else [value] for value in values]
@@ -122,6 +123,34 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
         except (RequestError, TypeError) as error:
             raise RequestError(f"scores[{index}]: {error}") from None
     return read
+
+
+def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[Any]:
+    """A column by its index, or judgements by the labels of their rows, in the order of the results."""
+    index: Any = getattr(scores, "index", None)  # a list has a method of this name
+    is_column, given = index is not None and not callable(index), list(scores)
+    labels = list(index) if is_column else list(map(_read_label, given))
+    known = list(map(_read_label, results))
+    if len(labels) != len(results):
+        known = [_read_label(result) for result in results for _ in range(_count(result))]
+    if None in known:
+        known = list(range(len(known)))
+    if None in labels or labels == known or not len(labels) == len(given) == len(known):
+        return given
+    by_label = dict(zip(labels, given, strict=True))
+    if by_label.keys() == set(known) and len(by_label) == len(given):
+        return [by_label[label] for label in known]
+    if is_column:
+        raise RequestError(
+            "the index of scores= is not the index of results.to_pandas(): if the scores are in the order of "
+            "its rows, give scores.to_numpy()"
+        )
+    return given
+
+
+def _read_label(result: Any) -> Any:
+    label = getattr(result, "row_label", None)
+    return None if label is None else label.value
 
 
 def read_score(value: Any) -> ScoreValue:

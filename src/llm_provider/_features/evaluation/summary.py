@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 from ..._core import doors
@@ -230,6 +231,21 @@ def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) 
         yield f"failed calls with a score: {failed - unscored:,}"
     if without := sum(row["without"] for row in table):
         yield f"samples without a score, left out: {without:,}"
+    if all(row["mean"] == 0 for row in table):
+        yield from _explain_zeros(results)
+
+
+def _explain_zeros(results: Sequence[AnyResult]) -> Iterator[str]:
+    """Why no answer may be right: a text equals no number."""
+    for result in results:
+        text = getattr(result, "text", "")
+        for name, value in metadata_columns(result).items():
+            if isinstance(value, Number) and not isinstance(value, bool) and str(value) == text.strip():
+                yield (
+                    f"every score is 0, and {name!r} is the number {value} where the text is {str(value)!r}: "
+                    f"compare texts, as by str(sample.metadata[{name!r}])"
+                )
+                return
 
 
 class _Questions:
