@@ -432,3 +432,14 @@ def test_rows_that_were_removed_are_named_and_their_answers_stay(
         assert "answers another request" in ended.err
     assert run(*command, "--overwrite").code == (0 if kept else 2)
     assert simulator.ledger().requests == 3
+
+
+def test_failed_rows_behind_a_limit_are_not_reported(
+    run: RunCommand, simulator: Simulator, source: Path, target: Path
+) -> None:
+    simulator.inject(Fault(status=400), match="9 + 1", times=None)
+    words = ("map", MODEL, str(source), str(target), *TEMPLATE)
+    assert run(*words).code == 1
+    ended = run(*words, "--limit", "5")
+    assert (ended.code, ended.err) == (0, "")
+    assert run(*words).code == 1

@@ -121,3 +121,17 @@ def test_answers_are_summed_like_their_ledger(
     assert (row["cost"], row["unknown"], row["output_tokens"]) == (paid.price, 1, paid.usage.output_tokens)
     assert row["saved"] == client.call("gpt-5.5", "1+1?").price
     assert "answers have no time" in run("usage", str(file), "--since", "7d").err
+
+
+def test_an_answer_of_unknown_cost_is_answered(run: RunCommand, simulator: Simulator, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.jsonl"
+    source.write_text("1+1?\n2+2?\n")
+    url = simulator.url("openai")
+    for suffix in (".jsonl", ".csv"):
+        target = tmp_path / f"out{suffix}"
+        assert (
+            run("map", "local/toy", str(source), str(target), "--base-url", url, "--cache", "off").code == 0
+        )
+        (row,) = json.loads(run("usage", str(target), "--json").out)["rows"]
+        assert (row["requests"], row["failed"], row["unknown"]) == (2, 0, 2)
+        assert row["input_tokens"] > 0

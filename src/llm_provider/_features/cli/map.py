@@ -427,20 +427,21 @@ def _run(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObjec
         name = output.table or output.name
         print(f"{answered:,} of {total:,} rows answered in {name}: {', '.join(parts)}")
     scored = console.OK if work.scorer is None else work.scorer.report()
-    counts, failed = tally.errors or tally.incomplete, tally.errors.total()
+    # Every row that is not answered was asked. OUT may have failed rows behind a limit.
+    counts, failed, missing = sent.errors or tally.incomplete, sent.errors.total(), len(work) - sent.rows
     kinds = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     if failed:
-        text = f"{failed:,} of {work.rows:,} rows failed ({kinds}); the first is {tally.first_error}"
+        text = f"{failed:,} of {work.rows:,} rows failed ({kinds}); the first is {sent.first_error}"
         console.say("error", f"{text}; the same command asks them again")
-    elif tally.rows < work.rows:
-        console.say("error", f"{work.rows - tally.rows:,} rows are missing; the same command asks them")
+    elif missing:
+        console.say("error", f"{missing:,} rows are missing; the same command asks them")
     elif counts:
         text = f"{counts.total():,} of {work.rows:,} answers are not whole ({kinds})"
         console.say("warning", text)
         return scored or console.INCOMPLETE_ANSWER
     if sent.wrong == sent.rows == work.rows:
         return console.WRONG_USAGE
-    return console.FAILED if failed or tally.rows < work.rows else scored
+    return console.FAILED if failed or missing else scored
 
 
 def _send(work: _Work, output: OutputFile | StandardOutput, parameters: JSONObject, sent: Tally) -> Cost:

@@ -113,6 +113,8 @@ def run_report(
         raise click.UsageError("--failed needs --score")
     if compares and len(files) < 2:
         raise click.UsageError("--compare needs two files or more")
+    if twice := [path for path in files if files.count(path) > 1]:
+        raise click.UsageError(f"{twice[0]} is given twice")
     runs: list[Results[Any]] = [Results(read_answers(path)) for path in files]
     if score is not None:
         function = load_function(score)

@@ -164,6 +164,9 @@ def _entries_of(line: object) -> list[JSONObject]:
         return [entry]
     least, most = bounds
     at_most = None if most is None else repr(most - least)
+    if outcome == "answered" and not least:
+        # The cost of the answer itself is not known.
+        return [entry | {"at_most": at_most}]
     failed = entry | {"outcome": "failed", "usd": None, "at_most": at_most, "usage": {}}
     return [entry | {"usd": str(least)}, failed] if least else [failed]
 

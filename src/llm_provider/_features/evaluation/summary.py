@@ -240,7 +240,8 @@ def _explain_zeros(results: Sequence[AnyResult]) -> Iterator[str]:
     for result in results:
         text = getattr(result, "text", "")
         for name, value in metadata_columns(result).items():
-            if isinstance(value, Number) and not isinstance(value, bool) and str(value) == text.strip():
+            # A bool is written as no answer is.
+            if isinstance(value, Number) and str(value) == text.strip():
                 yield (
                     f"every score is 0, and {name!r} is the number {value} where the text is {str(value)!r}: "
                     f"compare texts, as by str(sample.metadata[{name!r}])"

@@ -266,7 +266,8 @@ class _Table:
                 "price": str(Cost.of(result.price for result in answers)),
             }
             line |= {"cost": str(Cost.of(map(Cost.of_result, each)))}
-            seconds = sorted(result.timing.total for result in answers if not result.cached)
+            # Lines of `map` have no time.
+            seconds = sorted(each.timing.total for each in answers if not each.cached and each.timing.total)
             line["seconds"] = seconds[len(seconds) // 2] if seconds else None
             if scored:
                 line |= {part: means[model][part] for part in ("mean", "interval", "samples")}

@@ -103,6 +103,7 @@ def from_jsonl(path: str | os.PathLike[str]) -> Iterator[Result]:
 
 _DETAILS = re.compile(r" \[[^\[\]]*\]$")
 """The end of the text of an error: its provider, model and status."""
+_STATUS = re.compile(r"\bHTTP (\d{3})[^\[\]]*\]$")
 _OF_ERRORS = (
     "metadata", "model", "usage", "cost", "cost_bounds", "provider", "status", "code", "request_id",
     "retry_after", "prompt",
@@ -132,12 +133,10 @@ def read_map_line(line: JSONObject) -> Result:
     if (error := line["error"]) is not None and not line["finish_reason"]:
         shared = {name: fields.get(name) for name in _OF_ERRORS} | {"attempts": 0}
         shared |= {name: fields[name] for name in ("score_values",) if name in fields}
-        message = error["message"]
-        if "status" in error:
-            # The end of the message is made of these fields again. A table does not have them.
-            message = _DETAILS.sub("", message)
-        else:
-            shared["model"] = None
+        # The end of the message is made of these fields again.
+        message = _DETAILS.sub("", error["message"])
+        if "status" not in error and (status := _STATUS.search(error["message"])):
+            shared["status"] = int(status[1])  # a table has it in the message alone
         return LLMError.from_dict(shared | error | {"error": error["type"], "message": message})
     cells = (line.get(name) or [] for name in ("texts", "tool_calls", "cache_keys"))
     # In a table a list is JSON.
