@@ -1,6 +1,7 @@
 """The HTTP client that carries the SDKs' requests straight to aiohttp."""
 
 import asyncio
+import random
 import select
 import ssl
 import time
@@ -120,7 +121,9 @@ async def ask_gateway(
     """The texts and errors of some calls to a server that answers every path."""
     app, results = web.Application(), []
     app.router.add_post("/{path:.*}", answer)
-    async with test_utils.TestServer(app) as server:
+    # A server of an earlier test may have had the same port, and other ids: an address of its own.
+    host = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.1"
+    async with test_utils.TestServer(app, host=host) as server:
         with Client(cache="off", transport=transport) as client:
             root = str(server.make_url("/")) + folder + ("/v1" if model.startswith("gpt") else "")
             for call in calls:
