@@ -9,6 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+"""What a model is asked to use."""
 LONGEST_START = 90.0
 """Seconds. litellm's proxy imports for half a minute when its modules are not compiled yet."""
 

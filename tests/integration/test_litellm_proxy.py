@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
+from foreign_servers import TOOL
 from llm_provider import (
     AuthenticationError,
     BadRequestError,
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 KEY = "sk-proxy"
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "The weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
 WITH_TOOL = "Please use the tool for Bern."
 
 

@@ -10,19 +10,12 @@ import pytest
 from pydantic import BaseModel
 
 import llm_provider as llm
+from foreign_servers import TOOL
 from llm_provider import Client, LLMError
 from witnesses.witness import Running, Way
 
 PROMPT = "Say something about birds."
 TOOL_PROMPT = "Please use the tool for Bern."
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "The weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
 SCHEMA_PROMPT = "Are you sure?"
 ANSWERS_TO_SCHEMA = '{"sure": true, "score": 5}'
 """What servers that answer by rules say to `SCHEMA_PROMPT`."""
