@@ -92,3 +92,23 @@ def test_an_awaited_estimate_takes_async_texts_and_tables(client: Client, simula
     assert prompts == client.estimate(CHAT, ["a", "b"])
     assert filled == client.estimate(CHAT, ["What is a bird?", "What is a fish?"])
     assert simulator.requests() == []
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_batch_has_its_own_price(client: Client, simulator: Simulator, model: str, awaited: bool) -> None:
+    simulator.configure(batch_seconds=0.0)
+
+    def estimate(**parameters: Any) -> Estimate:
+        if awaited:
+            return asyncio.run(client.aestimate(model, ["1+1?", "2+2?"], max_tokens=9, **parameters))
+        return client.estimate(model, ["1+1?", "2+2?"], max_tokens=9, **parameters)
+
+    live, batch = estimate(delivery="live"), estimate(delivery="batch")
+    assert (live.variant, batch.variant) == ("standard", "batch")
+    assert live.cost is not None
+    assert batch.cost == live.costs["batch"]
+    assert "within a day" in str(batch)
+    assert estimate(delivery="auto", deadline=60).cost == live.cost, "a deadline is for live calls"
+    paid = client.call_many(model, ["1+1?", "2+2?"], max_tokens=9, delivery="batch").cost
+    assert 0 < float(paid) <= batch.cost.high

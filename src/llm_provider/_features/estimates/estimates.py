@@ -196,7 +196,17 @@ def _estimate_prompts(runner: CallRunner, model: str, options: BatchOptions, pro
     for estimator in several:
         for prompt in estimator.fetch(prompts):
             estimator.add(prompt)
-    return add_fallbacks([estimator.result() for estimator in several])
+    return _price_batch(runner, options, add_fallbacks([estimator.result() for estimator in several]))
+
+
+def _price_batch(runner: CallRunner, options: BatchOptions, estimate: Estimate) -> Estimate:
+    """The estimate at the price of a provider's batch, if one delivers the answers."""
+    is_job = options.delivery.mode in ("batch", "auto") and options.max_errors is None
+    if not (is_job and runner.uses_batch_api([estimate.model], options.delivery, options.parameters)):
+        return estimate
+    note = "a batch of the provider answers within a day; the time is a live run's"
+    variant = "batch" if "batch" in estimate.costs else estimate.variant
+    return replace(estimate, variant=variant, assumptions=(note, *estimate.assumptions))
 
 
 def show_estimates(runner: CallRunner, options: BatchOptions, above: float) -> None:
