@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,3 +115,34 @@ def test_embeddings_are_found_again(client: Client, simulator: Simulator) -> Non
     (embeddings,) = batch.results()
     assert embeddings.vectors == vectors
     assert repr(batch).startswith(f"Batch({batch.id}, openai, text-embedding-3-small, completed")
+
+
+@pytest.mark.parametrize("model", ["gpt-5.5", "claude-haiku-5-5", "gemini/gemini-3.8-flash"])
+@pytest.mark.parametrize("way", ["results", "aresults", "wait", "twice"])
+@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.sampled(5)
+def test_whoever_collects_has_paid_and_no_answer_is_a_hit(
+    client: Client, simulator: Simulator, model: str, way: str, samples: int, is_kept: bool
+) -> None:
+    simulator.configure(
+        prices="prices.csv", batch_seconds=20_000.0, **({} if is_kept else {"output_tokens": 50})
+    )
+    more: dict[str, Any] = {"max_tokens": 5, **({"n": samples} if samples > 1 else {})}
+    client.submit_many(model, ["1+1?", "2+2?"], **more)
+    with Client(cache_dir=client.cache.directory) as another:
+        (batch,) = another.batches()
+        if way == "wait":
+            batch.wait()
+        results = asyncio.run(batch.aresults()) if way == "aresults" else batch.results()
+        if way == "twice":
+            assert batch.results().cost == results.cost
+        bill = simulator.ledger().billed
+        assert bill
+        assert float(results.cost) == pytest.approx(float(bill), rel=1e-12)
+        assert another.usage.spent == bill
+        assert not another.usage.hits
+    with Client(cache_dir=client.cache.directory) as late:
+        (batch,) = late.batches()
+        assert (batch.results().cost, late.usage.spent, late.usage.hits) == (0, 0, 0)
+        assert batch.results().texts == results.texts

@@ -46,6 +46,8 @@ class BatchDelivery:
         self._jobs: list[Job] = []
         self._finishing: dict[str, asyncio.Task[None]] = {}
         self._spending: dict[str, Spending] = {}
+        self.collected: set[str] = set()
+        """The batches that this process has collected, and counts as paid."""
         self._uploads: Uploads | None = None
 
     async def begin(self, job: Job) -> None:
@@ -319,6 +321,7 @@ class BatchDelivery:
         if not await collector.collect():
             # It was another program's batch.
             return await self._collect(record, remote)
+        self.collected.add(record.id)
         spending = self._spending.pop(record.id, None)
         if spending is not None:
             spending.settle(collector.spent)

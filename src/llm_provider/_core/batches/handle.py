@@ -6,13 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from .. import doors
-from ..errors import InternalServerError, LLMError, RequestError
-from ..journey.call import Call
+from ..errors import InternalServerError, RequestError
+from ..journey.call import Call, Sample
 from ..journey.engine import Engine
+from ..journey.sent_requests import Charge, SentRequests
 from ..pace.call_limits import seconds
 from ..runtime import clock, event_loop, randomness
 from ..types.messages import Prompt
@@ -70,6 +72,8 @@ class Batch:
         self._results = results if results is not None else {}
         self._on_error = on_error
         self._refreshed = float("-inf")
+        self._paid: set[str] = set()
+        """The batches that were collected through this object, which count as paid."""
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -268,8 +272,11 @@ class Batch:
             self._records = list(dict.fromkeys([*self._records, *self._work.known]))
             # An input that is not answered by its deadline has an error, while its batch goes on.
             return
+        delivery = delivery_of(self._engine)
         for record in self._records:
-            await delivery_of(self._engine).finish(record)
+            if record.is_open:
+                await delivery.finish(record)
+                self._paid |= {record.id} & delivery.collected
 
     async def _read_results(self) -> Results[Any]:
         """The results of the inputs, else of the rows as the cache and the journal have them."""
@@ -297,10 +304,24 @@ class Batch:
         if end.error is not None:
             end.error.provider, end.error.model = header.provider, header.model
             return end.error
-        try:
-            return self._engine.result(call, end.samples)
-        except LLMError as error:
-            return error
+        samples = end.samples
+        if record.id in self._paid:
+            samples = [replace(sample, cached=False) for sample in samples]
+            call.sent = SentRequests(charges=tuple(self._charge_of(call, sample) for sample in samples))
+        # Nobody asked a question anew, so what was stored before is no hit.
+        return call.operation.result(call, samples)
+
+    def _charge_of(self, call: Call[Any], sample: Sample) -> Charge:
+        """What a sample cost. An answer that the cache does not keep has no price there."""
+        answer = sample.answer
+        cost: Decimal | str = "an answer tells no usage"
+        if sample.price is not None:
+            cost = Decimal(repr(sample.price))
+        elif answer.usage is not None:
+            names, prices = call.find_price_names(answer.model, answer.reply), self._engine.recorder.prices()
+            cost = prices.explain_cost(*names, answer.usage, variant="batch")
+        usd, unknown = (None, cost) if isinstance(cost, str) else (cost, None)
+        return Charge(usd, answer.usage, "prices", unknown)
 
     def _wait(self, name: str, work: event_loop.Work[T]) -> T:
         event_loop.refuse_own_thread(f"Batch.{name}")
