@@ -142,6 +142,25 @@ def test_the_signal_is_raised_once_and_then_the_default_is_back() -> None:
         assert not is_terminated()
 
 
+@pytest.mark.parametrize(("pause", "status"), [(0.0, 0), (0.7, -signal.SIGTERM)])
+def test_a_second_signal_ends_the_process_unless_it_comes_with_the_first(
+    warm_python: list[str], pause: float, status: int
+) -> None:
+    # As GNU's timeout sends it: to the process, and to its group.
+    code = f"""
+import os, signal, time
+from llm_provider._core.runtime.termination import Terminated, heed_sigterm
+with heed_sigterm():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except Terminated:
+        time.sleep({pause})
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+"""
+    assert subprocess.run([*warm_python, "-c", code], check=False).returncode == status
+
+
 def test_a_generator_that_another_thread_closes_leaves_a_harmless_handler() -> None:
     block = heed_sigterm()
     block.__enter__()

@@ -4,7 +4,7 @@
 |---|---|
 | during a batch of the main thread | the batch raises `Terminated`, keeps what is paid, and tells its count |
 | during an asynchronous one | its event loop ends with `Terminated`; `asyncio.run` then cancels the batch |
-| a second time, or after the batch | the process ends at once: the handler is the default one again |
+| a second time, half a second later or more, or after the batch | the process ends at once |
 | during a batch of another thread, in a notebook, or with a handler of the program | as without this module |
 | in a forked child | the child ends at once |
 """
@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import clock
 from .notebooks import in_notebook
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 EXIT_STATUS = 128 + 15
 """The exit status of a shell for a program that SIGTERM (15) has ended."""
+
+_TWICE = 0.5
+"""Seconds in which a second SIGTERM is the first one again: GNU's `timeout` sends it to its child, and then to
+the group of processes in which the child is."""
 
 
 class Terminated(SystemExit):
@@ -43,6 +48,8 @@ class _Watch:
         self.process = 0
         self.has_ended = False
         """Whether SIGTERM has ended the batches."""
+        self.ended_at = 0.0
+        """When it did, on the monotonic clock."""
 
 
 _watch = _Watch()
@@ -81,9 +88,11 @@ def _install() -> bool:
 
 
 def _end_batches(*_: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if _watch.loops and _watch.process == os.getpid():
-        _watch.has_ended = True
+    now = clock.monotonic()
+    if is_terminated() and now < _watch.ended_at + _TWICE:
+        return
+    if _watch.loops and _watch.process == os.getpid() and not _watch.has_ended:
+        _watch.has_ended, _watch.ended_at = True, now
         loop = _watch.loops[-1]
         if loop is None:
             raise Terminated
@@ -91,6 +100,7 @@ def _end_batches(*_: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(_raise)
             return
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
