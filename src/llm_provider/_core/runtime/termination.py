@@ -28,8 +28,8 @@ EXIT_STATUS = 128 + 15
 """The exit status of a shell for a program that SIGTERM (15) has ended."""
 
 _TWICE = 0.5
-"""Seconds in which a second SIGTERM is the first one again: GNU's `timeout` sends it to its child, and then to
-the group of processes in which the child is."""
+"""Seconds in which a second SIGTERM is the first one again: GNU's `timeout` sends it to its child, and then
+to the group of processes in which the child is."""
 
 
 class Terminated(SystemExit):
