@@ -62,20 +62,22 @@ def mount(name: str) -> Iterator[None]:
 
 
 def test(version: str, options: Sequence[str]) -> bool:
-    """Copy the files of the checkout, install what they need, and run pytest. Returns whether it passed."""
+    """Clone the checkout, with what is not committed, and run pytest there. Returns whether it passed."""
     project, python = SYSTEM / "src", f"/venv-{version}/bin/python"
     shutil.rmtree(project, ignore_errors=True)
-    project.mkdir()
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    # Some tests read the history, and git refuses a folder of another user.
+    git = ["git", "-C", str(project), "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(project)], check=True)  # noqa: S603, S607
+    listed = ["git", "ls-files", "-z", "--modified", "--others", "--exclude-standard"]
     files = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603
     for name in filter(None, files.split("\0")):
         if (ROOT / name).is_file():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, project / name)
-    # Some tests read the history, and git refuses a folder of another user.
-    git = ["git", "-C", str(project), "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
-    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "The files"]):
-        subprocess.run([*git, *command], check=True)  # noqa: S603
+        else:
+            (project / name).unlink()
+    subprocess.run([*git, "add", "--all"], check=True)  # noqa: S603
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "Changes"], check=True)  # noqa: S603
     pip = f"{python} -m pip install --quiet --no-deps"
     steps = (
         f"test -x {python} || python{version} -m venv /venv-{version}",

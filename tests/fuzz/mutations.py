@@ -111,7 +111,7 @@ def _change(container: Any, key: Any, change: str, how: int) -> None:
 
 def changed_events(events: Sequence[Any], changes: Sequence[tuple[str, int, int, str]]) -> list[Any]:
     """Events of a stream, some of them lost, repeated, out of order, or changed inside."""
-    result = list(events)
+    result: list[Any] = _copy(list(events))  # a reader may write into what it reads
     for change, where, how, inside in changes:
         if not result:
             break

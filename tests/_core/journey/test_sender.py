@@ -177,9 +177,9 @@ class SlowDisk:
 
 sys.meta_path.insert(0, SlowDisk)
 with Client(cache="off") as client:
-    for _ in range(2):
+    for deadline in (1, 30):
         try:
-            print(client.call("gpt-6.1-sol", "Hi", deadline=1).text)
+            print(client.call("gpt-6.1-sol", "Hi", deadline=deadline).text)
         except APITimeoutError as error:
             print(error, error.attempts)
 """

@@ -94,8 +94,10 @@ def test_a_content_has_the_fields_of_the_sdk_and_refuses_what_google_refuses(sim
     path = f"models/{MODEL}:generateContent"
     usage = ask(simulator, "POST", path, asked)["usageMetadata"]
     assert usage["cachedContentTokenCount"] == made["usageMetadata"]["totalTokenCount"]
-    with pytest.raises(HTTPError, match="400"):
+    with pytest.raises(HTTPError, match="400") as caught:
         ask(simulator, "POST", path, {**asked, "tools": []})
+    caught.value.close()
     assert ask(simulator, "DELETE", made["name"]) == {}
-    with pytest.raises(HTTPError, match="403"):
+    with pytest.raises(HTTPError, match="403") as caught:
         ask(simulator, "POST", path, asked)
+    caught.value.close()
