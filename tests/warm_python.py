@@ -148,9 +148,12 @@ def preload() -> None:
     import importlib
     import pkgutil
     import threading
+    import warnings
 
     import llm_provider
 
+    # numpy has threads of its own. From Python 3.15 on, the warning as an error prevents the fork.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded, use of fork", DeprecationWarning)
     gc.disable()  # what is imported leaves little garbage
     for name in PRELOADED:
         importlib.import_module(name)

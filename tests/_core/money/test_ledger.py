@@ -174,7 +174,6 @@ def test_a_name_must_be_a_str_that_can_be_written() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_counts_from_zero(client: Client) -> None:
     with track("parent") as tracked:
         client.call(MODEL, "before")

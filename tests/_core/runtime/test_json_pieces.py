@@ -224,7 +224,6 @@ def test_a_collector_that_the_user_has_disabled_stays_so() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_collects() -> None:
     with collector_paused:
         child = os.fork()

@@ -407,7 +407,6 @@ async def test_a_file_that_breaks_on_the_way_forgets_the_others(files: list[Shar
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_waits_for_a_transaction_under_way(files: list[SharedStateFile]) -> None:
     """SQLite has locks of its own, which the child would find taken for ever."""
     entered = threading.Event()
