@@ -270,7 +270,9 @@ def warm_kernel(warm_python: list[str], tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture
 def run_script() -> RunScript:
     """Run a program with the test's environment; it must end well."""
-    return partial(run_program, [sys.executable, "-W", "error"])
+    return partial(
+        run_program, [sys.executable, "-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+    )
 
 
 @pytest.fixture

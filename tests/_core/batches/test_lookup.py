@@ -147,13 +147,11 @@ MODELS = ("gpt-6.1-sol", "claude-sonnet-5-5", "gemini/gemini-4-argon")
 LATE = """
     import sys
 
-    begun, late = [], []
+    loaded = []
 
     def watch(event, arguments):
-        if event == "socket.connect" and isinstance(arguments[1], tuple):
-            begun.append(True)
-        elif event == "import" and begun:
-            late.append(arguments[0])
+        if event == "socket.connect" and isinstance(arguments[1], tuple) and not loaded:
+            loaded.extend(sys.modules)
 
     sys.addaudithook(watch)
     import asyncio
@@ -169,7 +167,7 @@ LATE = """
         outcome = asyncio.run(acall_many({model!r}, questions, max_retries=2, **{parameters}))
     else:
         outcome = call_many({model!r}, questions, max_retries=2, **{parameters})
-    print(len(outcome), sorted(set(late)))
+    print(len(outcome), sorted(set(sys.modules).difference(loaded)))
 """
 """The audit event of a connection comes before any answer."""
 

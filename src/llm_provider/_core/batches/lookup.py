@@ -27,6 +27,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import orjson
 
+from .. import doors
 from ..errors import APIConnectionError, LLMError
 from ..formats.protocol import EncodedRequest
 from ..journey.call import MAX_REQUEST_BYTES, Call
@@ -47,8 +48,8 @@ cache, three for the event loop, and the rest for connections and small files.""
 
 SHORTAGES = (errno.EMFILE, errno.ENFILE)
 
-_MODULES = ("diskcache", "llm_provider._core.store.row_format")
-"""What is imported at the first answer otherwise."""
+_MODULES = ("diskcache", "glob", "llm_provider._core.store.row_format")
+"""What is imported at the first answer otherwise; `glob` by pathlib from Python 3.15 on."""
 
 _MODULES_OF_STRUCTURES = ("jsonschema_rs", "llm_provider._core.schemas.reading")
 """What is imported at the first answer with a `response_format` otherwise."""
@@ -69,6 +70,7 @@ def load_for_batch(engine: Engine, call: Call[Any], waits: bool) -> None:
                     opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
             for module in _MODULES:
                 import_module(module)
+            doors.failures  # noqa: B018 -- it is imported at the first failure otherwise
             engine.recorder.prices()
             _prepared.add(engine)
         if call.encoded.structure is not None:
