@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._core import doors
 from ..._core.errors import LLMError, RequestError, cite
-from ..._core.json_values import json_value
+from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
 from .statistics import Mean, average, count_questions, find_p_value, find_quantile, measure
@@ -28,7 +28,7 @@ _RESERVED = (
 class Comparison(ScoreTable):
     """The paired difference of two runs: of the means of `a` minus `b`, question by question.
 
-    The fields are about all questions; with `by=`, `rows` has the same of each group.
+    The fields are about all questions, as a note says with `by=`; `rows` has the same of each group.
     `interval` is Student's at 95 %, and `p_value` two-sided. Both are None if fewer than two questions are
     paired, or all differ by the same amount; the p-value of equal runs is 1. `questions` are those paired and
     scored in both runs.
@@ -40,16 +40,23 @@ class Comparison(ScoreTable):
     questions: int
     variance: float | None
     """How much the difference varies from question to question, with what clusters add."""
+    _largest: float
+    """The largest difference that a question can have: 1 if all scores are from 0 to 1, else infinite."""
 
     def count_questions(self, difference: float, *, power: float = 0.8) -> int:
         """How many questions show a difference at 5 %, if it varies as here and each has as many samples.
 
         Raises:
-            RequestError: the difference is 0 or no number, `power` is not between 0.05 and 1, or the
-                differences do not vary, which tells nothing.
+            RequestError: the difference is 0, no number, or larger than the scores allow, `power` is not
+                between 0.05 and 1, or the differences do not vary, which tells nothing.
         """
-        if not isinstance(difference, (int, float)) or not math.isfinite(difference) or not difference:
+        number = plain_number(difference)
+        if number is None or not math.isfinite(number) or not number:
             raise RequestError(f"difference is a number other than 0, such as 0.03, not {cite(difference)}")
+        if abs(number) > self._largest:
+            raise RequestError(
+                f"all scores are from 0 to 1, so no difference is {number:g}: 3 points of 100 are 0.03"
+            )
         if not isinstance(power, (int, float)) or not 0.05 < power < 1:
             raise RequestError(f"power is a number between 0.05 and 1, such as 0.8, not {cite(power)}")
         if not self.variance:
@@ -57,10 +64,10 @@ class Comparison(ScoreTable):
                 "the questions of these runs differ by one amount, which tells no number: compare more"
             )
         try:
-            return count_questions(difference, self.variance, power)
+            return count_questions(number, self.variance, power)
         except ArithmeticError:
             raise RequestError(
-                f"{difference} is too far from the variance, which is {self.variance}, to tell a number"
+                f"{number} is too far from the variance, which is {self.variance}, to tell a number"
             ) from None
 
 
@@ -89,11 +96,12 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
                 "error": mean and mean.error, "questions": mean.questions if mean else 0,
                 "samples": mean.samples if mean else 0, **counts,
             })  # fmt: skip
-    return ScoreTable(table, ["model", *titles, "score"], list(_describe(table, results)))
+    notes = [*_describe(table, results), *_explain_gaps(table, "mean", cluster)]
+    return ScoreTable(table, ["model", *titles, "score"], notes)
 
 
 def compare(
-    a: Sequence[AnyResult], b: Sequence[AnyResult], *, score: str | None = None,
+    a: Sequence[AnyResult], b: Sequence[AnyResult] = (), *, score: str | None = None,
     by: str | Sequence[str] | None = None, cluster: str | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare the scores of two runs of the same questions, such as of two models.
@@ -124,6 +132,8 @@ def compare(
     >>> measured.difference, round(measured.p_value, 3), measured.count_questions(0.1)
     (0.3, 0.081, 184)
     """
+    for side, run in (("a", a), ("b", b)):
+        doors.results_page.check_results(f"{side} of compare(a, b)", run)
     name, columns = _choose_shared(a, b, score), _list_columns(by)
     pairs, total = _pair(a, b, name, columns, cluster)
     if not pairs:
@@ -138,11 +148,19 @@ def compare(
         for group, members in groups.items()
     ]
     row, variance = _subtract(pairs)
-    left_out = total - len(pairs)
-    notes = [f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions"]
+    notes, whole = [], ScoreTable([row], (), ()).texts()[0]
+    if left_out := total - len(pairs):
+        notes.append(f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions")
+    if columns:
+        notes.append(
+            f"all {whole['questions']} questions: difference {whole['difference']}, 95 % interval "
+            f"{whole['interval']}, p {whole['p_value']}"
+        )
+    notes += _explain_gaps(rows, "difference", cluster)
     words = ("a", "b", *titles, "score")
-    whole = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
-    return Comparison(rows, words, notes * bool(left_out), **whole, variance=variance)
+    figures = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
+    is_share = all(0 <= value <= 1 for pair in pairs for values in pair.values for value in values)
+    return Comparison(rows, words, notes, **figures, variance=variance, _largest=1 if is_share else math.inf)
 
 
 @dataclass(slots=True)
@@ -212,8 +230,19 @@ def _choose_shared(a: Sequence[AnyResult], b: Sequence[AnyResult], score: str | 
     return choose_score(shared, score)
 
 
-def _list_columns(by: str | Sequence[str] | None) -> list[str]:
-    return [by] if isinstance(by, str) else list(by or ())
+def _explain_gaps(rows: Sequence[Mapping[str, Any]], figure: str, cluster: str | None) -> Iterator[str]:
+    """Why rows have no interval."""
+    gaps = [row["questions"] for row in rows if row["interval"] is None and row[figure] is not None]
+    if 1 in gaps:
+        yield "no interval where there is one question"
+    if any(count > 1 for count in gaps):
+        same = f"the same {figure}" if cluster is None else f"the same {figure}, or the same {cluster!r}"
+        yield f"no interval where all questions have {same}: nothing tells how much it varies"
+
+
+def _list_columns(by: Any) -> list[str]:
+    several = by if isinstance(by, (list, tuple, set)) or by is None else [by]
+    return list(several or ())
 
 
 def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
@@ -396,6 +425,11 @@ def _key(value: object) -> str | None:
 def _check_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     known = dict.fromkeys(name for row in rows for name in row)
     for name in names:
+        if not isinstance(name, str):
+            raise RequestError(
+                f"by= and cluster= take the name of a column of the metadata, not {cite(name)}: "
+                f"put the values into metadata=; it has: {', '.join(known) or 'nothing'}"
+            )
         if name not in known:
             raise RequestError(
                 f"there is no column {cite(name)} in the metadata; it has: {', '.join(known) or 'nothing'}"

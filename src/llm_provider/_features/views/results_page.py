@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
@@ -58,10 +58,11 @@ _MEDIA = 200
 """Characters of a part of a message that is no text."""
 
 
-def check_results(results: object) -> None:
+def check_results(name: str, results: object) -> None:
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
-        raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
+        example = f", such as results[{next(iter(results), '')!r}]" if isinstance(results, Mapping) else ""
+        raise RequestError(f"{name} takes the Results of one run{example}, not {cite(results)}")
 
 
 def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
