@@ -380,4 +380,5 @@ def test_zeros_of_texts_that_are_compared_with_numbers_are_explained(expected: A
     assert "'expected' is the number" in note
     assert "str(sample.metadata['expected'])" in note
     assert not notes(wrong, answer("7", metadata={"expected": "7"}))
+    assert "'expected' is the number" in notes(failed(metadata={"expected": expected}), wrong)[-1]
     assert not notes(answer("7", metadata={"expected": "8"}))

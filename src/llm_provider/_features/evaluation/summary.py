@@ -14,6 +14,7 @@ from ..._core import doors
 from ..._core.errors import LLMError, RequestError, cite
 from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
+from ..._core.types.response import Response
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
 from .statistics import Mean, average, count_questions, find_p_value, find_quantile, measure
 from .tables import ScoreTable
@@ -205,8 +206,8 @@ def _pair(
     partners: dict[Hashable, Hashable] = {}
     for left, right in doors.results_page.pair_results(a, b):
         # A question that one run repeats more often belongs to the pair of the same question.
-        theirs = None if right is None else _identify(b[right], right)
-        question = partners.get(theirs, ("b", theirs)) if left is None else _identify(a[left], left)
+        theirs = None if right is None else identify(b[right], right)
+        question = partners.get(theirs, ("b", theirs)) if left is None else identify(a[left], left)
         partners.setdefault(theirs, question)
         row = {} if left is None else rows[left]
         group = tuple(_key(row.get(name)) for name in columns)
@@ -267,7 +268,7 @@ def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) 
 def _explain_zeros(results: Sequence[AnyResult]) -> Iterator[str]:
     """Why no answer may be right: a text equals no number."""
     for result in results:
-        text = getattr(result, "text", "")
+        text = result.text if isinstance(result, Response) else ""
         for name, value in metadata_columns(result).items():
             # A bool is written as no answer is.
             if isinstance(value, Number) and str(value) == text.strip():
@@ -285,7 +286,7 @@ class _Questions:
         self, results: Sequence[AnyResult], rows: Sequence[Mapping[str, Any]], cluster: str | None
     ) -> None:
         self._results = results
-        self._names = [_identify(result, index) for index, result in enumerate(results)]
+        self._names = [identify(result, index) for index, result in enumerate(results)]
         self._clusters = {
             name: _cluster(row, cluster, name) for name, row in zip(self._names, rows, strict=True)
         }
@@ -403,7 +404,7 @@ def name_models(results: Sequence[AnyResult]) -> list[str]:
     return models
 
 
-def _identify(result: AnyResult, index: int) -> Hashable:
+def identify(result: AnyResult, index: int) -> Hashable:
     """The question of a result: its prompt and its metadata; its position where the prompt is not known."""
     if result.prompt is None:
         return index
