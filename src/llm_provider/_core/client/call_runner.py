@@ -263,7 +263,7 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
             else:
                 on_result(result, memory.take(result))
         except Exception as error:  # an error of the user's function must not lose an answer
-            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
+            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning)
 
     return tell
 

@@ -246,7 +246,7 @@ class CostRecorder:
         if self._served.is_news(names.alias, change.before, change.now):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
-                warn_user(ModelDriftWarning(message), stacklevel=2)
+                warn_user(ModelDriftWarning(message))
 
     def sum_saved(self) -> float:
         """USD that the client's hits would have cost."""

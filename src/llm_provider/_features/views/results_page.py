@@ -269,7 +269,7 @@ class _Table:
                 "price": str(Cost.of(result.price for result in answers)),
                 "cost": str(Cost.of(map(Cost.of_result, each))),
                 "counts": {
-                    "questions": len(set(map(scores.identify, each, indices))), "samples": sum(map(len, rows)),
+                    "questions": len({*map(scores.identify, each, indices)}), "samples": sum(map(len, rows)),
                 },
             }  # fmt: skip
             # Lines of `map` have no time.
@@ -312,9 +312,9 @@ def _is_number(value: object) -> bool:
 
 
 def _reading_order(name: str) -> int:
-    """The place of a column: question, answer, what was expected, scores, who answered, the price, the rest."""
-    order = ("input_index", "sample", "prompt", "text", *_EXPECTED, "metadata")
-    order += ("parsed", "score", "scores", "model", "price", "cost")
+    """The place of a column: question, answer, scores, who answered, the price, and then what is left."""
+    answer = ("text", *_EXPECTED, "metadata", "parsed", "score", "scores")
+    order = ("input_index", "sample", "prompt", *answer, "model", "price", "cost")
     first = name if name in order else name.lower().partition(".")[0]
     return order.index(first) if first in order else len(order)
 
