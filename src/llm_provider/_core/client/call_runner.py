@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from .. import doors
 from ..batches.lookup import SHORTAGES, shortage
-from ..errors import LLMError, RequestError
+from ..errors import LLMError, RequestError, UnknownPriceError
 from ..formats.shared.batches import DAY, module_of
 from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
 from ..json_values import JSONMapping
 from ..money.ledger_file import LedgerFile
+from ..money.price_rows import PriceWarning
 from ..money.pricing import PriceTable
 from ..pace.call_limits import Concurrency
 from ..requests.checks import DeliveryMode, flag
@@ -193,6 +194,17 @@ class CallRunner:
         from ..batches.work import run_beside_batches
 
         return run_beside_batches(self.engine, call)
+
+    def warn_of_budget(self, call: Call[Any]) -> None:
+        """Warn that a budget refuses every call of a batch, before its other models are asked."""
+        from ..journey.connections import list_budgets
+        from ..journey.reservation import find_most
+
+        if call.relay is None and (budgets := list_budgets(call.request, self.engine.settings)):
+            try:
+                find_most(call, call.parts, self.prices(), budgets)
+            except UnknownPriceError as error:
+                warn_user(PriceWarning(f"only stored answers of {error.model} are returned: {error}"))
 
     def uses_batch_api(
         self, models: Sequence[str], delivery: DeliveryOptions, parameters: JSONMapping

@@ -279,8 +279,10 @@ class CostRecorder:
         served, reply = (None, None) if answer is None else (answer.model, answer.reply)
         in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else batch.delivery
+        # Decisions have prices of their own.
         identity = (
-            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us
+            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us,
+            call.encoded.operation,
         )  # fmt: skip
         names = self._names.get(identity)
         if names is None:
