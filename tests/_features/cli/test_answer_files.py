@@ -30,6 +30,7 @@ from llm_provider import (
 )
 from llm_provider._core.runtime import files
 from llm_provider._core.store.response_cache import ResponseCache
+from llm_provider._core.types.results_table import columns
 from llm_provider._features.cli.answer_files import read_answers
 from llm_provider._features.evidence.container import write_json, write_parts
 from llm_provider.simulator import Fault, Simulator
@@ -106,6 +107,28 @@ def test_the_lines_of_map_are_results_in_python_too(
     assert (len(results.ok), len(results.errors)) == (1, 1)
     results.to_jsonl(tmp_path / "results.jsonl")
     assert Results.from_jsonl(tmp_path / "results.jsonl").ok == results.ok
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--n", "2"], ["--schema", '{"type": "integer"}']], ids=["text", "samples", "schema"]
+)
+def test_a_table_of_map_has_what_its_lines_have(
+    more: list[str], run: RunCommand, simulator: Simulator, tmp_path: Path
+) -> None:
+    """A text that is JSON is no parsed answer, and the provider is known."""
+    simulator.inject(Fault(status=400), match="fails", times=None)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": text}) + "\n" for text in ("1+1?", "2+2?", "fails")))
+    read = []
+    for end in ("jsonl", "csv", "tsv"):
+        out = tmp_path / f"out.{end}"
+        run("map", "gpt-6.1-sol", str(rows), str(out), "--max-tokens", "50", "--cache", "off", *more)
+        table = columns(sorted(read_answers(out), key=lambda each: str(each.metadata)))
+        names = ("provider", "error", "text", "metadata_prompt", "model", "finish_reason", "parsed")
+        read.append({name: cells for name, cells in table.items() if name.partition(".")[0] in names})
+        assert {*table["provider"]} == {"openai"}
+        assert any("parsed" in name for name in table) == ("--schema" in more)
+    assert read[0] == read[1] == read[2]
 
 
 @pytest.mark.parametrize("names", [(1, 2), (1.5, "b"), (None, True), ("a", "b")])

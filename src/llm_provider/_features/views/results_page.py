@@ -274,7 +274,8 @@ class _Table:
             }  # fmt: skip
             # Lines of `map` have no time.
             seconds = sorted(each.timing.total for each in answers if not each.cached and each.timing.total)
-            line["seconds"] = seconds[len(seconds) // 2] if seconds else None
+            stored = "stored" if answers and all(each.cached for each in answers) else "\N{EN DASH}"
+            line["seconds"] = seconds[len(seconds) // 2] if seconds else stored
             if scored:
                 line |= {part: means[model][part] for part in ("mean", "interval", *line["counts"])}
                 numbers = [value for index in indices for value in scores.read_values(scored[index], name)]

@@ -261,7 +261,7 @@ function strip() {
     return [all, undefined].includes(each[name]) ? all : `${each[name]} scored of ${all}`;
   };
   const score = ({ mean, interval }) => (interval ? `${mean} ${interval}` : mean ?? "");
-  const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
+  const time = ({ seconds }) => (typeof seconds === "string" ? seconds : `${number.format(+seconds.toFixed(2))} s`);
   const titles = ["model", "questions", "samples", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
   const line = (each) => [
     each.model, count(each, "questions"), count(each, "samples"), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
