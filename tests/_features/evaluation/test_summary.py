@@ -21,7 +21,7 @@ from llm_provider import (
     compare,
 )
 from llm_provider._features.evaluation.statistics import measure
-from llm_provider._features.evaluation.summary import mean_scores, report_runs
+from llm_provider._features.evaluation.summary import report_runs, sample_scores
 
 
 def answer(*texts: str, **more: Any) -> Response[Any]:
@@ -196,8 +196,9 @@ def test_a_name_is_needed_among_several_scores() -> None:
         == compare(scored, scored, score="score.right").p_value
         == 1
     )
-    assert mean_scores(scored, "length") == {0: 3.0, 1: 3.0}
-    assert mean_scores(Results([answer("a")]), None) == {}
+    assert sample_scores(scored, "length") == {0: [3.0], 1: [3.0]}
+    assert sample_scores(Results([answer("a")]), None) == {}
+    assert sample_scores(run([1, None], [None], "failed"), None) == {0: [1.0, None]}
 
 
 def test_what_one_run_lacks_is_left_out_and_counted() -> None:

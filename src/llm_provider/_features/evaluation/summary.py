@@ -16,7 +16,8 @@ from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
 from ..._core.types.response import Response
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
-from .statistics import Mean, average, count_questions, find_p_value, find_quantile, measure
+from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
+from .statistics import average as average  # noqa: PLC0414 - for evidence, by its door
 from .tables import ScoreTable
 
 _RESERVED = (
@@ -329,16 +330,16 @@ def report_runs(
     return ScoreTable(rows, ("file", *tables[first].words), notes)
 
 
-def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, float]:
-    """The mean score of the samples of each result, by position, for evidence; empty if nothing has a score.
+def sample_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, list[float | None]]:
+    """The scores of the samples of each result that has one, by position, for evidence.
 
     `score` is its name, which is needed where there are several.
     """
     if score is None and not any(result.score_values for result in results):
         return {}
     name = choose_score(_names(results), score)
-    values = ((index, list(read_values(result, name))) for index, result in enumerate(results))
-    return {index: average(numbers) for index, numbers in values if numbers}
+    read = ((index, list(_read_samples(result, name))) for index, result in enumerate(results))
+    return {index: numbers for index, numbers in read if any(number is not None for number in numbers)}
 
 
 def choose_score(names: Sequence[str], score: str | None) -> str:
@@ -354,10 +355,13 @@ def choose_score(names: Sequence[str], score: str | None) -> str:
 
 def read_values(result: AnyResult, score: str) -> Iterator[float]:
     """The values of a score; of a failed call, that of the call and not those of its samples."""
+    return (number for number in _read_samples(result, score) if number is not None)
+
+
+def _read_samples(result: AnyResult, score: str) -> Iterator[float | None]:
     for value in result.score_values[-1:] if isinstance(result, LLMError) else result.score_values:
         number = value.get(score.removeprefix(f"{SCORE}.")) if isinstance(value, Mapping) else value
-        if number is not None and isinstance(value, Mapping) == (score != SCORE):
-            yield number
+        yield number if isinstance(value, Mapping) == (score != SCORE) else None
 
 
 def _names(results: Sequence[AnyResult]) -> list[str]:

@@ -57,10 +57,10 @@ def write_evidence(
     settings: Settings,
     prices: PriceTable,
     selection: JSONObject,
-    scores: Mapping[int, float],
+    scores: Mapping[int, Sequence[float | None]],
     evaluation: str,
 ) -> Evidence:
-    """Write the evidence of results, with the user's scores by index, and the statement beside it."""
+    """Write the evidence of results, with the scores of samples by index, and the statement beside it."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, OtherResult, LLMError)):
             kind = type(result).__name__
@@ -238,10 +238,10 @@ def export_results(
     return write_evidence(results, path, engine.cache, engine.settings, prices, about, given, evaluation)
 
 
-def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
+def _check_scores(results: Sequence[Any], scores: Any) -> Mapping[int, Sequence[float | None]]:
     """The scores by index, without those that are None. By default they are the results' own."""
     if scores is None or isinstance(scores, str):
-        return doors.score_summaries.mean_scores(results, scores)
+        return doors.score_summaries.sample_scores(results, scores)
     pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
     if isinstance(scores, Sized) and len(scores) > len(results):
         raise RequestError(
@@ -256,7 +256,7 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
                 raise RequestError(f"scores has an index {cite(index)}, and there are {len(results)} results")
             if number is None or not math.isfinite(number):
                 raise RequestError(f"scores[{index}] must be a number, a bool or None, not {cite(score)}")
-            checked[index] = float(number)
+            checked[index] = [float(number)]
     return checked
 
 
