@@ -375,6 +375,29 @@ def refuse(parts: dict[str, bytes], path: Path) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("ids", "lines"),
+    [
+        ("aab", "id,score\na,1\na,0\nb,1\n"),
+        ("abc", "id,score\na,1\na,0\n"),
+        ("abc", "index,score\n0,1\n0,0\n"),
+    ],
+)
+def test_scores_that_name_several_results_or_one_twice_are_refused(
+    ids: str, lines: str, run: RunCommand, client: Client, tmp_path: Path
+) -> None:
+    """The last one won, and the first result had no score."""
+    metadata = [{"id": name} for name in ids]
+    results = client.call_many(MODEL, ["1", "2", "3"], metadata=metadata, max_tokens=20)
+    results.to_jsonl(tmp_path / "r.jsonl")
+    (tmp_path / "s.csv").write_text(lines)
+    given = ("--results", str(tmp_path / "r.jsonl"), "--scores", str(tmp_path / "s.csv"))
+    ended = run("export", str(tmp_path / "a.zip"), *given)
+    assert "no `index` or `id` of one result" in ended.err or "a result has two scores" in ended.err
+    (tmp_path / "s.csv").write_text("index,score\n0,1\n1,0\n2,1\n")
+    assert run("export", str(tmp_path / "a.zip"), *given).code == 0
+
+
 def test_the_help_of_each_command_says_what_the_others_do(run: RunCommand) -> None:
     for words, other in {
         ("export",): "`cache export` writes answers for another cache instead.",

@@ -42,7 +42,7 @@ class Comparison(ScoreTable):
     questions: int
     variance: float | None
     """How much the difference varies from question to question, with what clusters add."""
-    _largest: float
+    _largest: float = math.inf
     """The largest difference that a question can have: 1 if all scores are from 0 to 1, else infinite."""
 
     def count_questions(self, difference: float, *, power: float = 0.8) -> int:
