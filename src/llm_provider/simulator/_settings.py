@@ -39,7 +39,7 @@ class Settings:
     chunk_interval: float = _option(0.0, "seconds between two text chunks of a stream")
     chunks: int | None = _option(None, "text chunks per stream; default: one per word")
     answer: str = _option(
-        "auto", '"auto" solves sums, picks a letter of options, and echoes the rest; "echo"; or a fixed text'
+        "auto", '"auto" solves sums, chooses options, echoes the rest; "echo"; or a fixed text'
     )
     output_tokens: int | None = _option(None, "length of every answer in tokens, filled with distinct words")
     error_rate: float = _option(0.0, "fraction of sums that are answered wrongly; the same sums in every run")

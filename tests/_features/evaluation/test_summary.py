@@ -142,7 +142,7 @@ def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None
         *[
             (lambda scored, wrong=wrong: compare(scored, run([1], [1])).count_questions(wrong), problem)
             for wrong, problem in [
-                (3, "no difference is 3: 3 points of 100 are 0.03"), (np.float64(-1.5), "difference is -1.5"),
+                (3, "differ by 3: 3 points of 100 are 0.03"), (np.float64(-1.5), "do not differ by -1.5"),
                 (True, "other than 0"), ("x", "other than 0"), (None, "other than 0"),
             ]
         ],
@@ -160,7 +160,7 @@ def test_what_is_no_name_of_a_column_is_refused(name: str, wrong: Any) -> None:
         return  # several columns
     scored = run([1], [0])
     for act in (scored.summarize_scores, lambda **given: compare(scored, scored, **given)):
-        with pytest.raises(RequestError, match=r"take the name of a column of the metadata.*; it has: id"):
+        with pytest.raises(RequestError, match=r"it has: id; by= and cluster= take names of columns"):
             act(**{name: wrong})
 
 

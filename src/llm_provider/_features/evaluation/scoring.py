@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..._core import doors
 from ..._core.errors import BatchError, LLMError, OutputError, RequestError, cite
@@ -72,9 +72,9 @@ def _fill(
 ) -> Results[Any]:
     """The results with their scores. A failed call without one has what failed calls get, by each name."""
     known = [value for values in read for value in values if value is not None and value is not _FAILED]
-    if worst is not None and known and all(isinstance(value, Mapping) for value in known):
-        named = dict.fromkeys(name for value in known for name in cast("Mapping[str, Any]", value))
-        worst = worst if isinstance(worst, Mapping) else dict.fromkeys(named, worst)
+    named = [value for value in known if isinstance(value, Mapping)]
+    if isinstance(worst, float) and named and len(named) == len(known):
+        worst = dict.fromkeys((name for value in named for name in value), worst)
     scored = Results[Any]()
     for result, values in zip(results, read, strict=True):
         listed = [worst if value is _FAILED else value for value in values]
@@ -113,8 +113,7 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
     else:
         raise RequestError(
             f"{len(values):,} scores came for {len(results):,} results with {sum(counts):,} rows: give one "
-            "for each row of the table (or for each of those that did not fail), or for each result a list "
-            "with the scores of its samples"
+            "for each row of the table, or of its answers, or for each result a list for its samples"
         )
     read = []
     for index, (given, count) in enumerate(zip(rows, counts, strict=True)):
@@ -135,10 +134,7 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
 
 
 def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[Any]:
-    """A column by its index, or judgements by the labels of their rows, in the order of the results.
-
-    The scores of the answered ones alone leave the others without a score.
-    """
+    """A column by its index, or judgements by the labels of their rows, in the order of the results."""
     index: Any = getattr(scores, "index", None)  # a list has a method of this name
     is_column, given = index is not None and not callable(index), list(scores)
     labels = list(index) if is_column else list(map(_read_label, given))

@@ -56,9 +56,7 @@ class Comparison(ScoreTable):
         if number is None or not math.isfinite(number) or not number:
             raise RequestError(f"difference is a number other than 0, such as 0.03, not {cite(difference)}")
         if abs(number) > self._largest:
-            raise RequestError(
-                f"all scores are from 0 to 1, so no difference is {number:g}: 3 points of 100 are 0.03"
-            )
+            raise RequestError(f"scores from 0 to 1 do not differ by {number:g}: 3 points of 100 are 0.03")
         if not isinstance(power, (int, float)) or not 0.05 < power < 1:
             raise RequestError(f"power is a number between 0.05 and 1, such as 0.8, not {cite(power)}")
         if not self.variance:
@@ -243,8 +241,7 @@ def _explain_gaps(rows: Sequence[Mapping[str, Any]], figure: str, cluster: str |
 
 
 def _list_columns(by: Any) -> list[str]:
-    several = by if isinstance(by, (list, tuple, set)) or by is None else [by]
-    return list(several or ())
+    return list(by) if isinstance(by, (list, tuple, set)) else [by] * (by is not None)
 
 
 def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
@@ -428,14 +425,9 @@ def _key(value: object) -> str | None:
 
 
 def _check_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    known = dict.fromkeys(name for row in rows for name in row)
+    known = [*dict.fromkeys(name for row in rows for name in row)]
     for name in names:
-        if not isinstance(name, str):
-            raise RequestError(
-                f"by= and cluster= take the name of a column of the metadata, not {cite(name)}: "
-                f"put the values into metadata=; it has: {', '.join(known) or 'nothing'}"
-            )
         if name not in known:
-            raise RequestError(
-                f"there is no column {cite(name)} in the metadata; it has: {', '.join(known) or 'nothing'}"
-            )
+            hint = "" if isinstance(name, str) else "; by= and cluster= take names of columns"
+            has = ", ".join(known) or "nothing"
+            raise RequestError(f"there is no column {cite(name)} in the metadata; it has: {has}{hint}")

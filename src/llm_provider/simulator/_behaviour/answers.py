@@ -235,10 +235,8 @@ def _write_text(prompt: Prompt, settings: Settings, index: int) -> str:
     if settings.answer not in ("auto", "echo"):
         return settings.answer
     if settings.answer == "auto":
-        if prompt.text.endswith(
-            ("Answer with one letter, and nothing else.", "one number, and nothing else.")
-        ):
-            codes = _OPTION.findall(prompt.text.rpartition("---")[2]) or ["A"]
+        codes = _OPTION.findall(prompt.text.rpartition("---")[2])
+        if codes and prompt.text.endswith(("letter, and nothing else.", "number, and nothing else.")):
             return str(codes[_draw(prompt, index) % len(codes)])
         value = solve(prompt.text)
         if value is not None:
