@@ -201,9 +201,7 @@ class BatchMethods(Hinting):
         runner.start()
         lookup = batch_lookup(engine, prepare, metadata, options.example)
         request = cast("Call[Response]", first).request  # `prepare` has set it
-        run: Callable[[Call[Response]], Awaitable[Response]] = (
-            engine.run if request.in_batch is None else runner.run
-        )
+        run: Callable[..., Awaitable[Response]] = engine.run if request.in_batch is None else runner.run
         # Each round of tools marks its own prefix, which the next round reads.
         prompt_caching = request.options and request.options.get("prompt_caching")
         has_rounds = request.max_tool_rounds is not None
@@ -213,9 +211,8 @@ class BatchMethods(Hinting):
         if metadata is not None:
             run = functools.partial(run_with_metadata, run)
         load = functools.partial(load_for_batch, engine)
-        stored = StoredAnswers(
-            engine, request.cache or engine.settings.cache, None if has_rounds else prepare
-        )
+        reread = None if has_rounds else prepare
+        stored = StoredAnswers(engine, request.cache or engine.settings.cache, reread)
         return LiveWork(lookup, run, engine.cancel, allowed.most, load, stored, early_stop, caches_prompts)
 
     @take_types_of(lambda: functions.call_many)

@@ -83,16 +83,11 @@ class _Model:
         used = {name: usage[name] for name in ("input_tokens", "output_tokens")}
         used["total_tokens"] = sum(used.values())
         line: JSONObject = {
-            "schema_version": _SCHEMA,
-            "evaluation_id": f"{self._name}/{self._key}",
-            "model_id": self._key,
-            "evaluation_name": self._name,
-            "sample_id": str(row["index"]),
+            "schema_version": _SCHEMA, "evaluation_id": f"{self._name}/{self._key}", "model_id": self._key,
+            "evaluation_name": self._name, "sample_id": str(row["index"]), "interaction_type": "single_turn",
             "sample_hash": hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest(),
-            "interaction_type": "single_turn",
-            "input": {"raw": raw, "reference": [], "choices": choices},
-            "answer_attribution": [],
-        }
+            "input": {"raw": raw, "reference": [], "choices": choices}, "answer_attribution": [],
+        }  # fmt: skip
         counted = {"token_usage": dict(used)}
         # Inspect counts the tokens that the prompt cache gave or took beside the others.
         used["input_tokens"] -= usage[_READ] + usage[_WRITTEN]
