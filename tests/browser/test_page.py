@@ -291,14 +291,29 @@ def test_the_heading_sums_up_each_model(show: Show) -> None:
     page = show(results)
     assert page.locator("#summary").inner_text().endswith("$0.00 paid · $10.00 price when bought")
     lines = page.locator("#strip tr").all_inner_texts()
-    assert [line.split("\t")[:7] for line in lines] == [
-        ["model", "n", "score, 95 % interval", "price", "paid now", "median time", "errors"],
-        ["mango", "10", "0.500 [0.237, 0.763]", "$5.00", "$0.00", "stored", "0"],
-        ["melon", "10", "0.000 [0.000, 0.278]", "$5.00", "$0.00", "stored", "0"],
+    assert [line.split("\t")[:8] for line in lines] == [
+        [
+            "model",
+            "questions",
+            "samples",
+            "score, 95 % interval",
+            "price",
+            "paid now",
+            "median time",
+            "errors",
+        ],
+        ["mango", "10", "10", "0.500 [0.237, 0.763]", "$5.00", "$0.00", "stored", "0"],
+        ["melon", "10", "10", "0.000 [0.000, 0.278]", "$5.00", "$0.00", "stored", "0"],
     ]
     failed = RateLimitError("slow down", provider="p", model="mango", status=429)
     some = show([*results[:3], failed, response("a", prompt="b", model="mango")])
     assert some.locator("#strip tbody td").nth(1).inner_text() == "3 scored of 5"
+    twice = Results([response(choices=(Choice(text="a"),) * 2, prompt=f"{n}") for n in range(3)])
+    counts = show(twice.score(scores=[1, 0, 1, 1, None, None])).locator("#strip tbody td")
+    assert [counts.nth(at).inner_text() for at in (1, 2)] == ["2 scored of 3", "4 scored of 6"]
+    sides = [[response("a", metadata=each)] * 2 for each in ({"site": "h"}, None)]
+    both = show(sides[0], beside=Results(sides[1]))
+    assert "site h / \N{EN DASH}" in both.locator("#same").inner_text()
     label = page.locator("#strip .bars").first.get_attribute("aria-label")
     assert label == "score from 0 to 1: 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5"
 

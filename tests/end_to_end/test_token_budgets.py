@@ -18,6 +18,7 @@ from llm_provider import (
     BudgetExceededError,
     Client,
     LLMError,
+    PriceWarning,
     RequestError,
     SchemaMismatchError,
     UnknownPriceError,
@@ -216,7 +217,10 @@ def test_a_model_without_a_price_has_a_token_budget_but_searches_have_none(
     searching: dict[str, Any] = {"max_tokens": 300, "extra_body": {"web_search_options": {}}}
     with pytest.raises(UnknownPriceError, match=r"the most tokens that this request to gpt-5\.5 can take"):
         client.call("gpt-5.5", "Hi", token_budget=5_000, **searching)
-    with pytest.raises(UnknownPriceError, match=r"a batch of gpt-5\.5"):
+    with (
+        pytest.warns(PriceWarning, match=r"only stored answers of gpt-5\.5"),
+        pytest.raises(UnknownPriceError, match=r"a batch of gpt-5\.5"),
+    ):
         client.call_many(
             "gpt-5.5", ["Hi"], token_budget=5_000, delivery="batch", on_error="raise", **searching
         )

@@ -38,7 +38,9 @@ class Settings:
     latency_jitter: float = _option(0.0, "up to this many seconds more, from a seeded generator")
     chunk_interval: float = _option(0.0, "seconds between two text chunks of a stream")
     chunks: int | None = _option(None, "text chunks per stream; default: one per word")
-    answer: str = _option("auto", '"auto" solves small sums and echoes the rest; "echo"; or a fixed text')
+    answer: str = _option(
+        "auto", '"auto" solves sums, chooses options, echoes the rest; "echo"; or a fixed text'
+    )
     output_tokens: int | None = _option(None, "length of every answer in tokens, filled with distinct words")
     error_rate: float = _option(0.0, "fraction of sums that are answered wrongly; the same sums in every run")
     noise: float = _option(0.0, "fraction of answers that differ at random from the usual answer")

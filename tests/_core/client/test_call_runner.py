@@ -1,12 +1,25 @@
 """Results are told to `on_result`, whatever the way to call."""
 
+import asyncio
 import contextlib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llm_provider import AskedCall, BadRequestError, Client, LLMError, RequestError, Response, track
+from llm_provider import (
+    AskedCall,
+    BadRequestError,
+    Budget,
+    Client,
+    LLMError,
+    PriceWarning,
+    RequestError,
+    Response,
+    UnknownPriceError,
+    track,
+)
 from llm_provider._core.client.call_runner import uses_batch_api
 from llm_provider._core.formats.shared.batches import DAY
 from llm_provider.simulator import Fault, Simulator
@@ -110,6 +123,38 @@ def test_an_input_that_is_not_valid_fails_in_its_place(client: Client) -> None:
     good, bad = client.call_many("gpt-5.5", ["1+1?", [{"role": "nobody"}]], delivery="batch")  # type: ignore[list-item]  # wrong on purpose
     assert good.text == "2"  # type: ignore[union-attr]  # it did not fail
     assert isinstance(bad, RequestError)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("models", "budget", "warned"),
+    [
+        (["gpt-6.1-sol", "claude-hiku-5-5"], 1.0, "claude-haiku-5-5"), ("gpt-6.1-sool", 1.0, "gpt-6.1-sol"),
+        (["gpt-6.1-sol", "claude-hiku-5-5"], Budget(1, allow_unknown=True), None),
+        (["gpt-6.1-sol", "claude-haiku-5-5"], 1.0, None),
+    ],
+)  # fmt: skip
+def test_a_batch_that_its_budget_refuses_warns_before_anything_is_sent(
+    models: Any, budget: Any, warned: str | None, is_async: bool, client: Client, simulator: Simulator
+) -> None:
+    batch: dict[str, Any] = {"max_tokens": 20, "budget": budget}
+
+    def run() -> Any:
+        if is_async:
+            return asyncio.run(client.acall_many(models, ["1+1?"], **batch))
+        return client.call_many(models, ["1+1?"], **batch)
+
+    if warned is None:
+        with warnings.catch_warnings(action="ignore"):
+            run()
+        return
+    with pytest.raises(PriceWarning, match=f"only stored answers of .*did you mean {warned}"):
+        run()  # warnings are errors
+    assert simulator.ledger().requests == 0
+    with pytest.warns(PriceWarning):
+        results = run()
+    failed = results["claude-hiku-5-5"] if isinstance(results, dict) else results
+    assert [type(each) for each in failed] == [UnknownPriceError]
 
 
 def test_an_estimate_shows_both_prices(client: Client, simulator: Simulator) -> None:

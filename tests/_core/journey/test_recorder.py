@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import json
 import warnings
 from decimal import Decimal
@@ -7,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, Response, verify
-from llm_provider._core.money.pricing import default_prices_path
+from llm_provider import APIConnectionError, Client, Host, LLMError, PriceWarning, Response, predicate, verify
+from llm_provider._core.money.pricing import PriceTable, default_prices_path
 from llm_provider.simulator import Fault, Simulator
 from support import ask as ask_once
 
@@ -102,6 +103,27 @@ def test_an_answer_without_a_price_is_unknown(client: Client, simulator: Simulat
     (row,) = client.usage.rows()
     assert (row.requests, row.unknown, row.spent, row.usage) == (1, 1, 0, answer.usage)
     assert client.usage.unknown_at_most is None
+
+
+@pytest.mark.parametrize("model", ["gpt-6-luna", "gpt-6.1-sol"])
+@pytest.mark.parametrize("order", [*itertools.permutations(["call", "decide", "sampled"])], ids="-".join)
+def test_decisions_and_chats_of_a_model_have_their_own_prices(
+    model: str, order: tuple[str, ...], client: Client, simulator: Simulator
+) -> None:
+    """Whichever was paid first in the process, a chat was billed without its output, or not at all."""
+    question, table = [predicate("The text is polite.")], PriceTable.load()
+    for way in order:
+        with warnings.catch_warnings(action="ignore"):
+            answer: Any = (
+                client.call(model, "Hi", max_tokens=50)
+                if way == "call"
+                else client.decide(model, "Hi", question)
+                if way == "decide"
+                else client.decide(model, "Hi", question, method="sampled", draws=2)
+            )
+        name = f"decisions/{model}" if way == "decide" else model
+        known = table.cost("openai", name, answer.usage)
+        assert answer.cost == (None if known is None else float(known)), way
 
 
 def test_an_answer_that_tells_no_usage_has_a_bound(client: Client, simulator: Simulator) -> None:

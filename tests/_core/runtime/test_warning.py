@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from llm_provider import CacheWarning, Client, PriceWarning
-from llm_provider._core.runtime.warning import warn_caller, warn_user
-from llm_provider.simulator import Simulator
+from llm_provider._core.runtime.warning import warn_user
+from llm_provider.simulator import Fault, Simulator
 
 
 def test_a_closed_standard_error_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,10 +52,25 @@ def test_an_unknown_price_is_told_at_the_callers_line(client: Client, way: str) 
     assert "did you mean gpt-6.1-sol" in str(warning.message)
 
 
+@pytest.mark.parametrize("way", ["call_many", "acall_many"])
+def test_the_end_of_a_batch_is_told_at_the_callers_line(
+    client: Client, simulator: Simulator, way: str
+) -> None:
+    simulator.inject(Fault(status=400), times=None)
+    texts = [f"{way} {number}" for number in range(4)]
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        if way == "call_many":
+            client.call_many("gpt-6.1-sol", texts, max_errors=1, max_concurrent=1)
+        else:
+            asyncio.run(client.acall_many("gpt-6.1-sol", texts, max_errors=1, max_concurrent=1))
+    [warning] = [each for each in caught if "the batch was stopped" in str(each.message)]
+    assert warning.filename == __file__
+
+
 @pytest.mark.parametrize("category", [PriceWarning, CacheWarning])
 def test_no_line_of_the_package_is_shown_without_a_caller(category: type[Warning]) -> None:
     with warnings.catch_warnings(record=True, action="always") as caught:
-        thread = threading.Thread(target=partial(warn_caller, category("a warning")))
+        thread = threading.Thread(target=partial(warn_user, "a warning", category))
         thread.start()
         thread.join()
     assert [(each.filename, each.lineno, each.category) for each in caught] == [("llm_provider", 0, category)]

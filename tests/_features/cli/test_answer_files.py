@@ -30,6 +30,7 @@ from llm_provider import (
 )
 from llm_provider._core.runtime import files
 from llm_provider._core.store.response_cache import ResponseCache
+from llm_provider._core.types.results_table import columns
 from llm_provider._features.cli.answer_files import read_answers
 from llm_provider._features.evidence.container import write_json, write_parts
 from llm_provider.simulator import Fault, Simulator
@@ -106,6 +107,28 @@ def test_the_lines_of_map_are_results_in_python_too(
     assert (len(results.ok), len(results.errors)) == (1, 1)
     results.to_jsonl(tmp_path / "results.jsonl")
     assert Results.from_jsonl(tmp_path / "results.jsonl").ok == results.ok
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--n", "2"], ["--schema", '{"type": "integer"}']], ids=["text", "samples", "schema"]
+)
+def test_a_table_of_map_has_what_its_lines_have(
+    more: list[str], run: RunCommand, simulator: Simulator, tmp_path: Path
+) -> None:
+    """A text that is JSON is no parsed answer, and the provider is known."""
+    simulator.inject(Fault(status=400), match="fails", times=None)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": text}) + "\n" for text in ("1+1?", "2+2?", "fails")))
+    read = []
+    for end in ("jsonl", "csv", "tsv"):
+        out = tmp_path / f"out.{end}"
+        run("map", "gpt-6.1-sol", str(rows), str(out), "--max-tokens", "50", "--cache", "off", *more)
+        table = columns(sorted(read_answers(out), key=lambda each: str(each.metadata)))
+        names = ("provider", "error", "text", "metadata_prompt", "model", "finish_reason", "parsed")
+        read.append({name: cells for name, cells in table.items() if name.partition(".")[0] in names})
+        assert {*table["provider"]} == {"openai"}
+        assert any("parsed" in name for name in table) == ("--schema" in more)
+    assert read[0] == read[1] == read[2]
 
 
 @pytest.mark.parametrize("names", [(1, 2), (1.5, "b"), (None, True), ("a", "b")])
@@ -350,6 +373,29 @@ def refuse(parts: dict[str, bytes], path: Path) -> str:
     with pytest.raises(EvidenceError) as caught:
         verify(path)
     return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ids", "lines"),
+    [
+        ("aab", "id,score\na,1\na,0\nb,1\n"),
+        ("abc", "id,score\na,1\na,0\n"),
+        ("abc", "index,score\n0,1\n0,0\n"),
+    ],
+)
+def test_scores_that_name_several_results_or_one_twice_are_refused(
+    ids: str, lines: str, run: RunCommand, client: Client, tmp_path: Path
+) -> None:
+    """The last one won, and the first result had no score."""
+    metadata = [{"id": name} for name in ids]
+    results = client.call_many(MODEL, ["1", "2", "3"], metadata=metadata, max_tokens=20)
+    results.to_jsonl(tmp_path / "r.jsonl")
+    (tmp_path / "s.csv").write_text(lines)
+    given = ("--results", str(tmp_path / "r.jsonl"), "--scores", str(tmp_path / "s.csv"))
+    ended = run("export", str(tmp_path / "a.zip"), *given)
+    assert "no `index` or `id` of one result" in ended.err or "a result has two scores" in ended.err
+    (tmp_path / "s.csv").write_text("index,score\n0,1\n1,0\n2,1\n")
+    assert run("export", str(tmp_path / "a.zip"), *given).code == 0
 
 
 def test_the_help_of_each_command_says_what_the_others_do(run: RunCommand) -> None:

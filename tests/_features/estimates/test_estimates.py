@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
-from llm_provider import Client, Estimate, Estimates
+from llm_provider import Client, Estimate, Estimates, RequestError
 from llm_provider.simulator import Simulator
 
 MODELS = ["gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash"]
+
+
+@pytest.mark.parametrize("kind", ["score", "decision"])
+@pytest.mark.parametrize("inputs", [["a text"], ("a text", ["b"]), {"a": ["b"]}, [None], [("a",)]])
+def test_texts_without_what_is_asked_about_them_are_refused(client: Client, kind: Any, inputs: Any) -> None:
+    with pytest.raises(RequestError, match=rf"estimate\(kind='{kind}'\) takes pairs"):
+        client.estimate("gpt-6-luna", inputs, kind=kind)
 
 
 def test_they_have_a_row_for_each_model_and_a_total(client: Client) -> None:

@@ -21,6 +21,7 @@ from llm_provider import (
     Decisions,
     LengthFinishReasonError,
     LLMError,
+    OutputError,
     RateLimitError,
     RequestError,
     Response,
@@ -204,6 +205,53 @@ def test_the_answers_of_a_judge_are_scores() -> None:
     judged = Results([decided(polite=0.9), failed(), decided(polite=0.1)])
     scored = Results([answer("a"), answer("b"), answer("c")]).score(scores=judged)
     assert values(scored) == [({"polite": 0.9},), (None,), ({"polite": 0.1},)]
+
+
+@pytest.mark.parametrize("worst", [None, 0, 0.5])
+@pytest.mark.parametrize("answered_only", [True, False], ids=["the answers", "all"])
+@pytest.mark.parametrize("labels", [None, "abc", "cab"], ids=["no labels", "in order", "in another order"])
+def test_a_judge_gives_no_score_to_a_failed_call(worst: Any, answered_only: bool, labels: Any) -> None:
+    """Whether it was asked about the answers alone, or about an empty text in the place of the failed one."""
+    label: Any = RowLabel if labels else lambda _: None
+    results = Results([
+        answer("4", row_label=label("a")), failed(row_label=label("b")), answer("5", row_label=label("c")),
+    ])  # fmt: skip
+    by_name = {"a": 0.9, "b": 0.3, "c": 0.1}
+    asked = [name for name in labels or "abc" if not (answered_only and name == "b")]
+    judged = [replace(decided(polite=by_name[name]), row_label=label(name)) for name in asked]
+    rows = values(results.score(scores=Results(judged), failed=worst))
+    assert rows == [({"polite": 0.9},), (None if worst is None else {"polite": worst},), ({"polite": 0.1},)]
+
+
+@pytest.mark.parametrize("index", [[0, 2], [2, 0], [0, 1]])
+def test_a_column_of_the_answers_alone_is_placed_by_its_index(index: list[int]) -> None:
+    results = Results([answer("4"), failed(), answer("5")])
+    column = pd.Series([0.25 * (1 + place) for place in index], index=index)
+    if index == [0, 1]:
+        with pytest.raises(RequestError, match="is not the index of"):
+            results.score(scores=column)
+        assert values(results.score(scores=column.to_numpy())) == [(0.25,), (None,), (0.5,)]
+    else:
+        assert values(results.score(scores=column, failed=0)) == [(0.25,), (0.0,), (0.75,)]
+
+
+@pytest.mark.parametrize("way", ["function", "scores"])
+def test_one_number_for_failed_calls_is_that_of_each_name(way: str) -> None:
+    results = Results([answer("4", "x"), failed(), answer("5")])
+
+    def judge(sample: Any) -> Any:
+        if sample.text == "x":
+            raise OutputError("no JSON")
+        return {"correct": is_four(sample), "length": 1}
+
+    given: Any = {"function": judge} if way == "function" else {
+        "scores": [[{"correct": 1, "length": 1}, None], None, {"correct": 0, "length": 1}]
+    }  # fmt: skip
+    rows = values(results.score(**given, failed=0))
+    worst = {"correct": 0.0, "length": 0.0}
+    second = worst if way == "function" else None
+    assert rows == [({"correct": 1.0, "length": 1.0}, second), (worst,), ({"correct": 0.0, "length": 1.0},)]
+    assert values(results.score(**given, failed={"correct": 0}))[1] == ({"correct": 0.0},)
 
 
 def test_decisions_and_scores_of_texts_can_be_scored_themselves() -> None:

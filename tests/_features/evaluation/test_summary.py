@@ -21,7 +21,7 @@ from llm_provider import (
     compare,
 )
 from llm_provider._features.evaluation.statistics import measure
-from llm_provider._features.evaluation.summary import mean_scores, report_runs
+from llm_provider._features.evaluation.summary import report_runs, sample_scores
 
 
 def answer(*texts: str, **more: Any) -> Response[Any]:
@@ -72,7 +72,14 @@ def test_means_are_by_model_and_group_and_say_what_they_leave_out() -> None:
     assert list(table.notes) == [
         "failed calls left out: 2; score(..., failed=0) counts each as 0",
         "samples without a score, left out: 1",
+        "no interval where there is one question",
     ]  # fmt: skip
+    same = "the same mean, or the same 'level'"
+    rated = results.score(lambda _: 3).summarize_scores(cluster="level")
+    assert rated.notes[-2:] == [
+        "no interval where there is one question",
+        f"no interval where all questions have {same}: nothing tells how much it varies",
+    ]
     zero = results.score(lambda sample: sample.text == "a", failed=0).summarize_scores()
     assert [(row["mean"], row["failed"]) for row in zero.rows] == [(0.75, 0), (pytest.approx(1 / 6), 0)]
     assert list(zero.notes) == ["failed calls with a score: 2"]
@@ -132,11 +139,51 @@ def test_repeated_questions_are_one_question_and_clusters_hold_several() -> None
         (lambda scored: scored.score(lambda _: math.nan).summarize_scores(), "all 2 scores are missing"),
         (lambda scored: compare(scored, run([1], [1])).count_questions(math.nan), "other than 0"),
         (lambda scored: compare(scored, run([1], [1])).count_questions(0.1, power=1), "between 0.05 and 1"),
+        *[
+            (lambda scored, wrong=wrong: compare(scored, run([1], [1])).count_questions(wrong), problem)
+            for wrong, problem in [
+                (3, "differ by 3: 3 points of 100 are 0.03"), (np.float64(-1.5), "do not differ by -1.5"),
+                (True, "other than 0"), ("x", "other than 0"), (None, "other than 0"),
+            ]
+        ],
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_refused_with_a_remedy(act: Callable[[Any], object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         act(run([1], [0]))
+
+
+@pytest.mark.parametrize("wrong", [["id"] * 2, [1], 3, ("id",), {"id": 1}, len])
+@pytest.mark.parametrize("name", ["by", "cluster"])
+def test_what_is_no_name_of_a_column_is_refused(name: str, wrong: Any) -> None:
+    if name == "by" and wrong in (["id"] * 2, ("id",)):
+        return  # several columns
+    scored = run([1], [0])
+    for act in (scored.summarize_scores, lambda **given: compare(scored, scored, **given)):
+        with pytest.raises(RequestError, match=r"it has: id; by= and cluster= take names of columns"):
+            act(**{name: wrong})
+
+
+WRONG = [{"m": run([1])}, [run([1])], None, "results", run([1])[0], run([1]).summarize_scores(), [{}], ()]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_what_are_no_results_of_one_run_is_refused(side: str, wrong: Any) -> None:
+    other = run([1])
+    sides = (wrong, other) if side == "a" else (other, wrong)
+    with pytest.raises(RequestError, match=rf"^{side} of compare\(a, b\) takes the Results of one run"):
+        compare(*sides)
+
+
+def test_the_results_of_several_models_say_how_to_take_one() -> None:
+    sweep: Any = {"new": run([1]), "old": run([0])}
+    with pytest.raises(RequestError, match=r"of one run, such as results\['new'\], not"):
+        compare(sweep)
+
+
+def test_a_difference_above_1_is_possible_where_scores_are() -> None:
+    assert compare(run([5], [1]), run([1], [2])).count_questions(3) == 11
 
 
 def test_a_name_is_needed_among_several_scores() -> None:
@@ -149,8 +196,9 @@ def test_a_name_is_needed_among_several_scores() -> None:
         == compare(scored, scored, score="score.right").p_value
         == 1
     )
-    assert mean_scores(scored, "length") == {0: 3.0, 1: 3.0}
-    assert mean_scores(Results([answer("a")]), None) == {}
+    assert sample_scores(scored, "length") == {0: [3.0], 1: [3.0]}
+    assert sample_scores(Results([answer("a")]), None) == {}
+    assert sample_scores(run([1, None], [None], "failed"), None) == {0: [1.0, None]}
 
 
 def test_what_one_run_lacks_is_left_out_and_counted() -> None:
@@ -172,10 +220,11 @@ def test_questions_that_a_run_repeats_are_samples_of_one(longer: str) -> None:
 
     compared = compare(rows("a", 1.0, 0.0, 0.5), rows("b", 0.0, 0.5, 0.25))
     first = {"a": 1.0, "b": 0.0} | {"a": {"a": 0.5}, "b": {"b": 0.25}, "both": {"a": 0.5, "b": 0.25}}[longer]
-    assert (compared.questions, list(compared.notes)) == (4, [])
+    assert compared.questions == 4
+    assert not any("left out" in note for note in compared.notes)
     assert compared.difference == pytest.approx((first["a"] - first["b"]) / 4)
     lacking = compare(rows("a", 1.0, 0.0, 0.5), Results(rows("b", 0.0, 0.5, 0.25)[1:4]))
-    assert list(lacking.notes) == ["left out, without a score in one of the runs: 1 of 4 questions"]
+    assert lacking.notes[0] == "left out, without a score in one of the runs: 1 of 4 questions"
 
 
 def test_a_comparison_has_a_row_for_each_group() -> None:
@@ -196,6 +245,10 @@ def test_a_comparison_has_a_row_for_each_group() -> None:
     fields = ("difference", "interval", "p_value", "questions", "variance")
     assert all(getattr(compared, name) == getattr(whole, name) for name in fields)
     parts = [compare(Results(a[start : start + 3]), Results(b[start : start + 3])) for start in (0, 3)]
+    assert list(whole.notes) == []
+    assert list(compared.notes) == [
+        "all 6 questions: difference 0.500, 95 % interval [-0.075, 1.075], p 0.076"
+    ]
     for row, part in zip(compared.rows, parts, strict=True):
         assert {name: value for name, value in row.items() if name != "topic"} == part.rows[0]
     assert list(compare(a, b, by=["topic", "difference"]).words) == [
@@ -236,6 +289,8 @@ def test_one_pair_and_equal_differences_tell_no_p_value() -> None:
     assert (one.difference, one.interval, one.p_value, one.questions) == (1.0, None, None, 1)
     shifted = compare(run([1], [0.5], [0.9]), run([0.9], [0.4], [0.8]))
     assert (shifted.interval, shifted.p_value) == (None, None)
+    assert list(one.notes) == ["no interval where there is one question"]
+    assert "no interval where all questions have the same difference" in str(shifted)
     assert shifted.difference == pytest.approx(0.1)
     same = compare(run([1], [0.5]), run([1], [0.5]))
     assert (same.difference, same.interval, same.p_value) == (0.0, None, 1.0)
@@ -271,7 +326,9 @@ def test_a_comparison_turned_around_is_the_same_with_the_other_sign(rows: list[t
     assert back.difference == pytest.approx(-there.difference, abs=1e-12)
     assert there.questions == back.questions == len(both)
     left_out = len(rows) - len(both)
-    assert [f"{left_out:,} of {len(rows):,}" in note for note in there.notes] == [True] * bool(left_out)
+    told = [note for note in there.notes if "left out" in note]
+    assert [f"{left_out:,} of {len(rows):,}" in note for note in told] == [True] * bool(left_out)
+    assert any("no interval" in note for note in there.notes) == (there.interval is None)
     assert (there.p_value is None) == (back.p_value is None)
     assert (there.interval is None) == (back.interval is None)
     if there.p_value is not None and back.p_value is not None:
@@ -324,4 +381,5 @@ def test_zeros_of_texts_that_are_compared_with_numbers_are_explained(expected: A
     assert "'expected' is the number" in note
     assert "str(sample.metadata['expected'])" in note
     assert not notes(wrong, answer("7", metadata={"expected": "7"}))
+    assert "'expected' is the number" in notes(failed(metadata={"expected": expected}), wrong)[-1]
     assert not notes(answer("7", metadata={"expected": "8"}))

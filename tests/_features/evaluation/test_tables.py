@@ -1,6 +1,7 @@
 """Tables of scores as text, HTML, LaTeX and data frames, with names that mean something to these."""
 
 import re
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 
@@ -152,3 +153,29 @@ def test_a_number_is_as_short_as_it_can_be_read(scores: list[float], mean: str, 
     table = Results(answers).score(scores=scores).summarize_scores()
     assert str(table).split("\n")[1].split()[1] == mean
     assert latex in table.to_latex()
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 80)] * 2), min_size=2, max_size=20), st.sampled_from([3, 7, 80]))
+def test_a_printed_difference_is_that_of_the_printed_means_or_says_so(
+    pairs: list[tuple[int, int]], parts: int
+) -> None:
+    runs = [
+        Results(
+            Response(choices=(Choice(text="a"),), usage=Usage(), model="m", provider="p", prompt=f"{index}")
+            for index in range(len(pairs))
+        ).score(scores=[count / parts for count in side])
+        for side in zip(*pairs, strict=True)
+    ]
+    compared = compare(*runs)
+    (cells,) = compared.texts()
+    a, b, difference = (Decimal(cells[name]) for name in ("mean a", "mean b", "difference"))
+    for shown in (str(compared), compared.to_html(), compared.to_latex()):
+        assert ("rounded by itself" in shown) == (a - b != difference)
+
+
+def test_a_fourth_decimal_where_three_do_not_add_up() -> None:
+    """0.738 and 0.700 made 0.037."""
+    runs = [scored_run("a" * count + "b" * (80 - count)) for count in (59, 56)]
+    (cells,) = compare(*runs).texts()
+    assert [cells[name] for name in ("mean a", "mean b", "difference")] == ["0.7375", "0.7000", "0.0375"]
+    assert "rounded" not in str(compare(*runs))

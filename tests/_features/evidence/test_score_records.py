@@ -73,6 +73,58 @@ def test_scores_are_read_by_the_programs_that_the_forms_belong_to(
     check_logs(tmp_path / "inspect", results, scores, evaluation)
 
 
+def test_the_samples_of_a_question_are_epochs(client: Client, simulator: Simulator, tmp_path: Path) -> None:
+    """As inspect_ai and Every Eval Ever name them: each with its own score and answer."""
+    simulator.configure(noise=0.5)
+    results = Results(
+        client.call_many(MODELS[0], [f"What is {number} + 1?" for number in range(6)], n=3, max_tokens=50)
+    ).score(lambda sample: None if sample.text.startswith("2 ") else "Noise" not in sample.text)
+    check_epochs(results, client, tmp_path)
+
+
+def check_epochs(results: Results[Any], client: Client, folder: Path) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        from inspect_ai.log import list_eval_logs, read_eval_log
+    results.export(folder / "a.zip", client=client)
+    verify(folder / "a.zip")
+    with ZipFile(folder / "a.zip") as archive:
+        archive.extractall(folder)
+    expected = {
+        (index, epoch): (score, sample.text)
+        for index, result in enumerate(results)
+        for epoch, (score, sample) in enumerate(zip(result.score_values, result.samples, strict=True), 1)
+        if score is not None
+    }
+    (part,) = (folder / "data").rglob("*_samples.jsonl")
+    lines = [json.loads(line) for line in part.read_text().splitlines()]
+    assert {
+        (int(line["sample_id"]), int(line["metadata"]["epoch"])): (
+            line["evaluation"]["score"], line["output"]["raw"][0],
+        )
+        for line in lines
+    } == expected  # fmt: skip
+    assert all(line["evaluation"]["is_correct"] == (line["evaluation"]["score"] >= 1) for line in lines)
+    program = Path(sys.executable).parent / "every_eval_ever"
+    records = [str(file.relative_to(folder)) for file in (folder / "data").rglob("*") if file.is_file()]
+    subprocess.run([program, "validate", *records], cwd=folder, check=True, capture_output=True, timeout=200)
+    (info,) = list_eval_logs(str(folder / "inspect"))
+    log = read_eval_log(info)
+    assert log.samples is not None
+    assert log.results is not None
+    assert log.eval.config.epochs == 3
+    assert log.eval.dataset.samples == len({index for index, _ in expected})
+    assert log.results.total_samples == len(expected)
+    assert {
+        (sample.id, sample.epoch): (sample.scores["scores"].as_float(), sample.output.completion)
+        for sample in log.samples
+        if sample.scores
+    } == expected
+    table = results.summarize_scores()
+    assert log.results.scores[0].metrics["mean"].value == pytest.approx(table.rows[0]["mean"])
+    used = sum(sample.output.usage.total_tokens for sample in log.samples if sample.output.usage)
+    assert used == results.usage.total_tokens == log.stats.model_usage[log.eval.model].total_tokens
+
+
 def check_logs(folder: Path, results: Results[Any], scores: list[Any], evaluation: str) -> None:
     with warnings.catch_warnings(action="ignore"):
         from inspect_ai.log import list_eval_logs, read_eval_log

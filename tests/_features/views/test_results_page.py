@@ -140,14 +140,28 @@ def test_a_model_is_summed_up_by_its_questions(tmp_path: Path) -> None:
     alone = [response(str(n), metadata={"score": n % 2}) for n in range(8)]
     twice = [response(choices=(Choice(text="a"),) * 2, metadata={"score": n % 2}) for n in range(8)]
     lines = [read_page(results, tmp_path)[0]["runs"][0]["models"][0] for results in (alone, twice)]
-    assert [line["n"] for line in lines] == [8, 16]
+    assert [line["counts"] for line in lines] == [
+        {"questions": 8, "samples": 8}, {"questions": 8, "samples": 16},
+    ]  # fmt: skip
+    repeated = Results([response("a", prompt="q"), response("b", prompt="q"), failure()])
+    [line] = read_page(repeated.score(scores=[1, 0, 1]), tmp_path)[0]["runs"][0]["models"]
+    assert line["counts"] == {"questions": 2, "samples": 3}
+    assert (line["questions"], line["samples"]) == ("2", "3")
     assert [(line["mean"], line["interval"]) for line in lines] == [
         ("0.500", "[0.215, 0.785]"), ("0.500", "[0.202, 0.798]"),
     ]  # fmt: skip
     data, _ = read_page([failure(), response("a", metadata={"score": None}, price=None)], tmp_path)
     [line] = data["runs"][0]["models"]
-    assert (line["n"], line["errors"], line["price"]) == (2, 1, "1 cost unknown")
+    assert (line["counts"]["samples"], line["errors"], line["price"]) == (2, 1, "1 cost unknown")
     assert "mean" not in line
+
+
+@pytest.mark.parametrize("name", ["expected", "Target", "gold", "label", "answer", None])
+def test_what_was_expected_stands_beside_the_answer(name: str | None, tmp_path: Path) -> None:
+    metadata = "4" if name is None else {"kind": "sum", name: "4", "id": 1}
+    data, _ = read_page([response("4", metadata=metadata)], tmp_path)
+    names = data["runs"][0]["columns"]
+    assert names[names.index("text") + 1] == (name or "metadata")
 
 
 LARGE = 2.0**1023
@@ -194,7 +208,8 @@ def test_page_table_and_evidence_have_the_same_numbers(results: Results[Any]) ->
         model: [text[name] for name in names] for model, text in texts.items()
     }
     assert all(math.isfinite(row["mean"]) for row in rows.values() if row["mean"] is not None)
-    means = score_summaries.mean_scores(results, name)
+    read = score_summaries.sample_scores(results, name)
+    means = {at: score_summaries.average([each for each in read[at] if each is not None]) for at in read}
     for model, row in rows.items():
         own = [mean for at, mean in means.items() if results[at].model == model]
         if len({results[at].prompt for at in means}) == len(means) and own:

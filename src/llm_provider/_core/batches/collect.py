@@ -222,7 +222,7 @@ class Collector:
                 name = record.id if record.header is None else record.header.job
                 count, first = len(unread), unread[0].decode("utf-8", "replace").strip()
                 problem = f"{name} have {count:,} lines that name no row, such as {first!r}"
-                warn_user(f"the results of batch {problem}", UserWarning, stacklevel=2)
+                warn_user(f"the results of batch {problem}")
         return foreign, unread, results_exist
 
     async def _replies(self, remote: RemoteBatch) -> AsyncIterator[RowReply]:

@@ -189,6 +189,7 @@ class BatchMethods(Hinting):
             if first is None:
                 # It is made here, for the template. Its deadline and patience hold for the whole batch.
                 first = call
+                runner.warn_of_budget(call)
                 if patience is None:
                     call.patience.seconds = DEFAULT_BATCH_PATIENCE
             call.deadline, call.patience, call.early_stop = first.deadline, first.patience, early_stop
@@ -200,20 +201,18 @@ class BatchMethods(Hinting):
         runner.start()
         lookup = batch_lookup(engine, prepare, metadata, options.example)
         request = cast("Call[Response]", first).request  # `prepare` has set it
-        run: Callable[[Call[Response]], Awaitable[Response]] = (
-            engine.run if request.in_batch is None else runner.run
-        )
+        run: Callable[..., Awaitable[Response]] = engine.run if request.in_batch is None else runner.run
         # Each round of tools marks its own prefix, which the next round reads.
         prompt_caching = request.options and request.options.get("prompt_caching")
-        caches_prompts = options.example is None and bool(prompt_caching)
-        if request.max_tool_rounds is not None:
-            caches_prompts = False
+        has_rounds = request.max_tool_rounds is not None
+        caches_prompts = options.example is None and bool(prompt_caching) and not has_rounds
+        if has_rounds:
             lookup, run = doors.tool_loop.batch_of(engine, prepare, metadata, here=options.awaited)
         if metadata is not None:
             run = functools.partial(run_with_metadata, run)
         load = functools.partial(load_for_batch, engine)
-        prepare_stored = prepare if request.max_tool_rounds is None else None
-        stored = StoredAnswers(engine, request.cache or engine.settings.cache, prepare_stored)
+        reread = None if has_rounds else prepare
+        stored = StoredAnswers(engine, request.cache or engine.settings.cache, reread)
         return LiveWork(lookup, run, engine.cancel, allowed.most, load, stored, early_stop, caches_prompts)
 
     @take_types_of(lambda: functions.call_many)

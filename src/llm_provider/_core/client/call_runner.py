@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from .. import doors
 from ..batches.lookup import SHORTAGES, shortage
-from ..errors import LLMError, RequestError
+from ..errors import LLMError, RequestError, UnknownPriceError
 from ..formats.shared.batches import DAY, module_of
 from ..journey.call import Call, Operation
 from ..journey.chat import CHAT, warn
 from ..journey.engine import Engine
 from ..json_values import JSONMapping
 from ..money.ledger_file import LedgerFile
+from ..money.price_rows import PriceWarning
 from ..money.pricing import PriceTable
 from ..pace.call_limits import Concurrency
 from ..requests.checks import DeliveryMode, flag
@@ -194,6 +195,17 @@ class CallRunner:
 
         return run_beside_batches(self.engine, call)
 
+    def warn_of_budget(self, call: Call[Any]) -> None:
+        """Warn that a budget refuses every call of a batch, before its other models are asked."""
+        from ..journey.connections import list_budgets
+        from ..journey.reservation import find_most
+
+        if call.relay is None and (budgets := list_budgets(call.request, self.engine.settings)):
+            try:
+                find_most(call, call.parts, self.prices(), budgets)
+            except UnknownPriceError as error:
+                warn_user(PriceWarning(f"only stored answers of {error.model} are returned: {error}"))
+
     def uses_batch_api(
         self, models: Sequence[str], delivery: DeliveryOptions, parameters: JSONMapping
     ) -> bool:
@@ -263,7 +275,7 @@ def observer_of(on_result: Callable[..., object] | None, engine: Engine) -> Call
             else:
                 on_result(result, memory.take(result))
         except Exception as error:  # an error of the user's function must not lose an answer
-            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning, stacklevel=3)
+            warn_user(f"on_result raised {error!r}; calls go on", RuntimeWarning)
 
     return tell
 

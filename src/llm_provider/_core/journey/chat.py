@@ -344,7 +344,7 @@ def warn(call: Call[Any], warned: set[tuple[str, str]]) -> None:
             warned.add(model_and_name)
             model, name = model_and_name
             problem = f"{model} does not accept {name}: unsupported='drop' leaves it out"
-            warn_user(problem, UserWarning, stacklevel=4)
+            warn_user(problem)
 
 
 def _name_of(error: UnsupportedParameterError) -> str | None:

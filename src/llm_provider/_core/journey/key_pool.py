@@ -178,7 +178,7 @@ class KeyPool:
             selection.wait_for_all()
         # Where warnings are turned into errors, the call still continues with another key.
         with contextlib.suppress(KeyWarning):
-            warn_user(f"API key {key.identity} of {self._provider} {reason}", KeyWarning, stacklevel=3)
+            warn_user(f"API key {key.identity} of {self._provider} {reason}", KeyWarning)
 
 
 class KeySelection:

@@ -246,7 +246,7 @@ class CostRecorder:
         if self._served.is_news(names.alias, change.before, change.now):
             # If the user turns warnings into errors, the answer must not be lost: it is paid for.
             with contextlib.suppress(ModelDriftWarning):
-                warn_user(ModelDriftWarning(message), stacklevel=2)
+                warn_user(ModelDriftWarning(message))
 
     def sum_saved(self) -> float:
         """USD that the client's hits would have cost."""
@@ -279,8 +279,10 @@ class CostRecorder:
         served, reply = (None, None) if answer is None else (answer.model, answer.reply)
         in_us = target.provider in ("anthropic", "litellm") and call.is_in_us(reply)
         delivery = "live" if batch is None else batch.delivery
+        # Decisions have prices of their own.
         identity = (
-            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us
+            target.route.provider, target.base_url, target.model, call.upstream, served, tag, delivery, in_us,
+            call.encoded.operation,
         )  # fmt: skip
         names = self._names.get(identity)
         if names is None:

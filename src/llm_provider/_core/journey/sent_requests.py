@@ -382,6 +382,4 @@ class EarlyStop:
             warn_user(
                 f"the batch was stopped, because {end} with {type(self._reason).__name__}: {self._reason}"
                 f"{source}; the other calls are not sent, and a second run sends them",
-                UserWarning,
-                stacklevel=4,
             )

@@ -65,7 +65,7 @@ class LedgerFile:
             message = f"the ledger {self.path} cannot be written, calls go on: {reason}"
             # Even where warnings are errors, a ledger must not fail a call.
             with contextlib.suppress(LedgerWarning):
-                warn_user(message, LedgerWarning, stacklevel=2)
+                warn_user(message, LedgerWarning)
 
     def close(self) -> None:
         """Close the file. A later posting opens it again."""
@@ -123,7 +123,7 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, JSONObject]]
             bad.append(number)
     if bad:
         message = f"{path}: invalid lines are left out ({len(bad)}, the first is line {bad[0]})"
-        warn_user(message, LedgerWarning, stacklevel=4)
+        warn_user(message, LedgerWarning)
 
 
 def read_keys(path: Path, tag: str) -> set[str]:

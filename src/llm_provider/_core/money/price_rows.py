@@ -260,4 +260,4 @@ def _amount(text: str) -> Decimal | None:
 
 
 def _skip(where: str, reason: str) -> None:
-    warn_user(PriceWarning(f"{where} is skipped: {reason}"), stacklevel=2)
+    warn_user(PriceWarning(f"{where} is skipped: {reason}"))

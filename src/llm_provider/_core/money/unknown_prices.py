@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .. import doors
 from ..runtime import clock
-from ..runtime.warning import warn_caller
+from ..runtime.warning import warn_user
 from .price_rows import PriceWarning
 from .pricing import NO_PRICE, default_prices_path, index_package_file
 
@@ -23,7 +23,7 @@ def warn_of_unknown_cost(reason: str, suggest: Callable[[], str] = str) -> None:
     if reason not in _warned:
         _warned.add(reason)
         advice = (suggest() or advise_update()) if reason.endswith(NO_PRICE) else ""
-        warn_caller(PriceWarning(f"{reason}; the cost is unknown{advice}"))
+        warn_user(PriceWarning(f"{reason}; the cost is unknown{advice}"))
 
 
 def advise_update(now: float | None = None) -> str:

@@ -95,7 +95,7 @@ def _tell_surplus(
             message = f"metadata has {given:,} values for {inputs:,} inputs: give one value for each"
             # Where warnings are errors, the results must not be lost.
             with contextlib.suppress(UserWarning):
-                warn_user(message, UserWarning, stacklevel=2)
+                warn_user(message)
 
     async def follow() -> AsyncIterator[Prompt]:
         count = 0

@@ -24,12 +24,6 @@ _NOWHERE: _Place = "llm_provider", 0, {}
 _caller: ContextVar[_Place | None] = ContextVar("caller", default=None)
 
 
-def warn_user(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 1) -> None:
-    """`warnings.warn`, which raises a `ValueError` while it writes to a file that is closed."""
-    with contextlib.suppress(ValueError):
-        warnings.warn(message, category, stacklevel + 1)
-
-
 def copy_context() -> Context:
     """The context for work in another thread, whose warnings are at the line that called the package."""
     context = contextvars.copy_context()
@@ -38,12 +32,16 @@ def copy_context() -> Context:
     return context
 
 
-def warn_caller(message: Warning, caller: _Place | None = None) -> None:
+def warn_user(
+    message: str | Warning, category: type[Warning] = UserWarning, caller: _Place | None = None
+) -> None:
     """Warn at the line of the program that called the package, else at `caller`; without one, at no line."""
     path, line, names = find_caller() or _caller.get() or caller or _NOWHERE
+    kind = type(message) if isinstance(message, Warning) else category
     register = names.setdefault("__warningregistry__", {})
+    # Python raises a `ValueError` while it writes to a file that is closed.
     with contextlib.suppress(ValueError):
-        warnings.warn_explicit(message, type(message), path, line, names.get("__name__") or path, register)
+        warnings.warn_explicit(message, kind, path, line, names.get("__name__") or path, register)
 
 
 def find_caller() -> _Place | None:

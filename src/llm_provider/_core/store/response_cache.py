@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from .. import doors
 from ..errors import RequestError
 from ..runtime import clock
-from ..runtime.warning import find_caller, warn_caller
+from ..runtime.warning import find_caller, warn_user
 from .entry import Entry, Question, QuestionFields, decode_entry, decode_question, encode_entry
 from .worker import BatchQueue, Worker, start_timer
 
@@ -494,7 +494,7 @@ def warn(message: str, caller: Any = None) -> None:
     """Show a warning about the cache."""
     # Even where warnings are errors, a cache must not fail a call.
     with contextlib.suppress(CacheWarning):
-        warn_caller(CacheWarning(message), caller)
+        warn_user(message, CacheWarning, caller)
 
 
 __all__ = ["CacheWarning", "Entry", "Question", "ResponseCache", "default_directory"]

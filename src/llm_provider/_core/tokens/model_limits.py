@@ -68,7 +68,7 @@ def read(path: str | os.PathLike[str]) -> dict[tuple[str, str], ModelLimits]:
         try:
             row = _row(line.split(","), rows)
         except ValueError as error:
-            warn_user(PriceWarning(f"{name} line {number} is skipped: {error}"), stacklevel=2)
+            warn_user(PriceWarning(f"{name} line {number} is skipped: {error}"))
         else:
             rows[row.provider, row.model] = row
     return rows

@@ -304,7 +304,7 @@ class Results(Hinting, list[ResultT], Generic[ResultT]):
         check_path("path", path)
         runs: list[Results[Any]] = [self]
         if beside is not None:
-            doors.results_page.check_results(beside)
+            doors.results_page.check_results("beside", beside)
             runs.append(Results(beside))
         sums = [" · ".join(Results._summarise(run)) for run in runs]
         doors.results_page.write_page(runs, names, sums, path)

@@ -38,7 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and executes it."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "reasoning_output_tokens")
 _LAST_COLUMNS = (
-    "finish_reason", "model", *_TOKENS, "cost", "cost_bounds", "price", "prompt", "served_by",
+    "finish_reason", "model", "provider", *_TOKENS, "cost", "cost_bounds", "price", "prompt", "served_by",
     "cached", "cache_keys", "error", "error_message", "request",
 )  # fmt: skip
 
@@ -198,6 +198,8 @@ def _decode_line(columns: Sequence[str], cells: list[str]) -> JSONObject | None:
     except (ValueError, RecursionError):
         return None
     line["cached"] = line.get("cached") == "true"
+    if not line.get("parsed", True):
+        line["parsed"] = None
     line["error"] = (
         {"type": line["error"], "message": line.get("error_message", "")} if line["error"] else None
     )
@@ -243,13 +245,13 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
         line["id"] = row.fields[id_column]
     line |= {"input": row.value, "text": None, "parsed": None, "finish_reason": None}
     error = None if isinstance(result, Response) else result
-    served_by = price = keys = provider = None
+    served_by = price = keys = None
     if isinstance(result, Response):
         line |= {"text": result.text, "finish_reason": result.finish_reason}
         line |= {"texts": result.texts} if len(result.choices) > 1 else {}
         line |= {"tool_calls": json_value(result.tool_calls)} if result.tool_calls else {}
         model, served_by, price = result.model, result.served_by, result.price
-        keys, provider = list(result.cache_keys), result.provider
+        keys = list(result.cache_keys)
         if result.passed_over:
             line["passed_over"] = [asdict(each) for each in result.passed_over]
         try:
@@ -260,7 +262,7 @@ def line_of(row: Row, request: str, result: Result, model: str, id_column: str |
     fields = {name: getattr(error, name, None) for name in names}
     return line | {
         "model": model,
-        "provider": provider,
+        "provider": result.provider,
         "usage": None if result.usage is None else json_value(result.usage),
         "cost": result.cost,
         "cost_bounds": result.cost_bounds,

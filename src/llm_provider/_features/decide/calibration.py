@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,12 +12,13 @@ from ..._core import doors
 from ..._core.errors import RequestError, cite
 from ..._core.requests.inputs import is_missing
 from ..._core.runtime.imports import import_optional
+from ..._core.types.results import Results
 
 _Z = 1.959963984540054
 """The normal quantile of an interval of 95 %."""
 
 
-def brier_score(probabilities: Iterable[float | None], outcomes: Iterable[Any]) -> float:
+def brier_score(probabilities: Iterable[float | None], outcomes: Iterable[Any] = ()) -> float:
     """The mean squared difference between probabilities and what was true: 0 is perfect, 0.25 is a coin.
 
     Args:
@@ -109,7 +110,7 @@ class Reliability:
 
 
 def reliability(
-    probabilities: Iterable[float | None], outcomes: Iterable[Any], *, bins: int = 10
+    probabilities: Iterable[float | None], outcomes: Iterable[Any] = (), *, bins: int = 10
 ) -> Reliability:
     """Compare probabilities with what was true, in bins of equal width.
 
@@ -180,6 +181,8 @@ def cohen_kappa(first: Iterable[Hashable], second: Iterable[Hashable]) -> Agreem
     ]
     if not pairs:
         raise RequestError("no pair of labels is left: give two labels for one input at least")
+    if strange := [each for pair in pairs for each in pair if not isinstance(each, Hashable)]:
+        raise RequestError(f"{cite(strange[0])} is no label: give texts, numbers or bools")
     ours, theirs = ({pair[side] for pair in pairs} for side in (0, 1))
     if ours.isdisjoint(theirs) and {type(each) for each in ours} != {type(each) for each in theirs}:
         raise RequestError(
@@ -230,9 +233,9 @@ def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[t
     for probability, outcome in _zip(probabilities, outcomes, "probabilities and outcomes"):
         if is_missing(probability):
             continue
-        if isinstance(probability, (str, bool)) or not 0 <= probability <= 1:
+        if isinstance(probability, bool) or not _is_share(probability):
             raise RequestError(f"{cite(probability)} is no probability: give numbers from 0 to 1")
-        if outcome not in (0, 1):
+        if not _is_share(outcome) or outcome not in (0, 1):
             raise RequestError(f"{cite(outcome)} is no outcome: give True or False")
         pairs.append((float(probability), float(outcome)))
     if not pairs:
@@ -240,7 +243,21 @@ def _read_pairs(probabilities: Iterable[Any], outcomes: Iterable[Any]) -> list[t
     return pairs
 
 
+def _is_share(value: Any) -> bool:
+    try:
+        return bool(0 <= value <= 1)
+    except (TypeError, ValueError):  # such as a text, or an array of several numbers
+        return False
+
+
 def _zip(first: Iterable[Any], second: Iterable[Any], what: str) -> Sequence[tuple[Any, Any]]:
+    for each in (first, second):
+        is_table = isinstance(each, (str, Mapping, Results)) or hasattr(each, "columns")
+        if is_table or not isinstance(each, Iterable):
+            raise RequestError(
+                f"{what} are two columns or lists, such as frame['probability'] and frame['true'] of "
+                f"frame = results.to_pandas(), not {cite(each)}"
+            )
     firsts, seconds = list(first), list(second)
     if len(firsts) != len(seconds):
         raise RequestError(f"{what} are {len(firsts):,} and {len(seconds):,}: give as many of both")

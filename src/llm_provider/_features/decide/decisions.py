@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from ..._core.errors import READERS, RequestError, cite
+from ..._core.errors import READERS, RequestError
 from ..._core.hints import Hinting
 from ..._core.json_values import JSONMapping, JSONObject, check_fields, json_value
 from ..._core.requests.checks import DecideMethod, ReasoningEffort, number, one_of
@@ -77,10 +77,7 @@ class DecideRequest(CommonArguments):
         seal(parameters)
         check_model_name(model)
         checked = check_parameters(function, _CHECKS, cast("JSONMapping", parameters))
-        try:
-            given, questions = cast("tuple[Any, Any]", inputs)
-        except (TypeError, ValueError):
-            raise RequestError(f"expected an input and its questions, not {cite(inputs)}") from None
+        given, questions = cast("tuple[Any, Any]", inputs)
         if isinstance(given, (str, list, tuple)) and not (given.strip() if isinstance(given, str) else given):
             raise RequestError("input is empty: give a text or a list of messages to ask about")
         method = checked.get("method", "native")

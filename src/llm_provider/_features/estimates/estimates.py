@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..._core import doors
 from ..._core.client.batch_methods import BatchOptions, Models, check_models, parse_batch
 from ..._core.client.call_runner import CallRunner
-from ..._core.errors import RequestError
+from ..._core.errors import RequestError, cite
 from ..._core.journey.chat import CHAT
 from ..._core.journey.embed import EMBED
 from ..._core.requests.checks import DeliveryOptions, one_of
@@ -251,6 +251,11 @@ def _estimate_texts(
     estimates, engine = [], runner.engine
     # An iterator is read once. Each context with its continuations is a call.
     listed = [inputs if isinstance(inputs, str) else list(inputs)] if kind == "embedding" else list(inputs)
+    for each in listed if kind != "embedding" else ():
+        if not isinstance(each, (list, tuple)) or len(each) != 2:
+            raise RequestError(
+                f"estimate(kind={kind!r}) takes pairs, as docs/decide.md says, not {cite(each)}"
+            )
     for name in model if isinstance(model, (list, tuple)) else (model,):
         requests = [operation.build(name, each, parameters, "estimate") for each in listed]
         calls = [engine.prepare(operation, request, runner.concurrency) for request in requests]

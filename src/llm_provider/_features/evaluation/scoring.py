@@ -16,6 +16,8 @@ from ..._core.types.results import Results
 from ..._core.types.results_table import AnyResult
 from ..._core.types.score_values import ScoreValue, with_scores
 
+_FAILED: Any = object()
+"""In the place of the score of an answer that cannot be read."""
 _JUDGE = "ask the judge first, with call_many or decide_many, and give its answers as scores="
 
 
@@ -29,9 +31,7 @@ def score_results(
         raise RequestError(f'on_error must be "return" or "raise", not {cite(on_error)}')
     worst = read_score(failed)
     if scores is not None:
-        given = _list_scores(results, scores)
-        pairs = zip(results, given, strict=True)
-        return Results(with_scores(result, _fill(result, values, worst)) for result, values in pairs)
+        return _fill(results, _list_scores(results, scores), worst)
     if not callable(function):
         raise RequestError(
             f"score takes a function of a sample, not {cite(function)}; values go into scores="
@@ -39,10 +39,8 @@ def score_results(
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         raise RequestError(f"the function of score cannot be asynchronous: {_JUDGE}")
     problems: list[tuple[str, Exception]] = []
-    scored = Results(
-        with_scores(result, _fill(result, _apply(function, result, index, worst, problems), worst))
-        for index, result in enumerate(results)
-    )
+    read = [list(_apply(function, result, index, problems)) for index, result in enumerate(results)]
+    scored = _fill(results, read, worst)
     if problems and on_error == "raise":
         (where, first), count = problems[0], len(problems)
         raise BatchError(
@@ -54,9 +52,8 @@ def score_results(
 
 
 def _apply(
-    function: Callable[[Any], object], result: AnyResult, index: int, worst: ScoreValue,
-    problems: list[tuple[str, Exception]],
-) -> Iterator[ScoreValue]:  # fmt: skip
+    function: Callable[[Any], object], result: AnyResult, index: int, problems: list[tuple[str, Exception]]
+) -> Iterator[ScoreValue]:
     """The score of each sample of a result. An exception of the function is noted."""
     samples: Sequence[Any] = () if isinstance(result, LLMError) else [result]
     for number, sample in enumerate(result.samples if isinstance(result, Response) else samples):
@@ -64,19 +61,28 @@ def _apply(
             yield read_score(function(sample))
         except OutputError:
             # `parsed` of an answer that cannot be read: this answer has failed, and not the function.
-            yield worst
+            yield _FAILED
         except Exception as error:  # the function is the user's
             problems.append((f"results[{index}], sample {number}", error))
             yield None
 
 
-def _fill(result: AnyResult, values: Iterable[ScoreValue], worst: ScoreValue) -> list[ScoreValue]:
-    """The scores of a result. A failed call without one has what failed calls get."""
-    listed = list(values)
-    if isinstance(result, LLMError):
-        listed += [None] * (len(result.samples) + 1 - len(listed))
-        listed[-1] = worst if listed[-1] is None else listed[-1]
-    return listed
+def _fill(
+    results: Sequence[AnyResult], read: Sequence[Sequence[ScoreValue]], worst: ScoreValue
+) -> Results[Any]:
+    """The results with their scores. A failed call without one has what failed calls get, by each name."""
+    known = [value for values in read for value in values if value is not None and value is not _FAILED]
+    named = [value for value in known if isinstance(value, Mapping)]
+    if isinstance(worst, float) and named and len(named) == len(known):
+        worst = dict.fromkeys((name for value in named for name in value), worst)
+    scored = Results[Any]()
+    for result, values in zip(results, read, strict=True):
+        listed = [worst if value is _FAILED else value for value in values]
+        if isinstance(result, LLMError):
+            listed += [None] * (len(result.samples) + 1 - len(listed))
+            listed[-1] = worst if listed[-1] is None else listed[-1]
+        scored.append(with_scores(result, listed))
+    return scored
 
 
 def _count(result: AnyResult) -> int:
@@ -107,13 +113,15 @@ def _list_scores(results: Sequence[AnyResult], scores: Any) -> list[list[ScoreVa
     else:
         raise RequestError(
             f"{len(values):,} scores came for {len(results):,} results with {sum(counts):,} rows: give one "
-            "for each row of the table, or for each result a list with the scores of its samples"
+            "for each row of the table, or of its answers, or for each result a list for its samples"
         )
     read = []
     for index, (given, count) in enumerate(zip(rows, counts, strict=True)):
         # The score of a failed call is its last one.
         is_last = len(given) == 1 and isinstance(results[index], LLMError)
         row = [*[None] * (count - 1), *given] if is_last else given
+        if is_last and isinstance(row[-1], doors.decisions.Decisions):
+            row = [None] * count  # a judge saw no answer
         if len(row) != count and not (len(row) == 1 and is_missing(row[0])):
             raise RequestError(
                 f"scores[{index}] has {len(row)} scores for {count} samples: give a list of {count}"
@@ -130,22 +138,28 @@ def _put_in_order(results: Sequence[AnyResult], scores: Iterable[Any]) -> list[A
     index: Any = getattr(scores, "index", None)  # a list has a method of this name
     is_column, given = index is not None and not callable(index), list(scores)
     labels = list(index) if is_column else list(map(_read_label, given))
-    known = list(map(_read_label, results))
-    if len(labels) != len(results):
-        known = [_read_label(result) for result in results for _ in range(_count(result))]
-    if None in known:
-        known = list(range(len(known)))
-    if None in labels or labels == known or not len(labels) == len(given) == len(known):
+    whole = [list(results), [result for result in results for _ in range(_count(result))]]
+    tables = [(len(table), dict(enumerate(table))) for table in whole]
+    tables += [
+        (size, {position: each for position, each in table.items() if not isinstance(each, LLMError)})
+        for size, table in tables
+    ]
+    size, table = next((each for each in tables if len(each[1]) == len(given)), (0, {}))
+    if not table:
         return given
-    by_label = dict(zip(labels, given, strict=True))
-    if by_label.keys() == set(known) and len(by_label) == len(given):
-        return [by_label[label] for label in known]
-    if is_column:
-        raise RequestError(
-            "the index of scores= is not the index of results.to_pandas(): if the scores are in the order of "
-            "its rows, give scores.to_numpy()"
-        )
-    return given
+    known = [_read_label(result) for result in table.values()]
+    known = list(table) if None in known else known
+    if None not in labels and labels != known:
+        by_label = dict(zip(labels, given, strict=True))
+        if by_label.keys() == set(known) and len(by_label) == len(given):
+            given = [by_label[label] for label in known]
+        elif is_column:
+            raise RequestError(
+                "the index of scores= is not the index of results.to_pandas(): if the scores are in the "
+                "order of its rows, give scores.to_numpy()"
+            )
+    by_position = dict(zip(table, given, strict=True))
+    return [by_position.get(position) for position in range(size)]
 
 
 def _read_label(result: Any) -> Any:

@@ -12,10 +12,12 @@ from typing import Any
 
 from ..._core import doors
 from ..._core.errors import LLMError, RequestError, cite
-from ..._core.json_values import json_value
+from ..._core.json_values import json_value, plain_number
 from ..._core.requests.inputs import is_missing
+from ..._core.types.response import Response
 from ..._core.types.results_table import SCORE, AnyResult, metadata_columns
-from .statistics import Mean, average, count_questions, find_p_value, find_quantile, measure
+from .statistics import Mean, count_questions, find_p_value, find_quantile, measure
+from .statistics import average as average  # noqa: PLC0414 - for evidence, by its door
 from .tables import ScoreTable
 
 _RESERVED = (
@@ -28,7 +30,7 @@ _RESERVED = (
 class Comparison(ScoreTable):
     """The paired difference of two runs: of the means of `a` minus `b`, question by question.
 
-    The fields are about all questions; with `by=`, `rows` has the same of each group.
+    The fields are about all questions, as a note says with `by=`; `rows` has the same of each group.
     `interval` is Student's at 95 %, and `p_value` two-sided. Both are None if fewer than two questions are
     paired, or all differ by the same amount; the p-value of equal runs is 1. `questions` are those paired and
     scored in both runs.
@@ -40,16 +42,21 @@ class Comparison(ScoreTable):
     questions: int
     variance: float | None
     """How much the difference varies from question to question, with what clusters add."""
+    _largest: float = math.inf
+    """The largest difference that a question can have: 1 if all scores are from 0 to 1, else infinite."""
 
     def count_questions(self, difference: float, *, power: float = 0.8) -> int:
         """How many questions show a difference at 5 %, if it varies as here and each has as many samples.
 
         Raises:
-            RequestError: the difference is 0 or no number, `power` is not between 0.05 and 1, or the
-                differences do not vary, which tells nothing.
+            RequestError: the difference is 0, no number, or larger than the scores allow, `power` is not
+                between 0.05 and 1, or the differences do not vary, which tells nothing.
         """
-        if not isinstance(difference, (int, float)) or not math.isfinite(difference) or not difference:
+        number = plain_number(difference)
+        if number is None or not math.isfinite(number) or not number:
             raise RequestError(f"difference is a number other than 0, such as 0.03, not {cite(difference)}")
+        if abs(number) > self._largest:
+            raise RequestError(f"scores from 0 to 1 do not differ by {number:g}: 3 points of 100 are 0.03")
         if not isinstance(power, (int, float)) or not 0.05 < power < 1:
             raise RequestError(f"power is a number between 0.05 and 1, such as 0.8, not {cite(power)}")
         if not self.variance:
@@ -57,10 +64,10 @@ class Comparison(ScoreTable):
                 "the questions of these runs differ by one amount, which tells no number: compare more"
             )
         try:
-            return count_questions(difference, self.variance, power)
+            return count_questions(number, self.variance, power)
         except ArithmeticError:
             raise RequestError(
-                f"{difference} is too far from the variance, which is {self.variance}, to tell a number"
+                f"{number} is too far from the variance, which is {self.variance}, to tell a number"
             ) from None
 
 
@@ -89,11 +96,12 @@ def summarize_scores(results: Sequence[AnyResult], by: Any, cluster: str | None)
                 "error": mean and mean.error, "questions": mean.questions if mean else 0,
                 "samples": mean.samples if mean else 0, **counts,
             })  # fmt: skip
-    return ScoreTable(table, ["model", *titles, "score"], list(_describe(table, results)))
+    notes = [*_describe(table, results), *_explain_gaps(table, "mean", cluster)]
+    return ScoreTable(table, ["model", *titles, "score"], notes)
 
 
 def compare(
-    a: Sequence[AnyResult], b: Sequence[AnyResult], *, score: str | None = None,
+    a: Sequence[AnyResult], b: Sequence[AnyResult] = (), *, score: str | None = None,
     by: str | Sequence[str] | None = None, cluster: str | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare the scores of two runs of the same questions, such as of two models.
@@ -124,6 +132,8 @@ def compare(
     >>> measured.difference, round(measured.p_value, 3), measured.count_questions(0.1)
     (0.3, 0.081, 184)
     """
+    for side, run in (("a", a), ("b", b)):
+        doors.results_page.check_results(f"{side} of compare(a, b)", run)
     name, columns = _choose_shared(a, b, score), _list_columns(by)
     pairs, total = _pair(a, b, name, columns, cluster)
     if not pairs:
@@ -138,11 +148,19 @@ def compare(
         for group, members in groups.items()
     ]
     row, variance = _subtract(pairs)
-    left_out = total - len(pairs)
-    notes = [f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions"]
+    notes, whole = [], ScoreTable([row], (), ()).texts()[0]
+    if left_out := total - len(pairs):
+        notes.append(f"left out, without a score in one of the runs: {left_out:,} of {total:,} questions")
+    if columns:
+        notes.append(
+            f"all {whole['questions']} questions: difference {whole['difference']}, 95 % interval "
+            f"{whole['interval']}, p {whole['p_value']}"
+        )
+    notes += _explain_gaps(rows, "difference", cluster)
     words = ("a", "b", *titles, "score")
-    whole = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
-    return Comparison(rows, words, notes * bool(left_out), **whole, variance=variance)
+    figures = {each: row[each] for each in ("difference", "interval", "p_value", "questions")}
+    is_share = all(0 <= value <= 1 for pair in pairs for values in pair.values for value in values)
+    return Comparison(rows, words, notes, **figures, variance=variance, _largest=1 if is_share else math.inf)
 
 
 @dataclass(slots=True)
@@ -187,8 +205,8 @@ def _pair(
     partners: dict[Hashable, Hashable] = {}
     for left, right in doors.results_page.pair_results(a, b):
         # A question that one run repeats more often belongs to the pair of the same question.
-        theirs = None if right is None else _identify(b[right], right)
-        question = partners.get(theirs, ("b", theirs)) if left is None else _identify(a[left], left)
+        theirs = None if right is None else identify(b[right], right)
+        question = partners.get(theirs, ("b", theirs)) if left is None else identify(a[left], left)
         partners.setdefault(theirs, question)
         row = {} if left is None else rows[left]
         group = tuple(_key(row.get(name)) for name in columns)
@@ -212,8 +230,18 @@ def _choose_shared(a: Sequence[AnyResult], b: Sequence[AnyResult], score: str | 
     return choose_score(shared, score)
 
 
-def _list_columns(by: str | Sequence[str] | None) -> list[str]:
-    return [by] if isinstance(by, str) else list(by or ())
+def _explain_gaps(rows: Sequence[Mapping[str, Any]], figure: str, cluster: str | None) -> Iterator[str]:
+    """Why rows have no interval."""
+    gaps = [row["questions"] for row in rows if row["interval"] is None and row[figure] is not None]
+    if 1 in gaps:
+        yield "no interval where there is one question"
+    if any(count > 1 for count in gaps):
+        same = f"the same {figure}" if cluster is None else f"the same {figure}, or the same {cluster!r}"
+        yield f"no interval where all questions have {same}: nothing tells how much it varies"
+
+
+def _list_columns(by: Any) -> list[str]:
+    return list(by) if isinstance(by, (list, tuple, set)) else [by] * (by is not None)
 
 
 def _titles(columns: Sequence[str], reserved: Sequence[str]) -> list[str]:
@@ -238,7 +266,7 @@ def _describe(table: Sequence[Mapping[str, Any]], results: Sequence[AnyResult]) 
 def _explain_zeros(results: Sequence[AnyResult]) -> Iterator[str]:
     """Why no answer may be right: a text equals no number."""
     for result in results:
-        text = getattr(result, "text", "")
+        text = result.text if isinstance(result, Response) else ""
         for name, value in metadata_columns(result).items():
             # A bool is written as no answer is.
             if isinstance(value, Number) and str(value) == text.strip():
@@ -256,7 +284,7 @@ class _Questions:
         self, results: Sequence[AnyResult], rows: Sequence[Mapping[str, Any]], cluster: str | None
     ) -> None:
         self._results = results
-        self._names = [_identify(result, index) for index, result in enumerate(results)]
+        self._names = [identify(result, index) for index, result in enumerate(results)]
         self._clusters = {
             name: _cluster(row, cluster, name) for name, row in zip(self._names, rows, strict=True)
         }
@@ -299,16 +327,16 @@ def report_runs(
     return ScoreTable(rows, ("file", *tables[first].words), notes)
 
 
-def mean_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, float]:
-    """The mean score of the samples of each result, by position, for evidence; empty if nothing has a score.
+def sample_scores(results: Sequence[AnyResult], score: str | None) -> dict[int, list[float | None]]:
+    """The scores of the samples of each result that has one, by position, for evidence.
 
     `score` is its name, which is needed where there are several.
     """
     if score is None and not any(result.score_values for result in results):
         return {}
     name = choose_score(_names(results), score)
-    values = ((index, list(read_values(result, name))) for index, result in enumerate(results))
-    return {index: average(numbers) for index, numbers in values if numbers}
+    read = ((index, list(_read_samples(result, name))) for index, result in enumerate(results))
+    return {index: numbers for index, numbers in read if any(number is not None for number in numbers)}
 
 
 def choose_score(names: Sequence[str], score: str | None) -> str:
@@ -324,10 +352,13 @@ def choose_score(names: Sequence[str], score: str | None) -> str:
 
 def read_values(result: AnyResult, score: str) -> Iterator[float]:
     """The values of a score; of a failed call, that of the call and not those of its samples."""
+    return (number for number in _read_samples(result, score) if number is not None)
+
+
+def _read_samples(result: AnyResult, score: str) -> Iterator[float | None]:
     for value in result.score_values[-1:] if isinstance(result, LLMError) else result.score_values:
         number = value.get(score.removeprefix(f"{SCORE}.")) if isinstance(value, Mapping) else value
-        if number is not None and isinstance(value, Mapping) == (score != SCORE):
-            yield number
+        yield number if isinstance(value, Mapping) == (score != SCORE) else None
 
 
 def _names(results: Sequence[AnyResult]) -> list[str]:
@@ -374,7 +405,7 @@ def name_models(results: Sequence[AnyResult]) -> list[str]:
     return models
 
 
-def _identify(result: AnyResult, index: int) -> Hashable:
+def identify(result: AnyResult, index: int) -> Hashable:
     """The question of a result: its prompt and its metadata; its position where the prompt is not known."""
     if result.prompt is None:
         return index
@@ -394,9 +425,9 @@ def _key(value: object) -> str | None:
 
 
 def _check_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    known = dict.fromkeys(name for row in rows for name in row)
+    known = [*dict.fromkeys(name for row in rows for name in row)]
     for name in names:
         if name not in known:
-            raise RequestError(
-                f"there is no column {cite(name)} in the metadata; it has: {', '.join(known) or 'nothing'}"
-            )
+            hint = "" if isinstance(name, str) else "; by= and cluster= take names of columns"
+            has = ", ".join(known) or "nothing"
+            raise RequestError(f"there is no column {cite(name)} in the metadata; it has: {has}{hint}")

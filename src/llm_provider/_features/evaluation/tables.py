@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from ..._core import doors
@@ -72,7 +73,7 @@ class ScoreTable(Hinting):
             [html.words(cell) if name in self.words else html.figure(cell) for name, cell in row.items()]
             for row in self.texts()
         ]
-        return html.block(html.table(self._titles(), cells), *map(html.small, self.notes))
+        return html.block(html.table(self._titles(), cells), *map(html.small, self._notes()))
 
     def to_latex(self) -> str:
         """A `tabular` for a paper, which needs the package booktabs. Every text is escaped."""
@@ -82,7 +83,7 @@ class ScoreTable(Hinting):
             lines += [[escape_latex(cell) if is_text else _math(cell) for cell, is_text in cells]]
         sides = "".join("l" if name in self.words else "r" for name in self._columns())
         head, *body = [" & ".join(line) + r" \\" for line in lines]
-        notes = [f"% {_CONTROLS.sub(' ', note)}" for note in self.notes]
+        notes = [f"% {_CONTROLS.sub(' ', note)}" for note in self._notes()]
         begin, end = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule"], [r"\bottomrule", r"\end{tabular}", ""]
         return "\n".join([*notes, *begin, head, r"\midrule", *body, *end])
 
@@ -100,13 +101,24 @@ class ScoreTable(Hinting):
 
     def texts(self) -> list[dict[str, str]]:
         """The cells of each row as the table prints them, by their columns."""
-        return [
-            {name: _write(name, row.get(name), _noise(row)) for name in self._columns()} for row in self.rows
-        ]
+        names, texts = self._columns(), []
+        # A fourth decimal, if differences then are those of the means that the table prints.
+        for digits in (3, 4, 3):
+            texts = [
+                {name: _write(name, row.get(name), _noise(row), digits) for name in names}
+                for row in self.rows
+            ]
+            if all(map(_adds_up, texts)):
+                break
+        return texts
+
+    def _notes(self) -> list[str]:
+        rounded = ["each figure is rounded by itself, a difference too"]
+        return [*self.notes, *(rounded if not all(map(_adds_up, self.texts())) else [])]
 
     def __str__(self) -> str:
         lines = [[_CONTROLS.sub(" ", cell) for cell in row.values()] for row in self.texts()]
-        return "\n".join([*doors.html.align(self._titles(), lines, self.words), *self.notes])
+        return "\n".join([*doors.html.align(self._titles(), lines, self.words), *self._notes()])
 
     __repr__ = __str__
 
@@ -121,16 +133,23 @@ def _noise(row: Mapping[str, Any]) -> float:
     return 1e-12 * max((abs(each) for cell in cells for each in cell if isinstance(each, float)), default=0.0)
 
 
-def _write(name: str, value: Any, noise: float) -> str:
+def _adds_up(row: Mapping[str, str]) -> bool:
+    """Whether the printed difference is that of the printed means."""
+    names = ("mean a", "mean b", "difference")
+    ours, theirs, difference = (Decimal(row.get(name, "0").replace(",", "")) for name in names)
+    return ours - theirs == difference
+
+
+def _write(name: str, value: Any, noise: float, digits: int) -> str:
     """A cell for people: three decimals, one from 100 on, and a power of ten where these say nothing."""
     if isinstance(value, tuple):
-        return f"[{', '.join(_write('', bound, noise) for bound in value)}]"
+        return f"[{', '.join(_write('', bound, noise, digits) for bound in value)}]"
     if isinstance(value, float) and name == "p_value":
         return "<0.0001" if value < 0.0001 else f"{value:.2g}"
     if isinstance(value, float) and (noise < abs(value) < 0.0005 or abs(value) >= 1e15):
         return f"{value:.3g}"
     if isinstance(value, float):
-        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"
+        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
     if isinstance(value, int):
         return f"{value:,}"
     return _EMPTY if value is None else str(value)

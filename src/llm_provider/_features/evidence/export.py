@@ -10,6 +10,7 @@ import math
 import os
 import subprocess
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from decimal import Decimal
@@ -57,10 +58,10 @@ def write_evidence(
     settings: Settings,
     prices: PriceTable,
     selection: JSONObject,
-    scores: Mapping[int, float],
+    scores: Mapping[int, Sequence[float | None]],
     evaluation: str,
 ) -> Evidence:
-    """Write the evidence of results, with the user's scores by index, and the statement beside it."""
+    """Write the evidence of results, with the scores of samples by index, and the statement beside it."""
     for index, result in enumerate(results):
         if not isinstance(result, (Response, OtherResult, LLMError)):
             kind = type(result).__name__
@@ -196,28 +197,33 @@ def read_scores(path: Path, results: Sequence[Any]) -> dict[int, float]:
     """The scores in a file by the index of their results, or by the `id` in the metadata of these.
 
     Raises:
-        RequestError: a line has no score, or names no result.
+        RequestError: a line has no score, or names no result or several, or a result has two scores.
         OSError: the file cannot be read.
     """
     described = [each.metadata for each in results]
     ids = [each.get("id") if isinstance(each, Mapping) else each for each in described]
-    index_by_name = {str(name): index for index, name in enumerate(ids) if name is not None}
+    counts = Counter(str(name) for name in ids if name is not None)
+    # A name of several results names none.
+    index_by_name = {str(name): index for index, name in enumerate(ids) if counts[str(name)] == 1}
     index_by_name |= {f"index {number}": number for number in range(len(results))}
-    scores: dict[int, float] = {}
+    scores: list[tuple[int, float]] = []
     texts = codecs.iterdecode(read_lines(path.expanduser()), "utf-8-sig")
     is_table = path.suffix.lower() == ".csv"
     lines = csv.DictReader(texts) if is_table else map(json.loads, filter(str.strip, texts))
     try:
         for line in lines:
             name = f"index {line['index']}" if "index" in line else str(line["id"])
-            scores[index_by_name[name]] = float(line["score"])
+            scores.append((index_by_name[name], float(line["score"])))
     except RequestError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
         raise RequestError(
-            f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of a result ({error!r:.200})"
+            f"{path}, score {len(scores) + 1}: no `score`, or no `index` or `id` of one result "
+            f"({error!r:.200})"
         ) from None
-    return scores
+    if len(dict(scores)) < len(scores):
+        raise RequestError(f"{path}: a result has two scores: give each one line")
+    return dict(scores)
 
 
 def export_results(
@@ -238,10 +244,10 @@ def export_results(
     return write_evidence(results, path, engine.cache, engine.settings, prices, about, given, evaluation)
 
 
-def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
+def _check_scores(results: Sequence[Any], scores: Any) -> Mapping[int, Sequence[float | None]]:
     """The scores by index, without those that are None. By default they are the results' own."""
     if scores is None or isinstance(scores, str):
-        return doors.score_summaries.mean_scores(results, scores)
+        return doors.score_summaries.sample_scores(results, scores)
     pairs = scores.items() if isinstance(scores, Mapping) else enumerate(scores)
     if isinstance(scores, Sized) and len(scores) > len(results):
         raise RequestError(
@@ -256,7 +262,7 @@ def _check_scores(results: Sequence[Any], scores: Any) -> dict[int, float]:
                 raise RequestError(f"scores has an index {cite(index)}, and there are {len(results)} results")
             if number is None or not math.isfinite(number):
                 raise RequestError(f"scores[{index}] must be a number, a bool or None, not {cite(score)}")
-            checked[index] = float(number)
+            checked[index] = [float(number)]
     return checked
 
 

@@ -88,9 +88,9 @@ class RowMaker:
         self.price_rows: dict[PriceRow, None] = {}
 
     def make_lines(
-        self, results: Iterable[AnyResult], scores: Mapping[int, float]
+        self, results: Iterable[AnyResult], scores: Mapping[int, Sequence[float | None]]
     ) -> Iterator[tuple[bytes, JSONObject]]:
-        """A line of JSON for each result, and its row; `scores` has the user's scores by index."""
+        """A line of JSON for each result, and its row; `scores` has those of samples by index."""
 
         def fetch_ahead() -> Iterator[AnyResult]:
             remaining = iter(results)
@@ -101,8 +101,9 @@ class RowMaker:
 
         for index, result in enumerate(fetch_ahead()):
             row = self._make_row(index, result)
-            if index in scores:
-                row["score"] = scores[index]
+            if known := [score for score in scores.get(index, ()) if score is not None]:
+                row["score"] = doors.score_summaries.average(known)
+                row |= {"sample_scores": scores[index]} if len(scores[index]) > 1 else {}
             # As `verify` will read it: tuples are lists, and secrets are replaced.
             row = json.loads(self._redaction.apply(write_json(row)))
             differences = dict(list_differences(row, self._prices))

@@ -24,8 +24,8 @@ _READ, _WRITTEN = "cache_read_input_tokens", "cache_write_input_tokens"
 class ScoreRecords:
     """Makes the parts of a file about the scores of its rows; `about` is its manifest.
 
-    A model has three parts: the record of its mean and a line for each row, both of Every Eval Ever, and a
-    log of inspect. This log is one JSON text, whose samples are a line each.
+    A model has three parts: the record of its mean and a line for each sample, both of Every Eval Ever, and a
+    log of inspect, one JSON text whose samples are a line each. The samples of a question are its epochs.
     """
 
     def __init__(self, about: JSONObject) -> None:
@@ -56,6 +56,7 @@ class _Model:
     def __init__(self, key: str, about: JSONObject, first: JSONObject, begin: float) -> None:
         self._key, self._name, self._about, self._first = key, str(about["evaluation"]), about, first
         self._ids, self._total, self._begin, self._end = list[int](), 0.0, begin, begin
+        self._epochs = 1
         self._digest, self._usage = hashlib.sha256(), Counter[str]()
         self.samples, self.log_lines = list[bytes](), list[bytes]()
         folders = (self._name, first["provider"], first["model"])
@@ -81,41 +82,44 @@ class _Model:
         usage = result["usage"]
         used = {name: usage[name] for name in ("input_tokens", "output_tokens")}
         used["total_tokens"] = sum(used.values())
-        line = write_json({
-            "schema_version": _SCHEMA,
-            "evaluation_id": f"{self._name}/{self._key}",
-            "model_id": self._key,
-            "evaluation_name": self._name,
-            "sample_id": str(row["index"]),
+        line: JSONObject = {
+            "schema_version": _SCHEMA, "evaluation_id": f"{self._name}/{self._key}", "model_id": self._key,
+            "evaluation_name": self._name, "sample_id": str(row["index"]), "interaction_type": "single_turn",
             "sample_hash": hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest(),
-            "interaction_type": "single_turn",
-            "input": {"raw": raw, "reference": [], "choices": choices},
-            "output": {"raw": texts},
-            "answer_attribution": [],
-            "evaluation": {"score": score, "is_correct": score >= 1},
-            "token_usage": used,
-        })  # fmt: skip
+            "input": {"raw": raw, "reference": [], "choices": choices}, "answer_attribution": [],
+        }  # fmt: skip
+        counted = {"token_usage": dict(used)}
         # Inspect counts the tokens that the prompt cache gave or took beside the others.
         used["input_tokens"] -= usage[_READ] + usage[_WRITTEN]
         used |= {
             "input_tokens_cache_read": usage[_READ], "input_tokens_cache_write": usage[_WRITTEN],
             "reasoning_tokens": usage["reasoning_output_tokens"],
         }  # fmt: skip
-        sample = self._describe_sample(row, score, prompt if _is_plain(prompt) else raw, used)
-        self.samples.append(line)
-        self.log_lines.append((b"," if self._ids else b"") + write_json(sample | {"choices": choices}))
+        self._usage.update(used)
+        scores, usage = row.get("sample_scores"), used
+        for epoch, each in enumerate(scores or [score], start=1):
+            if each is None:
+                continue
+            part, own = slice(None) if scores is None else slice(epoch - 1, epoch), dict(line)
+            own |= {"output": {"raw": texts[part]}, "evaluation": {"score": each, "is_correct": each >= 1}}
+            own |= counted if scores is None else counted | {"metadata": {"epoch": str(epoch)}}
+            sample = self._describe_sample(row, each, prompt if _is_plain(prompt) else raw, usage, part)
+            sample |= {"epoch": epoch, "choices": choices}
+            self.log_lines.append((b"," if self.samples else b"") + write_json(sample))
+            self.samples.append(write_json(own))
+            self._digest.update(self.samples[-1] + b"\n")
+            # What the samples of a call share is in the first one.
+            counted, usage, self._epochs = {}, {}, max(self._epochs, epoch)
         self._ids.append(row["index"])
         self._total += score
-        self._usage.update(used)
-        self._digest.update(line + b"\n")
         self._end = max([self._end, *times])
 
     def _describe_sample(
-        self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int]
+        self, row: JSONObject, score: float, prompt: Any, usage: dict[str, int], part: slice
     ) -> JSONObject:
         result = row["result"]
         answers = []
-        for choice in result.get("choices") or [_choose(result)]:
+        for choice in result["choices"][part] if "choices" in result else [_choose(result)]:
             calls = []
             for call in choice["tool_calls"]:
                 arguments: Any = call["arguments"]
@@ -129,18 +133,18 @@ class _Model:
             message: JSONObject = {"role": "assistant", "source": "generate", "content": content}
             message["tool_calls"] = calls or None
             answers.append({"message": message, "stop_reason": _STOPS.get(reason, reason)})
-        known = ("served_by", "cost", "price", "cached", "provider")
+        known = ("served_by", "cached", "provider", *(("cost", "price") if usage else ()))
         return {
-            "id": row["index"], "epoch": 1, "input": prompt, "target": "",
+            "id": row["index"], "input": prompt, "target": "",
             "messages": [*([] if isinstance(prompt, str) else prompt), answers[0]["message"]],
             "output": {
-                "model": str(result["model"]), "choices": answers, "usage": usage,
+                "model": str(result["model"]), "choices": answers, "usage": usage or None,
                 "metadata": {"llm_provider": {name: result[name] for name in known}},
                 "response_id": result.get("id"),
             },
             "scores": {self._name: {"value": score}},
             "metadata": {"metadata": result["metadata"]},
-            "model_usage": {self._key: usage},
+            "model_usage": {self._key: usage} if usage else {},
         }  # fmt: skip
 
     def describe(self) -> JSONObject:
@@ -172,27 +176,28 @@ class _Model:
             }],
             "detailed_evaluation_results": {
                 "format": "jsonl", "file_path": f"{self.part}_samples.jsonl", "hash_algorithm": "sha256",
-                "checksum": self._digest.hexdigest(), "total_rows": count,
+                "checksum": self._digest.hexdigest(), "total_rows": len(self.samples),
             },
         }  # fmt: skip
 
     def write_log_head(self) -> bytes:
         """Inspect's log up to its samples, in inspect's own order: who reads no samples stops there."""
-        git, count = self._about["git"], len(self._ids)
+        git, count, rows = self._about["git"], len(self._ids), len(self.samples)
         mean = {"mean": {"name": "mean", "value": self._total / count}}
         score = {"name": self._name, "scorer": self._name, "scored_samples": count, "metrics": mean}
         fields = {
             "version": 2,
             "status": "success",
             "eval": {
-                "created": _write_time(self._begin), "task": self._name, "model": self._key, "config": {},
+                "created": _write_time(self._begin), "task": self._name, "model": self._key,
+                "config": {"epochs": self._epochs, "epochs_reducer": ["mean"]} if self._epochs > 1 else {},
                 "eval_id": self.part[-36:], "task_id": self.part[-36:], "run_id": self.part[-36:],
                 "dataset": {"name": self._name, "samples": count, "sample_ids": self._ids},
                 "revision": git and {"type": "git", "origin": "", **git},
                 "packages": {"llm_provider": self._about["versions"]["llm-provider-call"]},
             },
             "plan": {},
-            "results": {"total_samples": count, "completed_samples": count, "scores": [score]},
+            "results": {"total_samples": rows, "completed_samples": rows, "scores": [score]},
             "stats": {
                 "started_at": _write_time(self._begin), "completed_at": _write_time(self._end),
                 "model_usage": {self._key: dict(self._usage)},

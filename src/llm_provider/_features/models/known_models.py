@@ -333,5 +333,5 @@ async def _ask_for_models(target: Target, key: Credential, max_retries: int) -> 
             raise listed
     if any({model.name for model in listed} != {model.name for model in answered[0]} for listed in answered):
         message = f"the servers of {target.provider} list different models; give them hosts of their own"
-        warn_user(message, stacklevel=2)
+        warn_user(message)
     return answered[0]

@@ -47,4 +47,4 @@ def warn_of_retirement(target: Target, names: Iterable[str | None]) -> None:
         # If the user turns warnings into errors, the answer must not be lost: it is paid for.
         with contextlib.suppress(UserWarning):
             remedy = f"models({target.provider!r}, live=True) lists others"
-            warn_user(f"{target.provider}/{known[0]} retires on {day}: {remedy}", stacklevel=2)
+            warn_user(f"{target.provider}/{known[0]} retires on {day}: {remedy}")

@@ -81,7 +81,7 @@ def warn_if_unpinned(target: Target, payload: Mapping[str, Any]) -> None:
         f"router may choose another one for each call: upstream='HOST'{where} keeps to one, and "
         "Response.served_by.host says which one answered"
     )
-    warn_user(text, UnpinnedRouterWarning, stacklevel=2)
+    warn_user(text, UnpinnedRouterWarning)
 
 
 def is_pinned(routing: object) -> bool:

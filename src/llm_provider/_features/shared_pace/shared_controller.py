@@ -141,7 +141,6 @@ class SharedStateFile:
             warn_user(
                 f"rate control is not shared with other processes: {error} ({self._directory})",
                 SharedControllerWarning,
-                stacklevel=2,
             )
 
     def has_ended(self, owner: str) -> bool:

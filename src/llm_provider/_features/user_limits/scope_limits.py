@@ -157,7 +157,7 @@ class ScopeLimits:
             self._is_warned = True
             # Where warnings are errors, the call is still served.
             with contextlib.suppress(UserWarning):
-                warn_user(lower, UserWarning, stacklevel=2)
+                warn_user(lower)
         self.holds_back = ready > now
         return ready
 

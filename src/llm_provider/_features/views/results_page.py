@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
@@ -52,16 +52,19 @@ _SHARED = (
 )  # fmt: skip
 """Columns of the call: only the row that carries them has them, and further samples have nothing, not 0."""
 _USD = ("price", "cost", "cost_at_most")
+_EXPECTED = ("expected", "target", "reference", "gold", "ideal", "correct", "answer", "label")
+"""Names of metadata for the answer that was expected: it stands beside the answer."""
 _BARS = 12
 """Bars of a histogram."""
 _MEDIA = 200
 """Characters of a part of a message that is no text."""
 
 
-def check_results(results: object) -> None:
+def check_results(name: str, results: object) -> None:
     kinds = (Response, LLMError, OtherResult)
     if not isinstance(results, list) or not all(isinstance(each, kinds) for each in results):
-        raise RequestError(f"beside takes the Results of another run, not {cite(results)}")
+        example = f", such as results[{next(iter(results), '')!r}]" if isinstance(results, Mapping) else ""
+        raise RequestError(f"{name} takes the Results of one run{example}, not {cite(results)}")
 
 
 def _name_runs(runs: Sequence[Sequence[AnyResult]], chosen_names: Sequence[str]) -> Sequence[str]:
@@ -120,6 +123,7 @@ def _page_parts(tables: list[_Table], rows: list[_Row], states: Counter[State]) 
         "first_row": max(line, 2) + 1,
         "runs": [table.head for table in tables],
         "states": {name: states[name] for name in STATES},
+        "expected": _EXPECTED,
     }
     # A prompt or a row is a line, which the page reads when it needs it.
     yield embed_json(about | {"same": list(_same_columns(tables, rows))})[:-1]
@@ -260,17 +264,20 @@ class _Table:
             each = [self.results[index] for index in indices]
             answers = [result for result in each if not isinstance(result, LLMError)]
             rows = [self.of_result[index] for index in indices]
-            line: JSONObject = {"model": "no model" if model == "None" else model, "n": sum(map(len, rows))}
-            line |= {
-                "errors": len(each) - len(answers),
+            line: JSONObject = {
+                "model": "no model" if model == "None" else model, "errors": len(each) - len(answers),
                 "price": str(Cost.of(result.price for result in answers)),
-            }
-            line |= {"cost": str(Cost.of(map(Cost.of_result, each)))}
+                "cost": str(Cost.of(map(Cost.of_result, each))),
+                "counts": {
+                    "questions": len({*map(scores.identify, each, indices)}), "samples": sum(map(len, rows)),
+                },
+            }  # fmt: skip
             # Lines of `map` have no time.
             seconds = sorted(each.timing.total for each in answers if not each.cached and each.timing.total)
-            line["seconds"] = seconds[len(seconds) // 2] if seconds else None
+            stored = "stored" if answers and all(each.cached for each in answers) else "\N{EN DASH}"
+            line["seconds"] = seconds[len(seconds) // 2] if seconds else stored
             if scored:
-                line |= {part: means[model][part] for part in ("mean", "interval", "samples")}
+                line |= {part: means[model][part] for part in ("mean", "interval", *line["counts"])}
                 numbers = [value for index in indices for value in scores.read_values(scored[index], name)]
             else:
                 answer_texts = (self.cells["text"][at] for at in chain(*rows))
@@ -307,8 +314,9 @@ def _is_number(value: object) -> bool:
 
 def _reading_order(name: str) -> int:
     """The place of a column: question, answer, scores, who answered, the price, and then what is left."""
-    order = ("input_index", "sample", "prompt", "text", "parsed", "score", "scores", "model", "price", "cost")
-    first = name if name in order else name.partition(".")[0]
+    answer = ("text", *_EXPECTED, "metadata", "parsed", "score", "scores")
+    order = ("input_index", "sample", "prompt", *answer, "model", "price", "cost")
+    first = name if name in order else name.lower().partition(".")[0]
     return order.index(first) if first in order else len(order)
 
 

@@ -37,6 +37,7 @@ _SUM = re.compile(
 )
 _CALL = re.compile(r"use the tool (\w+)\((?=\{)", re.IGNORECASE)
 _DECODER = json.JSONDecoder()
+_OPTION = re.compile(r"^(\w+): ", re.MULTILINE)
 _SCHEMA_IN_PROMPT = re.compile(r"JSON schema[^{]*(\{.*\})\s*$", re.DOTALL)
 _WORD = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
 
@@ -234,6 +235,9 @@ def _write_text(prompt: Prompt, settings: Settings, index: int) -> str:
     if settings.answer not in ("auto", "echo"):
         return settings.answer
     if settings.answer == "auto":
+        codes = _OPTION.findall(prompt.text.rpartition("---")[2])
+        if codes and prompt.text.endswith(("letter, and nothing else.", "number, and nothing else.")):
+            return str(codes[_draw(prompt, index) % len(codes)])
         value = solve(prompt.text)
         if value is not None:
             if settings.error_rate:
@@ -260,9 +264,13 @@ def _find_schema(body: Mapping[str, Any]) -> Any:
     return None
 
 
-def _make_mistake(prompt: Prompt, index: int, error_rate: float) -> int:
+def _draw(prompt: Prompt, index: int) -> int:
     question = f"{prompt.model}\0{prompt.text}\0{prompt.seed}\0{index}".encode("utf-8", "surrogatepass")
-    number = int.from_bytes(blake2b(question, digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(question, digest_size=8).digest(), "big")
+
+
+def _make_mistake(prompt: Prompt, index: int, error_rate: float) -> int:
+    number = _draw(prompt, index)
     return 1 + number % 9 if number / 2**64 < error_rate else 0
 
 

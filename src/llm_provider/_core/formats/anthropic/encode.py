@@ -288,8 +288,6 @@ def _write_format(draft: Draft[Family], response_format: object) -> None:
         warn_user(
             "Anthropic's API has no response_format={'type': 'json_object'}: the system prompt asks for JSON "
             "instead; {'type': 'json_schema', ...} or a pydantic model is enforced",
-            UserWarning,
-            stacklevel=2,
         )
         system = draft.payload.get("system") or []
         before = [{"type": "text", "text": system}] if isinstance(system, str) else system

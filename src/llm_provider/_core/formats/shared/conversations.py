@@ -318,8 +318,6 @@ def parse_arguments(text: Any, provider: str) -> JSONObject:
     warn_user(
         f"the arguments of an earlier tool call are not a JSON object, which {provider} needs: "
         "they are sent as the text of a field 'arguments'",
-        UserWarning,
-        stacklevel=2,
     )
     return {"arguments": text}
 
@@ -349,15 +347,13 @@ def warn_of_late_system(provider: str) -> str:
     warn_user(
         f"a system message stands inside the conversation, where {provider} takes none: it is sent as the "
         "user's",
-        UserWarning,
-        stacklevel=3,
     )
     return "user"
 
 
 def _warn(what: str, provider: str) -> None:
     problem = f"{what}, for which {provider} has no form here: it is left out of the request"
-    warn_user(problem, UserWarning, stacklevel=3)
+    warn_user(problem)
 
 
 def _list_kinds(content: object) -> Iterator[str]:

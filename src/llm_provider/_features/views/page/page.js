@@ -3,7 +3,7 @@
 
 // The data are lines: the head, each prompt, a bracket, and each row. A row is parsed when it is first needed.
 const lines = document.getElementById("data").textContent.split("\n");
-const { runs, states, same: sameColumns, first_row: firstRow } = JSON.parse(`${lines[0].slice(0, lines[0].lastIndexOf(","))}}`);
+const { runs, states, same: sameColumns, first_row: firstRow, expected: EXPECTED } = JSON.parse(`${lines[0].slice(0, lines[0].lastIndexOf(","))}}`);
 const parseLine = (at) => JSON.parse(lines[at].endsWith(",") ? lines[at].slice(0, -1) : lines[at]);
 const sideBySide = runs.length > 1;
 const byId = (id) => document.getElementById(id);
@@ -120,8 +120,6 @@ const formatNumber = (value) => (value && (Math.abs(value) < 1e-4 || Math.abs(va
 const show = (value, name) => (typeof value !== "number" ? asText(value) : USD.has(name) ? formatUsd(value) : formatNumber(value));
 const CELL_CHARACTERS = 400;
 
-/** Names of metadata for the answer that was expected, the first that there is. */
-const EXPECTED = ["expected", "target", "reference", "gold", "ideal", "correct", "answer", "label"];
 const isScore = (name) => /^scores?(\.|$)/.test(name);
 /** The class of a score: green for right, red for wrong, and no colour between. Nothing else is green or red. */
 const scoreClass = (value) => ({ __proto__: null, 1: "right", true: "right", 0: "wrong", false: "wrong" })[value] ?? "";
@@ -233,9 +231,9 @@ byId("title").textContent = visible(runs.map((run) => run.name).join("  ·  "));
 byId("summary").textContent = visible(runs.map((run) => (sideBySide ? `${run.name}: ${run.summary}` : run.summary)).join("\n"));
 document.title = byId("title").textContent;
 
-const same = hidden.filter((name) => name !== "model").map((name) => [title(name), runs.map((run) => show(run.constants[name], name))]);
+const same = hidden.filter((name) => name !== "model").map((name) => [title(name), runs.map((run) => show(run.constants[name], name) || "–")]);
 byId("same").textContent = visible(
-  same.filter(([, values]) => values.some(Boolean)).map(([name, values]) => `${name} ${[...new Set(values)].join(" / ").slice(0, 80)}`).join(" · "),
+  same.filter(([, values]) => values.some((value) => value !== "–")).map(([name, values]) => `${name} ${[...new Set(values)].join(" / ").slice(0, 80)}`).join(" · "),
 );
 byId("same").prepend(...(byId("same").textContent ? ["The same in all rows: "] : []));
 
@@ -258,12 +256,15 @@ function strip() {
   const scored = models.some((line) => line.mean !== undefined);
   const of = [...new Set(models.map((line) => line.bars_of))].join(", ");
   // Calls that failed, and samples without a score, are in no mean.
-  const count = ({ n, samples }) => (samples === undefined || samples === number.format(n) ? "" : `${samples} scored of `) + number.format(n);
+  const count = (each, name) => {
+    const all = number.format(each.counts[name]);
+    return [all, undefined].includes(each[name]) ? all : `${each[name]} scored of ${all}`;
+  };
   const score = ({ mean, interval }) => (interval ? `${mean} ${interval}` : mean ?? "");
-  const time = ({ seconds }) => (seconds === null ? "stored" : `${number.format(+seconds.toFixed(2))} s`);
-  const titles = ["model", "n", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
+  const time = ({ seconds }) => (typeof seconds === "string" ? seconds : `${number.format(+seconds.toFixed(2))} s`);
+  const titles = ["model", "questions", "samples", ...(scored ? ["score, 95 % interval"] : []), "price", "paid now", "median time", "errors", visible(of)];
   const line = (each) => [
-    each.model, count(each), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
+    each.model, count(each, "questions"), count(each, "samples"), ...(scored ? [score(each)] : []), each.price, each.cost, time(each),
     number.format(each.errors), each.bars ? histogram(each.bars, each.bars_of) : "",
   ];
   const cells = (tag, values) => element("tr", "", ...values.map((value) => element(tag, "", value)));
