@@ -34,6 +34,7 @@ from ..errors import BudgetExceededError, LLMError, TooManyErrorsError
 from ..journey.call import Call
 from ..journey.lookup import READING
 from ..runtime import clock, event_loop
+from ..runtime.interrupts import shorten_interrupt
 from ..runtime.termination import Terminated, heed_sigterm, is_terminated
 from ..types.messages import Prompt
 from ..types.response import Response, Result
@@ -283,6 +284,7 @@ class Driver:
     def note_interrupt(self, interrupt: BaseException) -> None:
         """Add to an interrupt how many calls are answered, and what the next run does."""
         self.close()
+        shorten_interrupt(interrupt)
         lengths = [len(lane.inputs) for lane in self.lanes if isinstance(lane.inputs, Sized)]
         total = sum(lengths) if len(lengths) == len(self.lanes) else None
         answered, is_exact = sum(lane.answered for lane in self.lanes), False

@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.runtime.files import read_text
-from .output import PROGRAM
+from .output import PROGRAM, name_options
 
 KEYS = """\
 API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ..., or several
@@ -29,6 +31,9 @@ from OPENAI_API_KEYS) and never from the command line, which other users can see
 
 SCORE_HELP = "your function that scores a sample; MODULE is imported from the working folder"
 
+_Rules: TypeAlias = Mapping[str, str]
+_NO_RULES: _Rules = MappingProxyType({})
+_GIVEN = ParameterSource.COMMANDLINE
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _AGE = re.compile(r"([0-9]{1,9})([smhdw])")
 _LATEST = 2.2e11
@@ -61,20 +66,51 @@ class _KeylessCommand(click.Command):
 
 
 class Command(_KeylessCommand):
-    """A command whose errors repeat no argument. The docstring of its function is its help."""
+    """A command whose errors repeat no argument. The docstring of its function is its help.
 
-    def __init__(self, name: str | None, *, help: str = "", **settings: Any) -> None:  # noqa: A002  # click's
+    `rules` say which options have no effect alone, `{"--name": "needs --compare"}`, or beside others,
+    `{"--json": "replaces --latex"}`.
+    """
+
+    def __init__(self, name: str | None, *, rules: _Rules = _NO_RULES, **settings: Any) -> None:
+        about: str = settings.get("help") or ""
         # A sentence without its end, in the list of a group.
-        super().__init__(name, help=help, short_help=f"{help[:1].lower()}{help[1:-1]}", **settings)
+        super().__init__(name, short_help=f"{about[:1].lower()}{about[1:-1]}", **settings)
+        self.rules = rules
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse a surplus argument without naming it, because it may be a key."""
+        """Refuse options without effect, and a surplus argument without naming it: it may be a key."""
+        written = {
+            str(each.name): each.opts[-1] for each in self.params if not getattr(each, "hidden", False)
+        }
+        name_options({name: option for name, option in written.items() if option.startswith("--")})
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest = super().parse_args(ctx, args)
         if rest and not takes_more and not ctx.resilient_parsing:
             has_prompt = any(parameter.name == "prompt" for parameter in self.params)
             ctx.fail(f"too many arguments{'; does the prompt need quotes around it?' * has_prompt}")
+        sources = [(each.opts, ctx.get_parameter_source(each.name or "")) for each in self.params]
+        names = (name for names, source in sources if source is _GIVEN for name in names)
+        given = {name if name.startswith("-") else name.upper() for name in names}
+        for name in given.intersection(self.rules):
+            kind, *others = self.rules[name].split()
+            if kind == "needs" and given.isdisjoint(others):
+                ctx.fail(f"{name} needs {' or '.join(others)}")
+            for other in given.intersection(others) if kind == "replaces" else ():
+                ctx.fail(f"{other} has no effect beside {name}")
         return rest
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run it, with budgets in the place of their amounts."""
+        if "allow_unknown" in ctx.params:
+            from ..._core.money.budget import Budget, Unit
+
+            allow_unknown = bool(ctx.params.pop("allow_unknown"))
+            units: dict[str, Unit] = {"budget": "USD", "token_budget": "tokens"}
+            for name in units.keys() & {each for each, value in ctx.params.items() if value is not None}:
+                # Several models share it.
+                ctx.params[name] = Budget(ctx.params[name], allow_unknown=allow_unknown, unit=units[name])
+        return super().invoke(ctx)
 
 
 class Group(_KeylessCommand, click.Group):
@@ -114,7 +150,8 @@ class Group(_KeylessCommand, click.Group):
         """Refuse an unknown name, and suggest a near one."""
         if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
             names = self.list_commands(ctx)
-            hint = _suggest(args[0], names) or f"{self.kind} is one of {', '.join(names)}"
+            hint = suggest_habit(ctx, args[0]) or _suggest(args[0], names)
+            hint = hint or f"{_ASK * bool(self.lazy)}{self.kind} is one of {', '.join(names)}"
             ctx.fail(f"there is no {self.kind} of this name; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -133,13 +170,22 @@ class Group(_KeylessCommand, click.Group):
             super().format_commands(ctx, formatter)
 
 
+_ASK = f"`{PROGRAM} ask MODEL PROMPT` asks a question; "
+
+
+def suggest_habit(context: click.Context, word: str) -> str:
+    """What to write for a word that other programs have behind the name of such a command."""
+    return doors.remedies.remedies_of("-".join(context.command_path.split())).get(word.lower(), "")
+
+
 def explain(error: click.UsageError) -> str:
     """The text of a mistake on the command line, with the name of the help that explains the command."""
     text = error.format_message()
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.partition("=")[0]
         hint = None if error.ctx is None else _suggest_option(name, error.ctx.command)
-        hint = hint or "an argument that begins with a dash goes after --"
+        asks = error.ctx is not None and error.ctx.parent is None
+        hint = hint or (_ASK[:-2] if asks else "an argument that begins with a dash goes after --")
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         context = error.ctx or click.Context(click.Command(PROGRAM))
@@ -159,7 +205,7 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 _ELSEWHERE = {
-    "input": "in", "output": "out", "i": "in", "o": "out", "m": "model", "p": "prompt", "s": "system",
+    "input": "in", "output": "out", "i": "in", "o": "out param", "m": "model", "p": "prompt", "s": "system",
     "response_format": "schema", "out": "output", "limit": "number", "workers": "max_concurrent",
 }  # fmt: skip
 """Names of other tools and of parameters → names of arguments and options here."""
@@ -179,7 +225,7 @@ def _suggest_option(name: str, command: click.Command) -> str | None:
             options |= {each[2:].replace("-", "_"): each for each in written if each.startswith("--")}
     advice = doors.remedies.remedies_of("call").get(plain, "")
     advice += " api_key=" * plain.endswith("_key")
-    for meant in (plain, _ELSEWHERE.get(plain, ""), *re.findall(r"\b([a-z_]+)=", advice)):
+    for meant in (plain, *_ELSEWHERE.get(plain, "").split(), *re.findall(r"\b([a-z_]+)=", advice)):
         if meant in arguments:
             return f"{arguments[meant]} is an argument: write it without {name}"
         if (meant := meant if meant in options else _ELSEWHERE.get(meant, meant)) in options:
@@ -189,7 +235,7 @@ def _suggest_option(name: str, command: click.Command) -> str | None:
         if "param" in options and meant in Parameters.__annotations__:
             return f"write --param {meant}=JSON"
     hint = _suggest(plain, options) or next(
-        (f"did you mean {each}?" for each in options if plain in each), ""
+        (f"did you mean {each}?" for each in options if plain in each and plain[1:]), ""
     )
     return hint and f"did you mean {options[hint[13:-1]]}?"
 
@@ -340,6 +386,14 @@ _OPTIONS: dict[str, JSONObject] = {
         "help": "any other parameter of `call`, such as top_p=0.9; repeatable",
     },
 }  # fmt: skip
+
+
+allow_unknown_option = click.option(
+    "--allow-unknown",
+    is_flag=True,
+    default=None,
+    help="the budget lets requests pass that have no known price",
+)
 
 
 def call_options(function: FunctionT) -> FunctionT:
