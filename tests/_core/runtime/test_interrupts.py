@@ -59,7 +59,7 @@ def test_the_traceback_has_the_lines_of_the_program(
     simulator.inject(Fault(hang=True), times=None)
     code = f"{PROGRAM}\n{statement}"
     program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
-    assert wait_until(lambda: simulator.ledger().requests)
+    assert wait_until(lambda: simulator.ledger().requests > 0)
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)
     assert program.returncode
@@ -85,7 +85,7 @@ except TimeoutError as error:
 raise ValueError("other")
 """
     program = subprocess.Popen([*warm_python, "-c", code], stderr=subprocess.PIPE, text=True)
-    assert wait_until(lambda: simulator.ledger().requests)
+    assert wait_until(lambda: simulator.ledger().requests > 0)
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)
     assert errors.startswith("2\nTraceback")

@@ -199,7 +199,7 @@ def test_a_message_names_the_options_of_its_command(path: str) -> None:
             assert in_shell_words(quoted) == quoted
             assert in_shell_words(f"its {name}") == (f"its {option}" if "_" in name else f"its {name}")
     text = "pass api_key=, or Budget(..., unit='tokens', allow_unknown=True) of text=2"
-    allowed = {"decide", "map", "recheck"}
+    allowed = {"ask", "decide", "map", "recheck"}
     assert (in_shell_words(text) == text) == (path not in allowed)
     if path in allowed:
         assert in_shell_words(text) == "pass api_key=, or --allow-unknown of text=2"

@@ -284,7 +284,6 @@ class Driver:
     def note_interrupt(self, interrupt: BaseException) -> None:
         """Add to an interrupt how many calls are answered, and what the next run does."""
         self.close()
-        shorten_interrupt(interrupt)
         lengths = [len(lane.inputs) for lane in self.lanes if isinstance(lane.inputs, Sized)]
         total = sum(lengths) if len(lengths) == len(self.lanes) else None
         answered, is_exact = sum(lane.answered for lane in self.lanes), False
@@ -297,6 +296,7 @@ class Driver:
         rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
         note = describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact)
         interrupt.add_note(note)
+        shorten_interrupt(interrupt)
         if is_terminated() and not any(hasattr(lane.inputs, "answered_calls") for lane in self.lanes):
             # Python shows no traceback of an exit, and so no note.
             sys.stderr.write(f"llm_provider: SIGTERM ended the batch: {note}\n")

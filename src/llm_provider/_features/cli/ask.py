@@ -252,11 +252,12 @@ unless others are given.
 {KEYS}
 {EXIT_CODES}"""
 
+_RULES = {"--no-cache": "replaces --max-age", "--allow-unknown": "needs --param"}
 _ATTACH = "an image, PDF, audio or text file; repeatable"
 _ASK_JSON = "print one JSON object: text, usage, cost in USD, timing in seconds"
 
 
-@click.command(cls=Command, epilog=_EPILOG, rules={"--no-cache": "replaces --max-age"})
+@click.command(cls=Command, epilog=_EPILOG, rules=_RULES)
 @click.argument("model", metavar="MODEL", required=False, shell_complete=complete_model)
 @click.argument("prompt", metavar="[PROMPT]", required=False)
 @click.option("-a", "--attach", "files", metavar="FILE", multiple=True, help=_ATTACH)

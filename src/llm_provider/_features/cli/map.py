@@ -22,16 +22,7 @@ from .map_checks import check_names, check_price, fill_in
 from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
-from .parsing import (
-    KEYS,
-    SCORE_HELP,
-    Command,
-    allow_unknown_option,
-    call_options,
-    complete_model,
-    parameters_of,
-    parse_number,
-)  # fmt: skip
+from .parsing import KEYS, SCORE_HELP, Command, call_options, complete_model, parameters_of, parse_number
 
 if TYPE_CHECKING:
     from ..._core.types.usage import Cost
@@ -71,17 +62,17 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {EXIT_CODES}"""
 
 _DELIVERY_OPTIONS = (
-    "budget", "token_budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache",
+    "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache",
     "progress",
 )  # fmt: skip
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS, "max_age", "timeout", "max_retries", "outage_patience", "in_batch", "strict_model",
-    "user",
+    *_DELIVERY_OPTIONS, "budget", "token_budget", "max_age", "timeout", "max_retries", "outage_patience",
+    "in_batch", "strict_model", "user",
 }  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 
 _RULES = {
-    "--allow-unknown": "needs --budget --token-budget", "--batch-size": "needs --delivery",
+    "--allow-unknown": "needs --budget --token-budget --param", "--batch-size": "needs --delivery",
     "--completion-window": "needs --delivery", "--template": "replaces --column",
 }  # fmt: skip
 _MOST_REPORTED = 10
@@ -107,7 +98,6 @@ _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 @click.option("--batch-size", metavar="N", type=int, help="the most rows in one batch of --delivery batch")
 @click.option("--budget", metavar="USD", type=float, help="the most that this run may cost")
 @click.option("--token-budget", metavar="N", type=int, help="the most tokens that this run may take in all")
-@allow_unknown_option
 @click.option("--max-concurrent", metavar="N", type=int, help="the most requests in flight at once")
 @click.option(
     "--max-errors", metavar="N", type=parse_number, help="end after so many failed rows, or a share"
@@ -199,6 +189,7 @@ def _run_each(context: click.Context, models: list[str], source: str, target: st
         raise RequestError(
             "several models need different names, and an OUT with {model}: answers-{model}.jsonl"
         )
+    given |= parameters_of({name: given.pop(name) for name in ("budget", "token_budget", "allow_unknown")})
     codes: list[int] = []
     for model, path in outputs.items():
         console.say("model", model)

@@ -14,7 +14,7 @@ from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.money.price_rows import COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
-from ..._core.requests.routing import Route, find_route, price_names, suggest_near_model
+from ..._core.requests.routing import Route, find_route, price_names
 from .output import PROGRAM, print_table
 from .parsing import Command, complete_model, prices_option, suggest_habit
 
@@ -93,8 +93,6 @@ _LEFT_ALIGNED = ("provider", "model", "variant", "effective_from", "source", "as
 def run_prices(models: tuple[str, ...], *, as_json: bool) -> None:
     """Print prices in USD per million tokens, or renew them: `prices update [ADDRESS]`."""
     if models and models[0] == "update":
-        if as_json:
-            raise RequestError("--json has no effect on `prices update`")
         _update_prices(*models[1:])
         return
     from ..._core.client.call_runner import prices_of
@@ -135,11 +133,9 @@ def _rows_of(table: PriceTable, model: str, hosts: Mapping[str, Route]) -> list[
     """Every row of a model: of any service level, prompt size and date."""
     from ..._core.settings import read_deployments
 
-    target = find_route(model, hosts, read_deployments())
-    provider, name = price_names(target)
+    provider, name = price_names(find_route(model, hosts, read_deployments()))
     for variant in sorted(VARIANTS):
         price = table.find(provider, name, variant=variant, input_tokens=sys.maxsize, at=date.max)
         if price is not None:
             return [row for row in table if (row.provider, row.model) == (price.provider, price.model)]
-    near = suggest_near_model(target, model) or f"; `{PROGRAM} prices` lists all"
-    raise RequestError(f"there is no price for {model!r} ({provider}/{name}){near}")
+    raise RequestError(f"there is no price for {model!r} ({provider}/{name}); `{PROGRAM} prices` lists all")

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -24,6 +23,9 @@ from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.runtime.files import read_text
 from .output import PROGRAM, name_options
 
+if TYPE_CHECKING:
+    from ..._core.money.budget import Unit
+
 KEYS = """\
 API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ..., or several
 from OPENAI_API_KEYS) and never from the command line, which other users can see.
@@ -31,9 +33,6 @@ from OPENAI_API_KEYS) and never from the command line, which other users can see
 
 SCORE_HELP = "your function that scores a sample; MODULE is imported from the working folder"
 
-_Rules: TypeAlias = Mapping[str, str]
-_NO_RULES: _Rules = MappingProxyType({})
-_GIVEN = ParameterSource.COMMANDLINE
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _AGE = re.compile(r"([0-9]{1,9})([smhdw])")
 _LATEST = 2.2e11
@@ -68,49 +67,34 @@ class _KeylessCommand(click.Command):
 class Command(_KeylessCommand):
     """A command whose errors repeat no argument. The docstring of its function is its help.
 
-    `rules` say which options have no effect alone, `{"--name": "needs --compare"}`, or beside others,
+    Its `rules` say which options have no effect alone, `{"--name": "needs --compare"}`, or beside others,
     `{"--json": "replaces --latex"}`.
     """
 
-    def __init__(self, name: str | None, *, rules: _Rules = _NO_RULES, **settings: Any) -> None:
-        about: str = settings.get("help") or ""
+    def __init__(self, name: str | None, *, help: str = "", **settings: Any) -> None:  # noqa: A002  # click's
+        self.rules: Mapping[str, str] = settings.pop("rules", {})
         # A sentence without its end, in the list of a group.
-        super().__init__(name, short_help=f"{about[:1].lower()}{about[1:-1]}", **settings)
-        self.rules = rules
+        super().__init__(name, help=help, short_help=f"{help[:1].lower()}{help[1:-1]}", **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse options without effect, and a surplus argument without naming it: it may be a key."""
-        written = {
-            str(each.name): each.opts[-1] for each in self.params if not getattr(each, "hidden", False)
-        }
-        name_options({name: option for name, option in written.items() if option.startswith("--")})
+        options = {str(each.name): each.opts[-1] for each in self.params if each.name != "api_key"}
+        name_options({name: option for name, option in options.items() if option.startswith("--")})
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest = super().parse_args(ctx, args)
         if rest and not takes_more and not ctx.resilient_parsing:
             has_prompt = any(parameter.name == "prompt" for parameter in self.params)
             ctx.fail(f"too many arguments{'; does the prompt need quotes around it?' * has_prompt}")
-        sources = [(each.opts, ctx.get_parameter_source(each.name or "")) for each in self.params]
-        names = (name for names, source in sources if source is _GIVEN for name in names)
-        given = {name if name.startswith("-") else name.upper() for name in names}
-        for name in given.intersection(self.rules):
+        sources = [(each, ctx.get_parameter_source(each.name or "")) for each in self.params]
+        words = [each.opts for each, source in sources if source is ParameterSource.COMMANDLINE]
+        given = {name if name.startswith("-") else name.upper() for names in words for name in names}
+        for name in given & self.rules.keys():
             kind, *others = self.rules[name].split()
             if kind == "needs" and given.isdisjoint(others):
                 ctx.fail(f"{name} needs {' or '.join(others)}")
             for other in given.intersection(others) if kind == "replaces" else ():
                 ctx.fail(f"{other} has no effect beside {name}")
         return rest
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run it, with budgets in the place of their amounts."""
-        if "allow_unknown" in ctx.params:
-            from ..._core.money.budget import Budget, Unit
-
-            allow_unknown = bool(ctx.params.pop("allow_unknown"))
-            units: dict[str, Unit] = {"budget": "USD", "token_budget": "tokens"}
-            for name in units.keys() & {each for each, value in ctx.params.items() if value is not None}:
-                # Several models share it.
-                ctx.params[name] = Budget(ctx.params[name], allow_unknown=allow_unknown, unit=units[name])
-        return super().invoke(ctx)
 
 
 class Group(_KeylessCommand, click.Group):
@@ -381,19 +365,12 @@ _OPTIONS: dict[str, JSONObject] = {
     "--extra-body": {
         "metavar": "JSON", "type": parse_json_object, "help": "an object of fields for this provider only",
     },
+    "--allow-unknown": {"is_flag": True, "help": "let a budget pass requests that have no known price"},
     "--param": {
         "metavar": "NAME=JSON", "type": _parse_parameter, "multiple": True,
         "help": "any other parameter of `call`, such as top_p=0.9; repeatable",
     },
 }  # fmt: skip
-
-
-allow_unknown_option = click.option(
-    "--allow-unknown",
-    is_flag=True,
-    default=None,
-    help="the budget lets requests pass that have no known price",
-)
 
 
 def call_options(function: FunctionT) -> FunctionT:
@@ -406,12 +383,18 @@ def parameters_of(options: JSONMapping) -> JSONObject:
     """The parameters of a call by the options of a command line, without those that were not given."""
     parameters: JSONObject = {}
     for name, value in options.items():
-        if name not in ("param", "schema") and value is not None and value != ():
+        if name not in ("param", "schema", "allow_unknown") and value is not None and value != ():
             parameters[name] = list(value) if isinstance(value, tuple) else value
     for name, value in options.get("param") or ():
         if name in parameters:
             raise RequestError(f"{name} is given twice: leave out one of its options")
         parameters[name] = value
+    for name, unit in (("budget", "USD"), ("token_budget", "tokens")):
+        if isinstance(amount := parameters.get(name), (int, float)):
+            from ..._core.money.budget import Budget
+
+            allow_unknown = bool(options.get("allow_unknown"))
+            parameters[name] = Budget(amount, unit=cast("Unit", unit), allow_unknown=allow_unknown)
     if options.get("schema") is not None:
         parameters["response_format"] = read_schema(options["schema"])
     if parameters.get("temperature") == 0:

@@ -9,15 +9,7 @@ import click
 
 from .map_rows import read_prompts
 from .output import PROGRAM, logs_in_one_line, say
-from .parsing import (
-    Command,
-    allow_unknown_option,
-    call_options,
-    complete_model,
-    parameters_of,
-    parse_json_object,
-    prices_option,
-)  # fmt: skip
+from .parsing import Command, call_options, complete_model, parameters_of, parse_json_object, prices_option
 
 _ESTIMATE_EPILOG = f"""\
 Every line of the file is a prompt. In a file named *.jsonl each line is JSON: a text, a list of messages,
@@ -75,7 +67,6 @@ exit codes: 0 the same, a reference, or different for too few days; 1 changed; 2
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[PROMPTS]", required=False, type=click.Path(path_type=Path))
 @click.option("--budget", metavar="USD", type=float, required=True, help="the most that it may cost")
-@allow_unknown_option
 @click.option("--share", metavar="PART", type=float, help="the largest part that is asked again, up to 1")
 @click.option("--floor", metavar="PART", type=float, help="answers that differ without a change")
 @click.option("--detect", metavar="PART", type=float, help="differing answers to be seen (0.05)")
