@@ -90,6 +90,9 @@ def test_a_file_that_is_no_text_is_told_what_it_is(
 def test_an_array_is_told_to_become_lines(tmp_path: Path, rows: list[Any], indent: int | None) -> None:
     with pytest.raises(RequestError, match=r"jq -c '\.\[\]' IN > NEW makes lines of an array"):
         values(tmp_path / "a.jsonl", json.dumps(rows, indent=indent).encode())
+    with pytest.raises(RequestError, match=r"jq -c \. IN > NEW makes a line of each object"):
+        values(tmp_path / "a.json", json.dumps({"prompt": rows}, indent=2).encode())
+    assert values(tmp_path / "a.json", b'{"prompt": "a"}\n"b"\n') == [{"prompt": "a"}, "b"]
     messages = [[{"role": "user", "content": "a"}]]
     assert values(tmp_path / "a.jsonl", json.dumps(messages[0]).encode()) == messages
 

@@ -421,6 +421,6 @@ def _summary(response: Response) -> str:
     return (
         f"model   {response.model} ({response.provider})\n"
         f"usage   {counts}{f' ({details})' if details else ''}\n"
-        f"cost    {cost}\n"
+        f"cost    {cost.removeprefix('cost ')}\n"
         f"timing  {timing.total:.2f} s{first}, {requests}"
     )

@@ -30,7 +30,11 @@ from .parquet import read_parquet
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt", "parquet"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt", "parquet")
-_SUFFIXES: dict[str, Format] = {".ndjson": "jsonl", **{f".{form}": form for form in FORMATS}}
+_SUFFIXES: dict[str, Format] = {
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    **{f".{form}": form for form in FORMATS},
+}
 
 _NO_TEXT = re.compile(r"[\ud800-\udfff]")
 """Stands for bytes that are not UTF-8."""
@@ -220,7 +224,11 @@ def _read_text(source: IO[bytes], name: str) -> Lines:
             yield number, text
 
 
-_ARRAY = "jq -c '.[]' IN > NEW makes lines of an array"
+_LINES = {
+    "[": "jq -c '.[]' IN > NEW makes lines of an array",
+    "{": "jq -c . IN > NEW makes a line of each object",
+}
+"""What to do, by the first character of a file that has not one value in a line."""
 
 
 def _is_message(value: object) -> bool:
@@ -233,11 +241,11 @@ def _read_json(source: IO[bytes], name: str) -> Lines:
             try:
                 value = json.loads(text := value)  # noqa: PLW2901  # the value of the line
             except (ValueError, RecursionError) as error:
-                lines = f"; {_ARRAY}" * (number == 1 and text[:1] == "[")
+                lines = f"; {hint}" if number == 1 and (hint := _LINES.get(text[:1])) else ""
                 yield number, RequestError(f"{name} line {number} is not JSON: {error}{lines}")
                 continue
             if number == 1 and isinstance(value, list) and not all(map(_is_message, value)):
-                raise RequestError(f"{name} line 1 is a list, and not of messages: {_ARRAY}")
+                raise RequestError(f"{name} line 1 is a list, and not of messages: {_LINES['[']}")
             if not isinstance(value, (dict, str, list)):
                 value = RequestError(  # noqa: PLW2901  # the error takes its place
                     f"{name} line {number} must be an object, a text or a list of messages, "
