@@ -2,6 +2,8 @@
 
 import contextlib
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,38 @@ def test_neither_a_view_nor_a_trigger_runs(planted: str) -> None:
         assert database.execute("SELECT name FROM kept").fetchall() == [("mine",)]
         with pytest.raises(sqlite3.DatabaseError):
             database.execute("ATTACH ':memory:' AS other")
+
+
+def test_an_interrupt_within_a_statement_is_no_damage() -> None:
+    code = """
+import signal, sqlite3
+from llm_provider._core.runtime.databases import forbid_code, is_corrupt
+
+def interrupt(number, frame):
+    if frame.f_code.co_name == "decide":
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+database = sqlite3.connect(":memory:")
+forbid_code(database)
+signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
+number = 0
+while True:
+    number += 1
+    try:
+        database.execute(f"SELECT {number}")
+    except sqlite3.DatabaseError as error:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        try:
+            print("damaged:", is_corrupt(error))
+        except KeyboardInterrupt:
+            print("interrupted")
+        break
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_the_file_of_a_budget_runs_nothing(client: Client, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_inputs_that_fail_are_told(run: RunCommand, server: DecisionServer, file
         ([], "questions is empty"),
         (["--choice", "What?"], "expected QUESTION=OPTION,OPTION"),
         (["--score", "What?=a"], "has 1 levels"),
-        (["--predicate", "x", "--draws", "3"], "draws belongs to method='sampled'"),
+        (["--predicate", "x", "--draws", "3"], "draws belongs to --method sampled"),
         (["--predicate", "x", "--method", "best"], "method"),
     ],
 )

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import itertools
+import json
 import os
 import re
 import shlex
@@ -65,6 +66,35 @@ def test_each_format_has_rows(tmp_path: Path) -> None:
 def test_a_line_that_is_no_text_is_named(tmp_path: Path, name: str, content: bytes) -> None:
     with pytest.raises(RequestError, match="is not UTF-8 text"):
         values(tmp_path / name, content)
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv"])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (gzip.compress(b"a\nb\n", mtime=0), "compressed by gzip"),
+        (b"PK\x03\x04\0", "a zip file or a spreadsheet"),
+    ],
+)
+def test_a_file_that_is_no_text_is_told_what_it_is(
+    tmp_path: Path, form: str, content: bytes, problem: str
+) -> None:
+    with pytest.raises(RequestError, match=rf"a\.{form} line 1 is no text, but {problem}"):
+        values(tmp_path / f"a.{form}", content)
+
+
+@pytest.mark.parametrize(
+    "rows", [[{"prompt": "a"}], [{"role": "user", "content": "a"}, 1], ["a", "b"], [["a"]]]
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_told_to_become_lines(tmp_path: Path, rows: list[Any], indent: int | None) -> None:
+    with pytest.raises(RequestError, match=r"jq -c '\.\[\]' IN > NEW makes lines of an array"):
+        values(tmp_path / "a.jsonl", json.dumps(rows, indent=indent).encode())
+    with pytest.raises(RequestError, match=r"jq -c \. IN > NEW makes a line of each object"):
+        values(tmp_path / "a.json", json.dumps({"prompt": rows}, indent=2).encode())
+    assert values(tmp_path / "a.json", b'{"prompt": "a"}\n"b"\n') == [{"prompt": "a"}, "b"]
+    messages = [[{"role": "user", "content": "a"}]]
+    assert values(tmp_path / "a.jsonl", json.dumps(messages[0]).encode()) == messages
 
 
 @pytest.mark.parametrize(("name", "compress"), [(".gz", gzip.compress), (".zst", compressed_zstd)])

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 from llm_provider import RequestError
 from llm_provider._core.requests.parameters import Parameters
 from llm_provider._features.cli.commands import program
+from llm_provider._features.cli.output import in_shell_words
 from llm_provider._features.cli.parsing import _NOT_HERE as NOT_HERE
-from llm_provider._features.cli.parsing import parameters_of, parse_since, read_schema
+from llm_provider._features.cli.parsing import Command, parameters_of, parse_since, read_schema
+from llm_provider._features.foreign.remedies import _read_table
 from llm_provider.simulator import Fault, Simulator
 from support import RunCommand
 
@@ -102,6 +105,106 @@ def test_an_option_with_a_mistake_names_the_right_one(run: RunCommand, path: str
         assert (ended.code, f"there is no option {wrong}; did you mean {name}?" in ended.err) == (2, True)
 
 
+RULES = [
+    (path, name, *rule.split())
+    for path, command in COMMANDS.items()
+    for name, rule in getattr(command, "rules", {}).items()
+]
+CROSSINGS = [(path, name, kind, other) for path, name, kind, *others in RULES for other in others]
+
+
+def write(path: str, name: str) -> list[str]:
+    """An option or an argument of a command, with a value that it can have."""
+    known = {
+        each if each[0] == "-" else each.upper(): param
+        for param in COMMANDS[path].params
+        for each in param.opts
+    }
+    param = known[name]
+    if isinstance(param, click.Argument):
+        return ["word"]
+    return [name] if param.is_flag else [name, "1d" if name == "--max-age" else "1"]
+
+
+def words_of(path: str, *names: str) -> list[str]:
+    """A command line with its arguments, and with some options."""
+    needed = [
+        param for param in COMMANDS[path].params if isinstance(param, click.Argument) and param.required
+    ]
+    words = [word for name in names for word in write(path, name)]
+    return [*path.split(), *(__file__ for _ in needed), *[__file__] * (path == "map"), *words]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "others"), [(path, name, rest) for path, name, kind, *rest in RULES if kind == "needs"]
+)
+def test_an_option_without_the_one_that_it_needs_is_refused(
+    run: RunCommand, path: str, name: str, others: list[str]
+) -> None:
+    ended = run(*words_of(path, name))
+    assert (ended.code, f"{name} needs {' or '.join(others)}" in ended.err) == (2, True), ended.err
+    for other in others:
+        assert f"{name} needs" not in run(*words_of(path, name, other)).err
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "other"), [(*row[:2], row[3]) for row in CROSSINGS if row[2] == "replaces"]
+)
+def test_an_option_without_effect_beside_another_is_refused(
+    run: RunCommand, path: str, name: str, other: str
+) -> None:
+    for names in ((name, other), (other, name)):
+        ended = run(*words_of(path, *names))
+        assert (ended.code, f"{other} has no effect beside {name}" in ended.err) == (2, True), ended.err
+
+
+HABITS = [
+    (owner.split("-")[2:], word, remedy)
+    for owner, rows in _read_table().items()
+    if owner.startswith("llm-provider")
+    for word, remedy in rows.items()
+]
+
+
+@pytest.mark.parametrize(("path", "word", "remedy"), HABITS)
+def test_a_command_of_another_tool_says_what_to_write(
+    run: RunCommand, simulator: Simulator, path: list[str], word: str, remedy: str
+) -> None:
+    ended = run(*path, word)
+    assert remedy in ended.err
+    for command in re.findall(r"`([a-z]+(?: [a-z]+)?)", remedy):
+        assert command in {*COMMANDS, "simulator"}
+    assert simulator.ledger().requests == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("-m", "gpt-6.1-sol", "Hi"), ("--system", "x"), ("Hi there",), ("gpt-6.1-sol", "Hi")]
+)
+def test_a_question_without_a_command_is_told_of_ask(run: RunCommand, words: tuple[str, ...]) -> None:
+    ended = run(*words)
+    assert (ended.code, "`llm-provider ask MODEL PROMPT` asks a question" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("path", [path for path, command in COMMANDS.items() if isinstance(command, Command)])
+def test_a_message_names_the_options_of_its_command(path: str) -> None:
+    command = COMMANDS[path]
+    command.make_context(path, words_of(path)[len(path.split()) :], resilient_parsing=True)
+    for param in command.params:
+        option, name = param.opts[-1], str(param.name)
+        if option.startswith("--") and name != "api_key":
+            assert in_shell_words(f"leave {name}='a' out, or {name}=... and {name}=2") == (
+                f"leave {option} a out, or {option} and {option} 2"
+            )
+            quoted = f"'{name}=' and {name}() of {name}s"
+            assert in_shell_words(quoted) == quoted
+            assert in_shell_words(f"its {name}") == (f"its {option}" if "_" in name else f"its {name}")
+    text = "pass api_key=, or Budget(..., unit='tokens', allow_unknown=True) of text=2"
+    allowed = {"ask", "decide", "map", "recheck"}
+    assert (in_shell_words(text) == text) == (path not in allowed)
+    if path in allowed:
+        assert in_shell_words(text) == "pass api_key=, or --allow-unknown of text=2"
+
+
 @pytest.mark.parametrize("command", ["ask", "map", "recheck"])
 @pytest.mark.parametrize("name", Parameters.__annotations__)
 @pytest.mark.sampled(20)
@@ -132,6 +235,7 @@ def test_each_parameter_of_a_call_is_an_option_or_has_a_hint(
         ("estimate --max-output-tokens 5", "did you mean --max-tokens?"),
         ("ask --instructions x", "did you mean --system?"), ("logs --limit 3", "did you mean --number?"),
         ("ask --openai-key sk-1", "put it into the environment"),
+        ("ask -o temperature 0.2", "did you mean --param?"), ("ask -x", "goes after --"),
         ("ask --none-of-these", "an argument that begins with a dash goes after --"),
     ],
 )  # fmt: skip

@@ -34,6 +34,7 @@ from ..errors import BudgetExceededError, LLMError, TooManyErrorsError
 from ..journey.call import Call
 from ..journey.lookup import READING
 from ..runtime import clock, event_loop
+from ..runtime.interrupts import shorten_interrupt
 from ..runtime.termination import Terminated, heed_sigterm, is_terminated
 from ..types.messages import Prompt
 from ..types.response import Response, Result
@@ -295,6 +296,7 @@ class Driver:
         rest = self.lanes[0].work.come_back(*(lane.work for lane in self.lanes))
         note = describe_interrupt(answered, total, "calls are answered", rest, is_exact=is_exact)
         interrupt.add_note(note)
+        shorten_interrupt(interrupt)
         if is_terminated() and not any(hasattr(lane.inputs, "answered_calls") for lane in self.lanes):
             # Python shows no traceback of an exit, and so no note.
             sys.stderr.write(f"llm_provider: SIGTERM ended the batch: {note}\n")

@@ -32,6 +32,7 @@ from ..requests.request import check
 from ..requests.routing import NO_HOSTS, Route, price_names
 from ..runtime.files import check_path
 from ..runtime.forks import reset_in_child
+from ..runtime.interrupts import shorten_interrupt
 from ..runtime.warning import warn_user
 from ..store.response_cache import ResponseCache
 
@@ -116,6 +117,7 @@ class CallRunner:
                 from ..batches.worker_pool import note_parts
 
                 note_parts(engine, call, interrupt)
+            shorten_interrupt(interrupt)
             raise
         if self.on_result is not None:
             self.on_result(result)
@@ -131,6 +133,8 @@ class CallRunner:
         run: Run[T] | None = None,
     ) -> T:
         """The result of an operation, for the task that awaits it. `run` sends a call."""
+        from asyncio import CancelledError
+
         from ..runtime import event_loop
 
         event_loop.refuse_own_thread(function)
@@ -148,6 +152,9 @@ class CallRunner:
             elif result is None:
                 self.start()
                 result = await event_loop.run((run or self.run)(call), self.engine.cancel)
+        except CancelledError as cancelled:
+            shorten_interrupt(cancelled, "what is answered and stored is not asked again by the next run")
+            raise
         except LLMError as error:
             self.report(error)
             raise

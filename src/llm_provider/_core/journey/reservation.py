@@ -22,7 +22,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .. import doors
-from ..errors import LLMError, UnknownPriceError
+from ..errors import BudgetExceededError, LLMError, UnknownPriceError
 from ..events.events import Waits
 from ..formats.shared.payload import RequestFacts, SpecialPrices
 from ..money.budget import UNKNOWN, Amounts, Budget, Reservation, release, reserve, reserve_now
@@ -50,7 +50,7 @@ class BudgetedRequest:
     def __init__(
         self, call: Call[Any], parts: Sequence[int], budgets: Sequence[Budget], prices: PriceTable
     ) -> None:
-        self._call = call
+        self._call, self._parts = call, parts
         self._budgets = budgets
         self._most = find_most(call, parts, prices, budgets)
         self._amounts = self._most.divide(budgets)
@@ -58,6 +58,15 @@ class BudgetedRequest:
     def affordable(self) -> bool:
         """Whether the budgets would have room if no other request were under way."""
         return all(budget.covers(amount) for budget, amount in self._amounts.items())
+
+    def _describe_tokens(self) -> str:
+        """The bounds of the worst case. Where its answer is short, a smaller `max_tokens` does not help."""
+        call, parts = self._call, self._parts
+        facts, body = call.facts(parts), call.operation.prompt(call, parts)
+        bounds = most_input_tokens(facts, body, call.target), most_output_tokens(facts, call.target)
+        if None in bounds:
+            return ""
+        return " (at most {:,} tokens of input, and {:,} in each answer)".format(*bounds)
 
     async def acquire(
         self, selection: KeySelection, tokens: float, *, first: bool, waits: Waits
@@ -69,9 +78,14 @@ class BudgetedRequest:
         wait for a slot. With a `BudgetExceededError` no slot is held: there will never be room for the
         request.
         """
-        for budget, amount in self._amounts.items():
-            # A request that never fits must not wait for a slot.
-            budget.check(amount)
+        try:
+            for budget, amount in self._amounts.items():
+                # A request that never fits must not wait for a slot.
+                budget.check(amount)
+        except BudgetExceededError as error:
+            error.message += self._describe_tokens()
+            error.args = (error.message,)
+            raise
         (most, at_once), patience = self._call.concurrency, self._call.patience
         acquire = functools.partial(
             selection.slots.acquire, most, at_once=at_once, tokens=tokens, patience=patience
@@ -163,7 +177,7 @@ def find_most(
     if "USD" in unknown:
         problem, unit = f"the most that {subject} {model} can cost is", ""
         variant = f", with variant {variants[0]!r}" if variants else ""
-        remedy = f"give a price (prices=, or --prices on the command line{variant}), "
+        remedy = f"give a price (prices={variant}), "
         is_listed = prices.find_key(*call.find_price_names()) is not None
         if not is_listed and call.target.provider != "litellm":
             near = suggest_near_model(call.target, model)
@@ -175,7 +189,7 @@ def find_most(
                 model=model,
             )
     raise UnknownPriceError(
-        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens (--max-tokens), leave "
+        f"{problem} not known, so no budget can be kept: {remedy}set max_tokens, leave "
         "out features with which the provider adds input by itself, or allow it with "
         f"Budget(..., {unit}allow_unknown=True)",
         provider=call.target.provider,

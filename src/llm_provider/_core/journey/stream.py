@@ -22,6 +22,7 @@ from ..formats.transport.wire import WholeReply
 from ..hints import Hinting
 from ..pace.call_limits import Timeouts
 from ..runtime import clock, event_loop
+from ..runtime.interrupts import shorten_interrupt
 from ..runtime.threads import result_in_thread
 from ..types.messages import Delta, Step, delta_of
 from ..types.response import Response, Result, T_co
@@ -144,8 +145,9 @@ class AsyncStream(_Running[T_co]):
         if not self._here:
             try:
                 arrived = await self._items.get()
-            except BaseException:
+            except BaseException as end:
                 self.close()
+                shorten_interrupt(end)
                 raise
             if not self._take(arrived):
                 raise StopAsyncIteration

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from . import clock, files
 from .files import Identity, identity_of
 from .forks import run_around_forks
 from .locks import hold_folder
+from .termination import Terminated, is_terminated
 
 _READING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 _GUARDED = (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_ATTACH)
@@ -38,6 +40,8 @@ class Allowed(NamedTuple):
 
 
 _NOTHING = Allowed()
+_denied: deque[int] = deque(maxlen=1)
+"""What `forbid_code` has refused; empty in nearly all processes."""
 
 
 def open_database(
@@ -82,6 +86,8 @@ def forbid_code(connection: sqlite3.Connection, allowed: Allowed = _NOTHING) -> 
             may = inner in counters and (updates or action in _READING)
         else:
             may = False
+        if not may:
+            _denied.append(action)
         return sqlite3.SQLITE_OK if may else sqlite3.SQLITE_DENY
 
     connection.set_authorizer(decide)
@@ -98,6 +104,9 @@ def is_corrupt(error: Exception) -> bool:
     """Whether an error means a damaged database, or a file that is no database."""
     if not isinstance(error, sqlite3.DatabaseError):
         return False
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_AUTH and not _denied:
+        # SQLite drops what a signal's handler raises while it asks, and then reads that as a refusal.
+        raise Terminated if is_terminated() else KeyboardInterrupt
     # An empty file is a database without tables.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT or str(error).startswith(
         ("no such table", "no such column", "cannot modify Cache because it is a view", "not authorized")

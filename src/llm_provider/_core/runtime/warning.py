@@ -47,13 +47,13 @@ def warn_user(
 def find_caller() -> _Place | None:
     """The line of the program that called the package; None in a thread that the package has started."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
-    while frame is not None and _is_internal(frame.f_code.co_filename):
+    while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     return frame and (frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
 
 
 @functools.lru_cache(maxsize=1024)
-def _is_internal(path: str) -> bool:
+def is_internal(path: str) -> bool:
     """Whether a file is one of the package or of Python."""
     is_of_python = path.startswith(_LIBRARY) and not path.startswith(f"{_LIBRARY}site-packages")
     return is_of_python or path.startswith((_PACKAGE, "<frozen "))

@@ -80,7 +80,7 @@ its digest, which you can sign, to OUT.intoto.json. `{PROGRAM} verify OUT` check
 _SCORES = "scores by `index` or `id` (CSV or JSON lines), for Every Eval Ever's records and inspect's log too"
 
 
-@click.command(cls=Command, epilog=_EXPORT_EPILOG)
+@click.command(cls=Command, epilog=_EXPORT_EPILOG, rules={"--ledger": "needs --tag"})
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--results", "answers", metavar="FILE", type=click.Path(path_type=Path), help="a file of answers"

@@ -27,7 +27,7 @@ from ..._core.types.messages import INCOMPLETE, Message
 from ..._core.words import format_cost
 from . import output
 from .output import EXIT_CODES, PROGRAM, printable
-from .parsing import KEYS, Command, call_options, complete_model, parameters_of
+from .parsing import KEYS, Command, call_options, complete_model, parameters_of, suggest_habit
 
 if TYPE_CHECKING:
     from ..._core.types.messages import Prompt
@@ -203,7 +203,7 @@ _BREAKS = "\n\t"
 _NUMBER = "how many (default 10)"
 
 
-@click.command(cls=Command, epilog=_LOGS_EPILOG)
+@click.command(cls=Command, epilog=_LOGS_EPILOG, rules={"--path": "replaces QUERY --json --number"})
 @click.argument("query", metavar="[QUERY]", nargs=-1)
 @click.option("-n", "--number", "most", metavar="N", type=click.IntRange(min=1), default=10, help=_NUMBER)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object per line")
@@ -220,7 +220,9 @@ def run_logs(query: tuple[str, ...], most: int, *, as_json: bool, only_path: boo
     log = LogFile(path)
     asks = log.search(words, most) if words.strip() else log.latest(most)
     if not asks and not as_json:
-        print("no answers" + (f" with {words!r}" if words else ""), file=sys.stderr)
+        hint = suggest_habit(click.get_current_context(), words)
+        text = "no answers" + (f" with {words!r}" if words else "")
+        print(f"{text}{hint and f': {hint}'}", file=sys.stderr)
     for ask in asks:
         print(json.dumps(asdict(ask)) if as_json else _format(ask))
 
@@ -250,11 +252,12 @@ unless others are given.
 {KEYS}
 {EXIT_CODES}"""
 
+_RULES = {"--no-cache": "replaces --max-age", "--allow-unknown": "needs --param"}
 _ATTACH = "an image, PDF, audio or text file; repeatable"
 _ASK_JSON = "print one JSON object: text, usage, cost in USD, timing in seconds"
 
 
-@click.command(cls=Command, epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG, rules=_RULES)
 @click.argument("model", metavar="MODEL", required=False, shell_complete=complete_model)
 @click.argument("prompt", metavar="[PROMPT]", required=False)
 @click.option("-a", "--attach", "files", metavar="FILE", multiple=True, help=_ATTACH)
@@ -296,8 +299,8 @@ def run_ask(
     if not text and not files:
         raise RequestError("there is no prompt; give one as an argument or on standard input")
     parameters = parameters_of(options)
-    if no_cache:
-        parameters["cache"] = "off"
+    if no_cache and parameters.setdefault("cache", "off") != "off":
+        raise RequestError("cache is given twice: leave out one of its options")
     parameters.setdefault("system", earlier[-1].system if earlier else None)
     messages = [message for ask in earlier for message in ask.messages]
     content: Any = text
@@ -332,17 +335,12 @@ def _read_prompt(argument: str | None) -> str:
     if sys.stdin is None or (sys.stdin.isatty() and not is_named):
         return argument or ""
     try:
-        # UTF-8 in every locale. The locale's own encoding may decode other bytes without an error.
         data = sys.stdin.buffer.read()
-        piped = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        piped = "\0"
     except OSError as error:
         raise RequestError(f"standard input cannot be read: {error.strerror}") from None
-    if "\0" in piped:
-        from .map_rows import wrong_encoding
+    from .map_rows import decode_text
 
-        raise wrong_encoding("standard input", data)
+    piped = decode_text(data, "standard input")
     return "\n\n".join(filter(None, (argument, piped.rstrip("\r\n"))))
 
 
@@ -423,6 +421,6 @@ def _summary(response: Response) -> str:
     return (
         f"model   {response.model} ({response.provider})\n"
         f"usage   {counts}{f' ({details})' if details else ''}\n"
-        f"cost    {cost}\n"
+        f"cost    {cost.removeprefix('cost ')}\n"
         f"timing  {timing.total:.2f} s{first}, {requests}"
     )

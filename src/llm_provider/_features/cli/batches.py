@@ -52,6 +52,8 @@ def run_batches(context: click.Context, *, as_json: bool) -> None:
     """List, await, cancel and collect batches. Without an action it lists them."""
     if context.invoked_subcommand is None:
         context.invoke(_list, as_json=as_json)
+    elif as_json:
+        context.fail("--json goes behind the ACTION")
 
 
 @run_batches.command("list", epilog=f"  {PROGRAM} batches list --json | jq .status\n")

@@ -74,7 +74,7 @@ def _verify() -> int:
     return OK if report else FAILED
 
 
-@run_cache.command("export", epilog=_EXPORT_EPILOG)
+@run_cache.command("export", epilog=_EXPORT_EPILOG, rules={"--ledger": "needs --tag"})
 @click.argument("file", metavar="FILE")
 @click.option(
     "--results", metavar="FILE", type=Path, help="only the answers in a file of `to_jsonl` or `map`"

@@ -9,7 +9,7 @@ import click
 from ..._core.errors import LLMError
 from .map_rows import read_prompts
 from .output import FAILED, OK, PROGRAM, logs_in_one_line, print_table, say, when_interrupted
-from .parsing import Command, complete_model, prices_option
+from .parsing import Command, complete_model, parameters_of, prices_option
 
 _EPILOG = f"""\
 Every line of FILE is an input, as `estimate` reads it. Without a file, lines are read from standard input.
@@ -34,7 +34,7 @@ def _parse_options(text: str) -> tuple[str, list[str]]:
     return question.strip(), [option.strip() for option in options.split(",")]
 
 
-@click.command(cls=Command, epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG, rules={"--allow-unknown": "needs --budget"})
 @click.argument("model", metavar="MODEL", shell_complete=complete_model)
 @click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @click.option(
@@ -49,6 +49,7 @@ def _parse_options(text: str) -> tuple[str, list[str]]:
 @click.option("--method", metavar="M", help="native, logprobs or sampled (native)")
 @click.option("--draws", metavar="N", type=int, help="answers to each question, with --method sampled (10)")
 @click.option("--budget", metavar="USD", type=float, help="the most that all answers may cost")
+@click.option("--allow-unknown", is_flag=True, help="let the budget pass requests that have no known price")
 @click.option("--base-url", metavar="URL", help="the server to ask instead of the provider's own")
 @prices_option
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object for each question of each input")
@@ -60,7 +61,7 @@ def run_decide(
 
     questions = [library.predicate(text) for text in predicate]
     questions += [library.choice(*each) for each in choice] + [library.score_levels(*each) for each in score]
-    parameters: Any = {name: value for name, value in options.items() if value is not None}
+    parameters: Any = parameters_of(options)
     kept = "what was answered is kept", "the same command asks the rest"
     with logs_in_one_line(), when_interrupted(*kept):
         results = library.decide_many(model, list(read_prompts(file)), questions, **parameters)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +18,7 @@ from ..._core.json_values import JSONObject
 from ..._core.runtime.files import full_disk
 from ..._core.runtime.termination import Terminated
 from . import output as console
+from .map_checks import check_names, check_price, fill_in
 from .map_rows import FORMATS
 from .number_set import NumberSet
 from .output import EXIT_CODES, PROGRAM
@@ -62,22 +62,26 @@ options, is refused. --overwrite replaces it; answers that are in the cache cost
 {EXIT_CODES}"""
 
 _DELIVERY_OPTIONS = (
-    "budget", "token_budget", "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache",
+    "max_concurrent", "max_errors", "delivery", "batch_size", "deadline", "cache",
     "progress",
 )  # fmt: skip
 _NO_CHANGE = {
-    *_DELIVERY_OPTIONS, "max_age", "timeout", "max_retries", "outage_patience", "in_batch", "strict_model",
-    "user",
+    *_DELIVERY_OPTIONS, "budget", "token_budget", "max_age", "timeout", "max_retries", "outage_patience",
+    "in_batch", "strict_model", "user",
 }  # fmt: skip
 """Parameters that do not change an answer, so a later run may have others."""
 
+_RULES = {
+    "--allow-unknown": "needs --budget --token-budget --param", "--batch-size": "needs --delivery",
+    "--completion-window": "needs --delivery", "--template": "replaces --column",
+}  # fmt: skip
 _MOST_REPORTED = 10
 """Rows that are not valid and are reported."""
 
 _SKIP_INVALID = "leave out rows that cannot be read, and show the first ten"
 
 
-@click.command(cls=Command, epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG, rules=_RULES)
 @click.argument("model", metavar="MODEL[,MODEL]", shell_complete=complete_model)
 @click.argument("source", metavar="IN", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.argument("target", metavar="OUT", required=False, type=click.Path(allow_dash=True))
@@ -133,6 +137,8 @@ def run_map(
 
     if "," in model:
         return _run_each(context, model.split(","), source, target)
+    if target is not None:
+        target = fill_in(target, model)
     if target is None and not dry_run:
         context.fail("the argument OUT is missing")
     delivery = {name: value for name in _DELIVERY_OPTIONS if (value := options.pop(name)) is not None}
@@ -142,7 +148,7 @@ def run_map(
     if twice := [name for name in delivery if name in parameters]:
         raise RequestError(f"{twice[0]} is given twice: leave out one of its options")
     # What all rows have in common is checked before standard input is read.
-    _check_names((model, *(parameters.get("fallback") or ())), parameters.get("base_url"))
+    check_names((model, *(parameters.get("fallback") or ())), parameters.get("base_url"))
     Request.build(model, "a prompt", dict(parameters))  # type: ignore[arg-type]  # the names were checked
     with ExitStack() as stack:
         output = None
@@ -165,41 +171,27 @@ def run_map(
             if work.answered_before:
                 print(f"  - {work.answered_before:,} of {work.rows:,} rows are answered in OUT and left out")
             return console.OK
+        check_price(model, work, parameters | delivery)
         if output is not None:
             work.name_columns(output)
             stack.enter_context(closing(output))
         return _run(work, output or StandardOutput(), parameters | delivery)
 
 
-def _check_names(models: Iterable[str], base_url: str | None) -> None:
-    """Raise an error for a model that nothing here can reach."""
-    from ..._core import doors
-    from ..._core.requests.routing import resolve
-    from ..hosts.host_routes import read_hosts
-
-    hosts = read_hosts()
-    for model in models:
-        if (target := resolve(model, base_url, hosts=hosts)).provider == "litellm" and not target.base_url:
-            doors.provider_names.check_provider(target.model, hosts)
-
-
 def _run_each(context: click.Context, models: list[str], source: str, target: str | None) -> int:
-    """Ask one model after the other, with one budget. Each has an output of its own."""
-    from ..._core.money.budget import Budget
-
+    """Ask one model after the other, with the same budgets. Each has an output of its own."""
     given, models = dict(context.params), [model.strip() for model in models]
-    _check_names(models, given["base_url"])
+    check_names(models, given["base_url"])
     if source == "-":
         raise RequestError("standard input can be read for one model only: give IN as a file")
-    if len(set(models)) < len(models) or (target is not None and "{model}" not in target):
+    outputs = {model: target and fill_in(target, model) for model in models}
+    if len(outputs) < len(models) or (target is not None and len(set(outputs.values())) < len(models)):
         raise RequestError(
             "several models need different names, and an OUT with {model}: answers-{model}.jsonl"
         )
-    if given["budget"] is not None:
-        given["budget"] = Budget(given["budget"])
+    given |= parameters_of({name: given.pop(name) for name in ("budget", "token_budget", "allow_unknown")})
     codes: list[int] = []
-    for model in models:
-        path = None if target is None else target.replace("{model}", re.sub(r"[^\w.-]", "_", model))
+    for model, path in outputs.items():
         console.say("model", model)
         codes.append(context.invoke(run_map, **(given | {"model": model, "target": path})))
     return max(codes)

@@ -4,6 +4,7 @@ A file is read twice: once to check every row before anything is sent, and once 
 more, to order the answers. So its rows are never in memory together. Pipes are copied to a temporary file.
 """
 
+import contextlib
 import csv
 import gzip
 import io
@@ -29,7 +30,11 @@ from .parquet import read_parquet
 
 Format: TypeAlias = Literal["jsonl", "csv", "tsv", "txt", "parquet"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "tsv", "txt", "parquet")
-_SUFFIXES: dict[str, Format] = {".ndjson": "jsonl", **{f".{form}": form for form in FORMATS}}
+_SUFFIXES: dict[str, Format] = {
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    **{f".{form}": form for form in FORMATS},
+}
 
 _NO_TEXT = re.compile(r"[\ud800-\udfff]")
 """Stands for bytes that are not UTF-8."""
@@ -179,8 +184,25 @@ def _explain_delimiter(columns: list[str]) -> str:
     return f"; columns are separated by {delimiter!r}, not by commas: convert it by {command}"
 
 
+_OTHER_FILES = {
+    b"\x1f\x8b": "compressed by gzip: give it a name with .gz, or decompress it",
+    b"PK\x03\x04": "a zip file or a spreadsheet: save it as CSV",
+}
+"""The first bytes of files that have no lines, and what to do with them."""
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """A text in UTF-8 in every locale: the locale's encoding may decode other bytes without an error."""
+    with contextlib.suppress(UnicodeDecodeError):
+        if b"\0" not in data:
+            return data.decode("utf-8-sig")
+    raise wrong_encoding(where, data)
+
+
 def wrong_encoding(where: str, data: bytes) -> RequestError:
     """The error for bytes that are not UTF-8, or have NULs between their characters."""
+    if remedy := next((remedy for begin, remedy in _OTHER_FILES.items() if data.startswith(begin)), None):
+        return RequestError(f"{where} is no text, but {remedy}")
     code = "UTF-16" if b"\0" in data else "WINDOWS-1252"
     return RequestError(
         f"{where} is not UTF-8 text: if it is {code}, convert it by iconv -f {code} -t UTF-8 IN > NEW"
@@ -202,15 +224,28 @@ def _read_text(source: IO[bytes], name: str) -> Lines:
             yield number, text
 
 
+_LINES = {
+    "[": "jq -c '.[]' IN > NEW makes lines of an array",
+    "{": "jq -c . IN > NEW makes a line of each object",
+}
+"""What to do, by the first character of a file that has not one value in a line."""
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and not {"role", "type"}.isdisjoint(value)
+
+
 def _read_json(source: IO[bytes], name: str) -> Lines:
     for number, value in _read_text(source, name):
         if isinstance(value, str):
             try:
                 value = json.loads(text := value)  # noqa: PLW2901  # the value of the line
             except (ValueError, RecursionError) as error:
-                lines = "; jq -c '.[]' IN > NEW makes lines of an array" * (number == 1 and text[:1] == "[")
+                lines = f"; {hint}" if number == 1 and (hint := _LINES.get(text[:1])) else ""
                 yield number, RequestError(f"{name} line {number} is not JSON: {error}{lines}")
                 continue
+            if number == 1 and isinstance(value, list) and not all(map(_is_message, value)):
+                raise RequestError(f"{name} line 1 is a list, and not of messages: {_LINES['[']}")
             if not isinstance(value, (dict, str, list)):
                 value = RequestError(  # noqa: PLW2901  # the error takes its place
                     f"{name} line {number} must be an object, a text or a list of messages, "
@@ -271,8 +306,6 @@ class PromptMaker:
     """Makes the prompt of a row: by a template, from a column, or the first of `DEFAULT_COLUMNS`."""
 
     def __init__(self, template: str | None = None, column: str | None = None) -> None:
-        if template is not None and column is not None:
-            raise RequestError("give --template or --column, not both")
         self._column = column
         self._template, self._fields = template, list[str]()
         if template is not None:

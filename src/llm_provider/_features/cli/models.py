@@ -16,7 +16,7 @@ from ..._core.money.price_rows import COLUMNS, VARIANTS, PriceRow
 from ..._core.money.pricing import PriceTable
 from ..._core.requests.routing import Route, find_route, price_names
 from .output import PROGRAM, print_table
-from .parsing import Command, complete_model, prices_option
+from .parsing import Command, complete_model, prices_option, suggest_habit
 
 _EPILOG = f"""\
   {PROGRAM} models haiku --json
@@ -39,7 +39,7 @@ _COLUMNS = (
 )
 
 
-@click.command(cls=Command, epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG, rules={"--live": "needs --provider"})
 @click.argument("pattern", metavar="[PATTERN]", required=False)
 @click.option("--provider", metavar="P", help="only the models of this provider")
 @click.option("--live", is_flag=True, help="ask the provider which models your key reaches; needs --provider")
@@ -48,8 +48,6 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
     """List the models that can be called, with their limits and prices."""
     from ..._core.client.model_functions import models
 
-    if live and provider is None:
-        raise RequestError("--live asks one provider: name it, as in --provider openai")
     rows = models(provider, live=live)
     if pattern is not None:
         # A part of a name is such a pattern too.
@@ -57,7 +55,8 @@ def run_models(pattern: str | None, provider: str | None, *, live: bool, as_json
         rows = [model for model in rows if fnmatchcase(model.name.lower(), wanted)]
     if pattern is not None and not rows:
         owner = f" of {provider}" if provider else ""
-        raise RequestError(f"no model{owner} has a name like {pattern!r}")
+        hint = suggest_habit(click.get_current_context(), pattern)
+        raise RequestError(f"no model{owner} has a name like {pattern!r}{hint and f': {hint}'}")
     if as_json:
         print(json.dumps([dataclasses.asdict(model) for model in rows]))
         return

@@ -4,8 +4,9 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, cast
 
 from ..._core import doors
@@ -36,8 +37,36 @@ exit codes:
 """
 
 
+_PARAMETER = re.compile(
+    r"""(?<![\w'"./-])(Budget\(\.\.\., (?:unit='tokens', )?)?([a-z]+(?:_[a-z]+)*)"""
+    r"""(?:(=)("[^"]*"|'[^']*'|\.\.\.|\w+(?:\.\w+)?)?)?(?![\w'"(])(?(1)\))"""
+)
+"""A name, or name=value, as messages of the library have parameters."""
+_options: dict[str, str] = {}
+"""Parameter → the option of the command that runs."""
+
+
+def name_options(options: Mapping[str, str]) -> None:
+    """Let `say` write the options of a command where the library writes parameters of Python."""
+    _options.clear()
+    _options.update(options)
+
+
+def in_shell_words(text: str) -> str:
+    """A message of the library, for the reader of a shell."""
+
+    def write(match: re.Match[str]) -> str:
+        option, value = _options.get(match[2]), (match[4] or "").strip("'\"")
+        if option is None or not (match[3] or "_" in match[2]):
+            return match[0]
+        return option if value in ("", "...", "True") else f"{option} {value}"
+
+    return _PARAMETER.sub(write, text)
+
+
 def say(kind: str, text: str) -> None:
     """Print one line to standard error, even if a provider's message has several or moves the cursor."""
+    text = in_shell_words(text) if kind in ("error", "warning") else text
     line = f"{PROGRAM}: {kind}: {' '.join(printable(text).split())}"
     progress = sys.modules.get("tqdm")
     if sys.stderr is None:

@@ -12,15 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from ..._core import doors
 from ..._core.errors import RequestError
 from ..._core.json_values import JSONMapping, JSONObject
 from ..._core.runtime.files import read_text
-from .output import PROGRAM
+from .output import PROGRAM, name_options
+
+if TYPE_CHECKING:
+    from ..._core.money.budget import Unit
 
 KEYS = """\
 API keys are read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ..., or several
@@ -61,19 +65,35 @@ class _KeylessCommand(click.Command):
 
 
 class Command(_KeylessCommand):
-    """A command whose errors repeat no argument. The docstring of its function is its help."""
+    """A command whose errors repeat no argument. The docstring of its function is its help.
+
+    Its `rules` say which options have no effect alone, `{"--name": "needs --compare"}`, or beside others,
+    `{"--json": "replaces --latex"}`.
+    """
 
     def __init__(self, name: str | None, *, help: str = "", **settings: Any) -> None:  # noqa: A002  # click's
+        self.rules: Mapping[str, str] = settings.pop("rules", {})
         # A sentence without its end, in the list of a group.
         super().__init__(name, help=help, short_help=f"{help[:1].lower()}{help[1:-1]}", **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse a surplus argument without naming it, because it may be a key."""
+        """Refuse options without effect, and a surplus argument without naming it: it may be a key."""
+        options = {str(each.name): each.opts[-1] for each in self.params if each.name != "api_key"}
+        name_options({name: option for name, option in options.items() if option.startswith("--")})
         takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest = super().parse_args(ctx, args)
         if rest and not takes_more and not ctx.resilient_parsing:
             has_prompt = any(parameter.name == "prompt" for parameter in self.params)
             ctx.fail(f"too many arguments{'; does the prompt need quotes around it?' * has_prompt}")
+        sources = [(each, ctx.get_parameter_source(each.name or "")) for each in self.params]
+        words = [each.opts for each, source in sources if source is ParameterSource.COMMANDLINE]
+        given = {name if name.startswith("-") else name.upper() for names in words for name in names}
+        for name in given & self.rules.keys():
+            kind, *others = self.rules[name].split()
+            if kind == "needs" and given.isdisjoint(others):
+                ctx.fail(f"{name} needs {' or '.join(others)}")
+            for other in given.intersection(others) if kind == "replaces" else ():
+                ctx.fail(f"{other} has no effect beside {name}")
         return rest
 
 
@@ -114,7 +134,8 @@ class Group(_KeylessCommand, click.Group):
         """Refuse an unknown name, and suggest a near one."""
         if not ctx.resilient_parsing and args[0] not in self.list_commands(ctx):
             names = self.list_commands(ctx)
-            hint = _suggest(args[0], names) or f"{self.kind} is one of {', '.join(names)}"
+            hint = suggest_habit(ctx, args[0]) or _suggest(args[0], names)
+            hint = hint or f"{_ASK * bool(self.lazy)}{self.kind} is one of {', '.join(names)}"
             ctx.fail(f"there is no {self.kind} of this name; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -133,13 +154,22 @@ class Group(_KeylessCommand, click.Group):
             super().format_commands(ctx, formatter)
 
 
+_ASK = f"`{PROGRAM} ask MODEL PROMPT` asks a question; "
+
+
+def suggest_habit(context: click.Context, word: str) -> str:
+    """What to write for a word that other programs have behind the name of such a command."""
+    return doors.remedies.remedies_of("-".join(context.command_path.split())).get(word.lower(), "")
+
+
 def explain(error: click.UsageError) -> str:
     """The text of a mistake on the command line, with the name of the help that explains the command."""
     text = error.format_message()
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.partition("=")[0]
         hint = None if error.ctx is None else _suggest_option(name, error.ctx.command)
-        hint = hint or "an argument that begins with a dash goes after --"
+        asks = error.ctx is not None and error.ctx.parent is None
+        hint = hint or (_ASK[:-2] if asks else "an argument that begins with a dash goes after --")
         text = f"there is no option {name}; {hint}"
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         context = error.ctx or click.Context(click.Command(PROGRAM))
@@ -159,7 +189,7 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 _ELSEWHERE = {
-    "input": "in", "output": "out", "i": "in", "o": "out", "m": "model", "p": "prompt", "s": "system",
+    "input": "in", "output": "out", "i": "in", "o": "out param", "m": "model", "p": "prompt", "s": "system",
     "response_format": "schema", "out": "output", "limit": "number", "workers": "max_concurrent",
 }  # fmt: skip
 """Names of other tools and of parameters → names of arguments and options here."""
@@ -179,7 +209,7 @@ def _suggest_option(name: str, command: click.Command) -> str | None:
             options |= {each[2:].replace("-", "_"): each for each in written if each.startswith("--")}
     advice = doors.remedies.remedies_of("call").get(plain, "")
     advice += " api_key=" * plain.endswith("_key")
-    for meant in (plain, _ELSEWHERE.get(plain, ""), *re.findall(r"\b([a-z_]+)=", advice)):
+    for meant in (plain, *_ELSEWHERE.get(plain, "").split(), *re.findall(r"\b([a-z_]+)=", advice)):
         if meant in arguments:
             return f"{arguments[meant]} is an argument: write it without {name}"
         if (meant := meant if meant in options else _ELSEWHERE.get(meant, meant)) in options:
@@ -189,7 +219,7 @@ def _suggest_option(name: str, command: click.Command) -> str | None:
         if "param" in options and meant in Parameters.__annotations__:
             return f"write --param {meant}=JSON"
     hint = _suggest(plain, options) or next(
-        (f"did you mean {each}?" for each in options if plain in each), ""
+        (f"did you mean {each}?" for each in options if plain in each and plain[1:]), ""
     )
     return hint and f"did you mean {options[hint[13:-1]]}?"
 
@@ -335,6 +365,7 @@ _OPTIONS: dict[str, JSONObject] = {
     "--extra-body": {
         "metavar": "JSON", "type": parse_json_object, "help": "an object of fields for this provider only",
     },
+    "--allow-unknown": {"is_flag": True, "help": "let a budget pass requests that have no known price"},
     "--param": {
         "metavar": "NAME=JSON", "type": _parse_parameter, "multiple": True,
         "help": "any other parameter of `call`, such as top_p=0.9; repeatable",
@@ -352,12 +383,18 @@ def parameters_of(options: JSONMapping) -> JSONObject:
     """The parameters of a call by the options of a command line, without those that were not given."""
     parameters: JSONObject = {}
     for name, value in options.items():
-        if name not in ("param", "schema") and value is not None and value != ():
+        if name not in ("param", "schema", "allow_unknown") and value is not None and value != ():
             parameters[name] = list(value) if isinstance(value, tuple) else value
     for name, value in options.get("param") or ():
         if name in parameters:
             raise RequestError(f"{name} is given twice: leave out one of its options")
         parameters[name] = value
+    for name, unit in (("budget", "USD"), ("token_budget", "tokens")):
+        if isinstance(amount := parameters.get(name), (int, float)):
+            from ..._core.money.budget import Budget
+
+            allow_unknown = bool(options.get("allow_unknown"))
+            parameters[name] = Budget(amount, unit=cast("Unit", unit), allow_unknown=allow_unknown)
     if options.get("schema") is not None:
         parameters["response_format"] = read_schema(options["schema"])
     if parameters.get("temperature") == 0:

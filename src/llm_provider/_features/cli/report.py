@@ -34,6 +34,9 @@ runs code of the working folder.
 """
 
 
+_RULES = {"--failed": "needs --score", "--name": "needs --compare", "--json": "replaces --latex"}
+
+
 def load_function(name: str) -> Callable[[Any], object]:
     """The function MODULE:FUNCTION of the working folder; `RequestError` if there is none."""
     module, colon, path = name.partition(":")
@@ -88,7 +91,7 @@ class LineScorer:
         return FAILED if self._failures else OK
 
 
-@click.command(cls=Command, epilog=_EPILOG)
+@click.command(cls=Command, epilog=_EPILOG, rules=_RULES)
 @click.argument("files", metavar="FILES", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--score", metavar="MODULE:FUNCTION", help=SCORE_HELP)
 @click.option("--failed", metavar="SCORE", type=parse_number, help="the score of failed calls, with --score")
@@ -109,8 +112,6 @@ def run_report(
     cluster: str | None, compares: bool, name: str | None, latex: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Print the means of scores, or compare files, as tables."""
-    if failed is not None and score is None:
-        raise click.UsageError("--failed needs --score")
     if compares and len(files) < 2:
         raise click.UsageError("--compare needs two files or more")
     if twice := [path for path in files if files.count(path) > 1]:

@@ -127,8 +127,8 @@ def make_relay(engine: Engine, call: Call[Any]) -> Fallback:
             if secrets and providers[0] != providers[1]:
                 raise errors.RequestError(
                     f"{secrets[0]} is that of one provider, and the models of fallback are at "
-                    f"{' and '.join(providers)}: leave it out; the environment, Client(keys=) and "
-                    "Client(hosts=) have keys and servers for each"
+                    f"{' and '.join(providers)}: leave it out; the environment (OPENAI_API_KEY, "
+                    "OPENAI_BASE_URL, ...) or Client(keys=, hosts=) has keys and servers for each"
                 )
         except errors.LLMError as error:
             error.model = name
