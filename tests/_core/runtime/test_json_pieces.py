@@ -100,6 +100,25 @@ def test_anything_else_is_our_error(value: Any) -> None:
         json.loads(canonical(value))
 
 
+INTEGERS = st.integers(-(10**25), 10**25)
+NUMBERS = st.recursive(
+    INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text("09-", max_size=25),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a0", max_size=22), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    st.lists(NUMBERS) | st.dictionaries(st.text("ab"), NUMBERS) | INTEGERS,
+    st.sampled_from(["args", "input", "content"]),
+    st.sampled_from([None, 1, "\t"]),
+)
+def test_numbers_that_a_model_wrote_are_read_exactly(value: Any, field: str, indent: Any) -> None:
+    body = {"id": "id-" + "0" * 24, field: value}
+    text = json.dumps(body, indent=indent, separators=None if indent else (",", ":"))
+    assert repr(loads(text.encode())) == repr(body)
+
+
 LARGE_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text('a"\\[]{},é\0', max_size=4),
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text("a[", max_size=2), inner, max_size=4),
