@@ -212,8 +212,10 @@ def check_size(body: bytes) -> None:
 def _read(text: bytes) -> Any:
     """`orjson.loads`, or what it cannot read exactly by Python's `json`."""
     # Only in these fields are arguments, or an answer, an object. OpenAI sends them as a text.
-    if _LONG_INTEGER in text.translate(_TO_ZEROS) and (
-        b'"args"' in text or b'"input"' in text or _JSON_CONTENT.search(text)
+    if (
+        b"0000" in text[::4].translate(_TO_ZEROS)  # a quarter of the bytes rules most texts out
+        and _LONG_INTEGER in text.translate(_TO_ZEROS)
+        and (b'"args"' in text or b'"input"' in text or _JSON_CONTENT.search(text))
     ):
         return read_exactly(text.decode())
     try:
