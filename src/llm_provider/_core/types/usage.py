@@ -70,7 +70,7 @@ class Usage(NoMapping):
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS})
+        return make_usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS})
 
     def __repr__(self) -> str:
         counts = (f"{name}={getattr(self, name)}" for name in COUNTS if getattr(self, name))
