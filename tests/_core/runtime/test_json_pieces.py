@@ -158,6 +158,7 @@ def test_they_read_as_in_one(body: bytes, piece: int, string: int, position: int
     changed = body[:position] + bytes([damage]) + body[position + 1 :]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_pieces, "LARGE", 1)
+        patch.setattr(json_pieces, "_SHORT", 0)
         patch.setattr(json_pieces, "_PIECE", piece)
         patch.setattr(json_pieces, "_LONG_STRING", string)
         for text in (body, body[:position], changed):
@@ -206,6 +207,7 @@ def test_values_are_counted(monkeypatch: pytest.MonkeyPatch, body: bytes) -> Non
         return 1 + sum(map(count, value)) if isinstance(value, list) else 1
 
     monkeypatch.setattr(json_pieces, "LARGE", 1)
+    monkeypatch.setattr(json_pieces, "_SHORT", 0)
     values = count(json.loads(body))
     monkeypatch.setattr(json_pieces, "MOST_VALUES", values)
     assert loads(body) == json.loads(body)

@@ -149,7 +149,7 @@ MOST_VALUES = 10_000_000
 _PIECE = 100_000
 """Bytes that orjson reads at once: at most some 10 ms, where they hold many small objects."""
 _SHORT = 2 * DEEPEST
-"""Bytes that are not nested too deep."""
+"""Bytes that are not nested too deep. Most events of streams have fewer."""
 _JSON_CONTENT = re.compile(rb'"content": ?(?:[0-9-]|\{(?!"(?:parts|role)")|\[(?!\{"t|\]))')
 """A `content` that is neither a text nor a list of parts, but the JSON that a model wrote."""
 _LONG_INTEGER = b":" + b"0" * 19
@@ -194,12 +194,12 @@ def loads(body: bytes) -> Any:
         JSONLimitError: it has more than `DEEPEST` levels or `MOST_VALUES` values.
         ValueError: it is not JSON.
     """
-    if len(body) >= LARGE:
-        with collector_paused:
-            return _build(body, _Scan(body))
-    # Only a longer one can be nested too deep.
-    if len(body) > _SHORT and body.count(b"[") + body.count(b"{") > DEEPEST:
-        _Scan(body)
+    if len(body) > _SHORT:
+        if len(body) >= LARGE:
+            with collector_paused:
+                return _build(body, _Scan(body))
+        if body.count(b"[") + body.count(b"{") > DEEPEST:
+            _Scan(body)
     return _read(body)
 
 
