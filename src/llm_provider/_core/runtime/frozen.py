@@ -2,8 +2,8 @@
 
 The first is an optimisation: `quick_maker` may be removed anywhere, as it changes nothing but the time.
 
-Microseconds on CPython 3.11, by the class and by its quick maker: `Request` 2.9 and 0.6, `Response` 2.6 and
-1.0, `Usage` 1.5 and 0.35, `Choice` 1.0 and 0.22, `Timing` 0.8 and 0.23.
+Microseconds on CPython 3.11, by the class and by its quick maker: `Request` 3.8 and 1.1, `Response` 3.2 and
+1.0, `Usage` 1.6 and 0.4, `Choice` 0.9 and 0.2, `Timing` 0.7 and 0.2.
 """
 
 from collections.abc import Callable
